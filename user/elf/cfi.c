@@ -28,6 +28,7 @@
 #include "elf/cfi.h"
 #include "elf/cfi_parts.h"
 #include "util/sorted.h"
+#include "util/stint.h"
 
 /* What compilers put between functions to align the next one. */
 #define MAX_PADDING_BYTES 15
@@ -188,11 +189,13 @@ static int add_all(struct build *b, const struct cfi_elf *elf, struct err *e)
 	for (i = 0; i < f.fdes.n && !r; i++) {
 		if (!i)
 			b->end = f.fdes.v[0].lo;
-		r = add_fde(b, elf, &f, &f.fdes.v[i]);
+		r = stint__is_over() ? -ETIME : add_fde(b, elf, &f, &f.fdes.v[i]);
 	}
 	if (!r)
 		r = push(b, b->end, &none);
 	eh_frame__done(&f);
+	if (r == -ETIME)
+		return err_set(e, -EFBIG, "its unwind tables take too long to be read");
 	return !r ? 0 : r == -EFBIG ? err_set(e, r, "more than %u unwind rows", CFI_MAX_ROWS) :
 				      err_set(e, r, "no memory for unwind tables");
 }
@@ -251,6 +254,7 @@ static int add_sigreturn(struct cfi *c, const struct cfi_elf *elf)
 
 static int compile(const struct cfi_source *src, bool calls_only, struct cfi *ret, struct err *e)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct build b = { .calls_only = calls_only };
 	struct cfi_elf elf;
 	struct cfi_row *rows;

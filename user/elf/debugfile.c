@@ -12,13 +12,15 @@
 #include <gelf.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "elf/elffile.h"
 #include "elf/object.h"
+#include "util/stint.h"
 #include "util/util.h"
 
-#define CRC_MAX (4ull << 30)	/* bytes of a file */
+#define CRC_MAX (1ull << 30)	/* bytes of a file: with a build id, which all have, nothing is summed */
 
 static bool has_build_id(Elf *elf, const char *hex)
 {
@@ -39,16 +41,22 @@ static bool has_build_id(Elf *elf, const char *hex)
 
 static int crc_of(int fd, uint32_t *ret)
 {
-	static unsigned char buf[64 * 1024];
+	_cleanup_stint_ struct stint stint = stint__begin();
+	unsigned char buf[64 * 1024];
 	uLong crc = crc32(0, NULL, 0);
+	struct stat st;
 	off_t off = 0;
 	ssize_t got;
 
+	if (fstat(fd, &st))
+		return -errno;
+	if ((uint64_t)st.st_size > CRC_MAX)
+		return -EFBIG;
 	while ((got = pread(fd, buf, sizeof(buf), off)) > 0) {
 		crc = crc32(crc, buf, got);
 		off += got;
-		if ((uint64_t)off > CRC_MAX)
-			return -EFBIG;
+		if (stint__is_over())
+			return -ETIME;
 	}
 	if (got < 0)
 		return -errno;

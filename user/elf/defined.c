@@ -8,6 +8,7 @@
 #include "elf/minidebug.h"
 #include "elf/object.h"
 #include "elf/symtab.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 static bool has_symtab(Elf *elf)
@@ -30,6 +31,7 @@ static int add_symbol(const struct object_symbol *sym, void *arg)
 int defined__each(struct object *obj, const char *debug_dir,
 		  int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct elffile file = {}, debug = {};	/* debug: what has the symbols that file lacks */
 	struct symtab all = {};
 	int r = 0;
@@ -46,7 +48,7 @@ int defined__each(struct object *obj, const char *debug_dir,
 	/* without section headers the dynamic segment still leads to symbols */
 	if (!all.n)
 		object__for_each_function(obj, add_symbol, &all, NULL);
-	for (size_t i = 0; i < all.n && !r; i++)
+	for (size_t i = 0; i < all.n && !r && !stint__is_over(); i++)
 		if (all.v[i].function)
 			r = fn(all.v[i].name, all.v[i].start, arg);
 	symtab__done(&all);
@@ -89,6 +91,7 @@ static bool dwarf_names(Dwarf *dwarf, const char *ident)
 
 bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const char *ident)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct elffile file = {}, debug = {};
 	struct elffile *with = &file;
 	bool may = false;

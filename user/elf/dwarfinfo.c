@@ -26,6 +26,7 @@
 #include "elf/elffile.h"
 #include "elf/pool.h"
 #include "util/sorted.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 #define UNITS_MAX (1u << 20)
@@ -127,8 +128,8 @@ static void add_unit(struct dwarfinfo *d, Dwarf_Off off, Dwarf_Off end, size_t h
 	u->c = lang == DW_LANG_C || lang == DW_LANG_C89 || lang == DW_LANG_C99 || lang == DW_LANG_C11 ||
 	       lang == DW_LANG_Mips_Assembler || lang == -1;
 	while ((at = dwarf_ranges(&die, at, &base, &low, &high)) > 0)
-		if (low < high && d->text(low, d->text_arg) &&
-		    !push_span(&d->ranges, UNIT_RANGES_MAX, low, high, d->units.n - 1))
+		if (stint__is_over() || (low < high && d->text(low, d->text_arg) &&
+		    !push_span(&d->ranges, UNIT_RANGES_MAX, low, high, d->units.n - 1)))
 			break;
 }
 
@@ -150,6 +151,7 @@ static void find_info(struct dwarfinfo *d)
 
 struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, bool (*text)(uint64_t addr, void *arg), void *arg)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct dwarfinfo *d = calloc(1, sizeof(*d));
 	Dwarf_Off off = 0, next;
 	size_t header, n = 0;
@@ -160,7 +162,7 @@ struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, bool (*text)(uint64_t addr, void 
 	d->text = text;
 	d->text_arg = arg;
 	find_info(d);
-	while (n++ < UNITS_MAX &&
+	while (n++ < UNITS_MAX && !stint__is_over() &&
 	       dwarf_next_unit(dwarf, off, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL) == 0) {
 		if (next <= off)
 			break;
@@ -274,7 +276,7 @@ static void index_unit(struct dwarfinfo *d, struct unit *u)
 	levels[0].node = levels[0].function = NO_NODE;
 	if (dwarf_child(&u->die, &levels[0].die) != 0)
 		depth = -1;
-	while (depth >= 0 && budget-- > 0) {
+	while (depth >= 0 && budget-- > 0 && !stint__is_over()) {
 		struct level *at = &levels[depth];
 		Dwarf_Off here = dwarf_dieoffset(&at->die);
 
@@ -370,7 +372,7 @@ static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name
 		int tag;
 
 		scope = next;
-		while (budget-- > 0 && dwarf_siblingof(&scope, &next) == 0 && dwarf_dieoffset(&next) <= target &&
+		while (budget-- > 0 && !stint__is_over() && dwarf_siblingof(&scope, &next) == 0 && dwarf_dieoffset(&next) <= target &&
 		       dwarf_dieoffset(&next) > dwarf_dieoffset(&scope))
 			scope = next;
 		if (!budget || dwarf_dieoffset(&scope) >= target)
@@ -475,6 +477,7 @@ static void position(struct unit *u, uint64_t addr, const char **file, uint32_t 
 
 void dwarfinfo__find(struct dwarfinfo *d, uint64_t addr, bool lines, struct pool *names, struct dwarf_frames *ret)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	const struct span *range = find_span(d->ranges.v, d->ranges.n, addr), *f;
 	uint32_t chain[DWARF_INLINES_MAX + 1], line = 0;
 	const char *file = NULL, *comp_dir = NULL;

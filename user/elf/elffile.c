@@ -8,7 +8,8 @@
  *   make us wait or touch the device;
  * - it is read, not mapped: a process that can shorten a mapped file can end us with
  *   SIGBUS. Only big files of root are mapped, where a copy would cost memory;
- * - what sections claim to hold is summed up before libdw inflates them.
+ * - what sections claim to hold is summed up before libdw reads or inflates them, and
+ *   bounded for the file and for all files (holding.h).
  */
 #include "elf/elffile.h"
 
@@ -16,14 +17,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
 
+#include "util/stint.h"
 #include "util/util.h"
 
 #define READ_MAX (64ull << 20)		/* bigger files of root are mapped */
-#define COPY_MAX (1ull << 30)		/* bigger files of others are not searched for DWARF */
-#define INFLATED_MAX (4ull << 30)	/* what compressed sections may claim to hold */
+#define SQUEEZED_MAX 64			/* DWARF is 3 to 10 times as large as it is compressed; zeros are a thousand times */
+#define SQUEEZED_SLACK (1ull << 20)	/* small sections may be more */
 #define SECTIONS_MAX (1u << 20)
 
 /* ---- as a file */
@@ -98,6 +103,49 @@ void elffile__unmap_page(void *page)
 	munmap(page, sysconf(_SC_PAGESIZE));
 }
 
+/* The kernel copies: where a page is not there any more, it says so. */
+int elffile__read_mapped(int fd, uint64_t off, void *buf, size_t len)
+{
+	size_t at = off & (sysconf(_SC_PAGESIZE) - 1);
+	char *page = elffile__map_page(fd, off - at);
+	struct iovec to = { buf, len }, from = { page + at, len };
+	ssize_t got;
+	int err;
+
+	if (!page)
+		return -ENODEV;
+	got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	err = got < 0 ? -errno : got == (ssize_t)len ? 0 : -EFAULT;
+	elffile__unmap_page(page);
+	return err;
+}
+
+bool elf_parts__add(struct elf_parts *p, uint64_t off, uint64_t len)
+{
+	uint64_t to;
+
+	if (__builtin_add_overflow(off, len, &to))
+		return false;
+	for (size_t i = 0; i < p->n; i++)
+		if (off < p->v[i].to && p->v[i].from < to)
+			return false;
+	if (p->n == ELF_PARTS_MAX)
+		return false;
+	p->v[p->n].from = off;
+	p->v[p->n++].to = to;
+	return true;
+}
+
+bool elf_parts__add_table(struct elf_parts *p, uint64_t off, uint64_t len, uint64_t strings_off, uint64_t strings_len)
+{
+	/* strings come last: those of the table before */
+	bool same = p->n && p->v[p->n - 1].from == strings_off && p->v[p->n - 1].to - strings_off == strings_len;
+
+	if (same)
+		p->n--;
+	return elf_parts__add(p, off, len) && elf_parts__add(p, strings_off, strings_len);
+}
+
 /* ---- as libelf reads it */
 
 static bool is_program(Elf *elf)
@@ -108,9 +156,13 @@ static bool is_program(Elf *elf)
 	       (ehdr.e_type == ET_EXEC || ehdr.e_type == ET_DYN);
 }
 
-static bool may_map(const struct stat *st)
+/* What a file system that a user's program serves says of a file is that user's. */
+static bool may_map(int fd, const struct stat *st)
 {
-	return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH)) && (uint64_t)st->st_size > READ_MAX;
+	struct statfs fs;
+
+	return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH)) && (uint64_t)st->st_size > READ_MAX && !fstatfs(fd, &fs) &&
+	       fs.f_type != FUSE_SUPER_MAGIC;
 }
 
 int elffile__open_fd(struct elffile *f, int fd)
@@ -123,7 +175,7 @@ int elffile__open_fd(struct elffile *f, int fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
-	elf = elf_begin(fd, may_map(&st) ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
+	elf = elf_begin(fd, may_map(fd, &st) ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
 	if (!elf)
 		return -ENOEXEC;
 	if (!is_program(elf)) {
@@ -152,7 +204,7 @@ bool elffile__next_section(Elf *elf, struct elf_section *s)
 {
 	size_t names;
 
-	while ((s->scn = elf_nextscn(elf, s->scn)) && s->n_seen++ < SECTIONS_MAX) {
+	while ((s->scn = elf_nextscn(elf, s->scn)) && s->n_seen++ < SECTIONS_MAX && !stint__is_over()) {
 		if (!gelf_getshdr(s->scn, &s->shdr))
 			continue;
 		s->name = elf_getshdrstrndx(elf, &names) ? NULL : elf_strptr(elf, names, s->shdr.sh_name);
@@ -172,33 +224,52 @@ Elf_Data *elf_section__bytes(const struct elf_section *s)
 
 /* ---- DWARF */
 
-/* Whether there is DWARF, and no more of it than can be held. */
-static bool has_dwarf(struct elffile *f)
+/* Bytes that a section has once it is read; UINT64_MAX: more than there can be. */
+static uint64_t size_in_memory(const struct elf_section *s)
 {
-	struct elf_section s = {};
-	uint64_t inflated = 0;
-	bool has = false;
-	struct stat st;
+	uint64_t size = s->shdr.sh_size;
 	GElf_Chdr chdr;
 
-	if (fstat(f->fd, &st) || ((uint64_t)st.st_size > COPY_MAX && !may_map(&st)))
+	if (s->shdr.sh_flags & SHF_COMPRESSED) {
+		size = gelf_getchdr(s->scn, &chdr) ? chdr.ch_size : UINT64_MAX;
+	} else if (!strncmp(s->name, ".zdebug", 7)) {
+		ssize_t inflated = dwelf_scn_gnu_compressed_size(s->scn);
+
+		size = inflated > 0 ? (uint64_t)inflated : size;
+	} else {
+		return size;
+	}
+	if (s->shdr.sh_size > (UINT64_MAX - SQUEEZED_SLACK) / SQUEEZED_MAX || size > s->shdr.sh_size * SQUEEZED_MAX + SQUEEZED_SLACK)
+		return UINT64_MAX;
+	return size;
+}
+
+/*
+ * Whether there is DWARF, and no more of it than can be held. Sections of one file do not lie over one another: together they
+ * are no larger than that is.
+ */
+static bool has_dwarf(struct elffile *f)
+{
+	uint64_t in_file = 0, in_memory = 0;
+	struct elf_section s = {};
+	bool has = false;
+	struct stat st;
+
+	if (fstat(f->fd, &st))
 		return false;
 	while (elffile__next_section(f->elf, &s)) {
-		if (s.shdr.sh_type == SHT_NOBITS || !*s.name)
+		if (s.shdr.sh_type == SHT_NOBITS || (strncmp(s.name, ".debug_", 7) && strncmp(s.name, ".zdebug_", 8)))
 			continue;
 		if (!strcmp(s.name, ".debug_info") || !strcmp(s.name, ".zdebug_info"))
 			has = true;
-		if ((s.shdr.sh_flags & SHF_COMPRESSED) && gelf_getchdr(s.scn, &chdr) &&
-		    __builtin_add_overflow(inflated, chdr.ch_size, &inflated))
+		if (__builtin_add_overflow(in_file, s.shdr.sh_size, &in_file) || in_file > (uint64_t)st.st_size ||
+		    __builtin_add_overflow(in_memory, size_in_memory(&s), &in_memory))
 			return false;
-		if (!strncmp(s.name, ".zdebug", 7)) {
-			ssize_t size = dwelf_scn_gnu_compressed_size(s.scn);
-
-			if (size > 0 && __builtin_add_overflow(inflated, (uint64_t)size, &inflated))
-				return false;
-		}
 	}
-	return has && inflated <= INFLATED_MAX;
+	/* what is mapped takes no memory unless it is inflated */
+	if (may_map(f->fd, &st))
+		in_memory -= MIN(in_memory, in_file);
+	return has && !stint__is_over() && holding__take(&f->holding, in_memory);
 }
 
 /* libdw 0.188 reads strings of the line table over the end of a section whose last string does not end. */
@@ -224,6 +295,7 @@ static bool strings_end(Elf *elf)
 
 Dwarf *elffile__begin_dwarf(struct elffile *f)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	Dwarf *dwarf = has_dwarf(f) ? dwarf_begin_elf(f->elf, DWARF_C_READ, NULL) : NULL;
 
 	/* Only now: libdw has inflated compressed sections in place. */
@@ -246,6 +318,7 @@ void elffile__close(struct elffile *f)
 	free(f->image);
 	if (f->own_fd)
 		close(f->fd);
+	holding__give_back(&f->holding);
 	*f = (struct elffile){ 0 };
 }
 

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/holding.h"
+
 /* ---- as a file */
 
 int elffile__find(const char *path);		/* a descriptor that names it (O_PATH); -errno. Nothing is opened. */
@@ -22,11 +24,30 @@ int elffile__open_image(const void *image, size_t len);	/* a copy, in a file in 
 /* Copies len bytes at an offset; -EINVAL if not all of it is there. */
 int elffile__read_at(int fd, uint64_t off, void *buf, size_t len);
 /*
- * The page at an offset as processes have it mapped, with the probes in it; NULL: none. To be read only where a byte of
- * the file was just read: beyond its end is SIGBUS.
+ * The page at an offset as processes have it mapped; NULL: none. Never to be read at its address: a file that is shorter by
+ * then would be SIGBUS.
  */
 void *elffile__map_page(int fd, uint64_t page_off);
 void elffile__unmap_page(void *page);
+/* Copies bytes of it as processes see them, with the probes in them; all of them within one page. -errno, also beyond the file's end. */
+int elffile__read_mapped(int fd, uint64_t off, void *buf, size_t len);
+
+/*
+ * Parts of a file that were read. In a file that makes sense none of them lies over another one, and so all of them together are
+ * no larger than the file, however many headers it has.
+ */
+#define ELF_PARTS_MAX 16
+struct elf_parts {		/* all zero: none */
+	struct {
+		uint64_t from, to;
+	} v[ELF_PARTS_MAX];
+	size_t n;
+};
+
+/* False: it lies over another one, or there are too many. */
+bool elf_parts__add(struct elf_parts *p, uint64_t off, uint64_t len);
+/* A symbol table and its strings, which may be those of the last one, too. */
+bool elf_parts__add_table(struct elf_parts *p, uint64_t off, uint64_t len, uint64_t strings_off, uint64_t strings_len);
 
 /* ---- as libelf reads it */
 
@@ -39,6 +60,7 @@ struct elffile {		/* all zero: none */
 	Elf *alt_elf;		/* what dwz moved out of it */
 	Dwarf *alt_dwarf;
 	int alt_fd;
+	struct holding holding;	/* of its DWARF */
 };
 
 /* Over a file descriptor that stays open and the caller's; -ENOEXEC if there is no program or library in it. */

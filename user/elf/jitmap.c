@@ -19,8 +19,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/sorted.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */
@@ -40,6 +42,7 @@ struct jitmap {
 	struct vec(struct function) functions;
 	struct vec(char) names;
 	uint64_t read_bytes;	/* of the file, whole lines */
+	uint64_t all_bytes;	/* the same over its life: it may be begun anew again and again */
 	uint32_t n_added;
 	bool sorted;
 };
@@ -163,6 +166,7 @@ static void sort(struct jitmap *j)
 
 void jitmap__refresh(struct object *obj)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct jitmap *j = obj->jit;
 	_cleanup_free_ char *buf = NULL;
 	struct stat st;
@@ -177,7 +181,7 @@ void jitmap__refresh(struct object *obj)
 	if ((uint64_t)st.st_size == j->read_bytes)
 		return;
 	buf = malloc(CHUNK_BYTES);
-	while (buf && j->read_bytes < LIST_MAX) {
+	while (buf && j->all_bytes < LIST_MAX && !stint__is_over()) {
 		ssize_t got = pread(obj->fd, buf, CHUNK_BYTES, j->read_bytes);
 		size_t taken = got > 0 ? jitmap__parse(j, buf, got) : 0;
 
@@ -187,6 +191,7 @@ void jitmap__refresh(struct object *obj)
 		if (!taken)
 			break;
 		j->read_bytes += taken;
+		j->all_bytes += taken;
 	}
 	sort(j);
 }
@@ -265,15 +270,15 @@ static int read_ids(pid_t pid, uid_t *uid, int *own_pid)
 
 int jitmap__open(pid_t pid, struct object **ret)
 {
-	/* Links on the way stay within the process's root; the list itself may be none. */
+	/* Links on the way stay within the process's root; the list itself may be none. Found first: it may be a device. */
 	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
+		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	_cleanup_close_ int root = -1, fd = -1;
+	_cleanup_close_ int root = -1, found = -1;
 	char path[64];
 	struct stat st;
-	int own_pid, err;
+	int own_pid, fd, err;
 	uid_t uid;
 
 	err = read_ids(pid, &uid, &own_pid);
@@ -284,15 +289,16 @@ int jitmap__open(pid_t pid, struct object **ret)
 	if (root < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", own_pid);
-	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0)
+	found = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (found < 0)
 		return -errno;
-	if (fstat(fd, &st))
+	if (fstat(found, &st))
 		return -errno;
+	if (S_ISLNK(st.st_mode))
+		return -ELOOP;
 	/* A second name would let one user pass another's file for his own. */
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (st.st_uid != uid && st.st_uid != 0))
 		return -EPERM;
-	err = jitmap__over(fd, path, ret);
-	fd = -1;	/* taken */
-	return err;
+	fd = elffile__open_found(found);
+	return fd < 0 ? fd : jitmap__over(fd, path, ret);
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/stint.h"
 #include "util/util.h"
 
 #define PACKED_MAX (32u << 20)
@@ -58,7 +59,7 @@ static int unpack(const Elf_Data *packed, unsigned char **ret, size_t *ret_len)
 			xz.avail_out = more;
 			room += more;
 		}
-		r = lzma_code(&xz, LZMA_FINISH);
+		r = stint__is_over() ? LZMA_DATA_ERROR : lzma_code(&xz, LZMA_FINISH);
 		if (r != LZMA_OK && r != LZMA_STREAM_END)
 			err = r == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
 	} while (!err && r != LZMA_STREAM_END);
@@ -74,6 +75,7 @@ static int unpack(const Elf_Data *packed, unsigned char **ret, size_t *ret_len)
 
 int minidebug__open(struct elffile *f, Elf *file)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	const Elf_Data *packed = find_section(file);
 	unsigned char *image;
 	size_t len;

@@ -17,6 +17,7 @@
 
 #define MAX_PHDRS 4096
 #define MAX_NOTES_BYTES 65536
+#define MAX_NOTES 64			/* sections or segments: a file has three */
 #define MAX_DYNAMIC 4096
 #define MAX_TLS_BYTES (1ull << 30)
 
@@ -64,18 +65,20 @@ static int build_id_in(struct object *obj, uint64_t file_off, uint64_t len)
 
 static int build_id_in_sections(struct object *obj, const Elf64_Ehdr *eh)
 {
-	size_t i;
+	size_t i, n_notes = 0;
 	int r = 0;
 
 	if (eh->e_shentsize != sizeof(Elf64_Shdr) || eh->e_shoff > INT64_MAX)
 		return 0;
-	for (i = 0; i < eh->e_shnum && !r; i++) {
+	for (i = 0; i < eh->e_shnum && !r && n_notes < MAX_NOTES; i++) {
 		Elf64_Shdr sh;
 
 		if (object__read_at(obj, eh->e_shoff + i * sizeof(sh), &sh, sizeof(sh)))
 			return 0;
-		if (sh.sh_type == SHT_NOTE)
-			r = build_id_in(obj, sh.sh_offset, sh.sh_size);
+		if (sh.sh_type != SHT_NOTE)
+			continue;
+		n_notes++;
+		r = build_id_in(obj, sh.sh_offset, sh.sh_size);
 	}
 	return r;
 }
@@ -134,7 +137,7 @@ static void note_part(struct object_part *part, const Elf64_Phdr *ph)
 
 static int read_program_headers(struct object *obj, const Elf64_Ehdr *eh)
 {
-	size_t i, n = MIN(eh->e_phnum, MAX_PHDRS);
+	size_t i, n_notes = 0, n = MIN(eh->e_phnum, MAX_PHDRS);
 	_cleanup_free_ Elf64_Phdr *ph = calloc(n + 1, sizeof(*ph));
 	bool has_interp = false;
 	int r;
@@ -148,7 +151,7 @@ static int read_program_headers(struct object *obj, const Elf64_Ehdr *eh)
 			r = add_segment(obj, &ph[i]);
 			if (r)
 				return r;
-		} else if (ph[i].p_type == PT_NOTE && !obj->build_id) {
+		} else if (ph[i].p_type == PT_NOTE && !obj->build_id && n_notes++ < MAX_NOTES) {
 			r = build_id_in(obj, ph[i].p_offset, ph[i].p_filesz);
 			if (r < 0)
 				return r;

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "elf/elffile.h"
 #include "elf/object.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 #define MAX_SECTIONS 65536
@@ -19,6 +21,7 @@
 #define MAX_HASHED (1u << 20)
 #define MAX_DYNAMIC 4096
 #define MAX_FDES (4u << 20)
+#define MAX_NAME_BYTES 4096
 #define CHUNK 1024
 
 struct walk {
@@ -27,6 +30,8 @@ struct walk {
 	int (*fn)(const struct object_symbol *s, void *arg);
 	void *arg;
 	uint64_t file_size;
+	struct elf_parts parts;
+	char plain[MAX_NAME_BYTES + 1];	/* a name that is not handed on as the file has it */
 };
 
 static bool in_code(const struct object *obj, uint64_t vaddr)
@@ -58,14 +63,14 @@ static bool is_wanted(const struct walk *w, const Elf64_Sym *sym)
 }
 
 /*
- * strings ends in a NUL of our own. The version after '@' is cut off in place, which other names
- * may share: so in a copy.
+ * strings ends in a NUL of our own. The version after '@' is cut off in a copy, as other names may share what is cut; and
+ * so is what is too long for a name, which may be all of the file.
  */
 static int pass_on(struct walk *w, const Elf64_Sym *sym, const char *strings, uint64_t strings_len)
 {
-	_cleanup_free_ char *plain = NULL;
 	struct object_symbol s;
 	const char *at;
+	size_t len;
 
 	if (sym->st_shndx == SHN_UNDEF || sym->st_name >= strings_len || !strings[sym->st_name] || !is_wanted(w, sym))
 		return 0;
@@ -76,12 +81,13 @@ static int pass_on(struct walk *w, const Elf64_Sym *sym, const char *strings, ui
 		.ifunc = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
 		.local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
 	};
-	at = strchr(s.name + 1, '@');
-	if (at) {
-		plain = strndup(s.name, at - s.name);
-		if (!plain)
-			return -ENOMEM;
-		s.name = plain;
+	len = strnlen(s.name, MAX_NAME_BYTES + 1);
+	at = memchr(s.name + 1, '@', len - 1);
+	if (at || len > MAX_NAME_BYTES) {
+		len = at ? (size_t)(at - s.name) : MAX_NAME_BYTES;
+		memcpy(w->plain, s.name, MIN(len, (size_t)MAX_NAME_BYTES));
+		w->plain[MIN(len, (size_t)MAX_NAME_BYTES)] = '\0';
+		s.name = w->plain;
 	}
 	return w->fn(&s, w->arg);
 }
@@ -104,7 +110,7 @@ static int walk_table(struct walk *w, uint64_t syms_off, uint64_t n, uint64_t st
 	clip(w, strings_off, &strings_len);
 	n = syms_len / sizeof(Elf64_Sym);
 	strings_len = MIN(strings_len, MAX_STRINGS_BYTES);
-	if (!n || !strings_len)
+	if (!n || !strings_len || !elf_parts__add_table(&w->parts, syms_off, syms_len, strings_off, strings_len))
 		return 0;
 	strings = malloc(strings_len + 1);
 	if (!strings)
@@ -118,7 +124,7 @@ static int walk_table(struct walk *w, uint64_t syms_off, uint64_t n, uint64_t st
 		if (object__read_at(w->obj, syms_off + i * sizeof(Elf64_Sym), chunk, here * sizeof(Elf64_Sym)))
 			return 0;
 		for (j = 0; j < here; j++) {
-			int r = pass_on(w, &chunk[j], strings, strings_len);
+			int r = stint__is_over() ? 1 : pass_on(w, &chunk[j], strings, strings_len);
 
 			if (r)
 				return r;
@@ -185,14 +191,14 @@ static uint64_t count_by_gnu_hash(const struct walk *w, uint64_t hash)
 	buckets = hash + 16 + 8ull * n_bloom;
 	chains = buckets + 4ull * n_buckets;
 	for (i = 0; i < n_buckets; i++) {
-		if (!read_u32(w, buckets + 4ull * i, &bucket))
+		if (stint__is_over() || !read_u32(w, buckets + 4ull * i, &bucket))
 			return 0;
 		highest = MAX(highest, bucket);
 	}
 	if (highest < first)
 		return first;
 	for (steps = 0; steps < MAX_HASHED; steps++, highest++) {
-		if (!read_u32(w, chains + 4ull * (highest - first), &word))
+		if (stint__is_over() || !read_u32(w, chains + 4ull * (highest - first), &word))
 			return 0;
 		if (word & 1)
 			return (uint64_t)highest + 1;
@@ -253,6 +259,7 @@ static int walk_dynamic(struct walk *w)
 
 static int for_each(struct walk w, struct err *e)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	const struct object *obj = w.obj;
 	bool has_dynsym = false;
 	struct stat st;
@@ -331,6 +338,8 @@ static int add_unwind_starts(const struct object *obj, struct starts *all)
 		if (object__read_at(obj, part->file_off + sizeof(hdr) + i * sizeof(pairs[0]), pairs,
 				    here * sizeof(pairs[0])))
 			return 0;
+		if (stint__is_over())
+			return 0;
 		for (j = 0; j < here; j++) {
 			uint64_t *slot = vec_push(all);
 
@@ -344,6 +353,7 @@ static int add_unwind_starts(const struct object *obj, struct starts *all)
 
 int object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct starts all = { 0 };
 	int r;
 
@@ -382,6 +392,8 @@ static bool each_slot(const struct object *obj, uint64_t table, uint64_t len,
 		for (j = 0; j < here; j++) {
 			uint32_t type = ELF64_R_TYPE(chunk[j].r_info);
 
+			if (stint__is_over())
+				return false;
 			if (!chunk[j].r_addend &&
 			    (obj->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
 							 type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT) &&
@@ -447,6 +459,7 @@ static bool is_function(uint64_t slot, uint32_t symbol, void *arg)
 
 bool object__has_slot_for(const struct object *obj, uint64_t vaddr)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct function_search f = { .obj = obj, .vaddr = vaddr };
 	struct dynamic dyn;
 
@@ -459,6 +472,7 @@ bool object__has_slot_for(const struct object *obj, uint64_t vaddr)
 
 int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	uint64_t syms_off, strings_off, len;
 	struct dynamic dyn;
 	char name[256];

@@ -11,10 +11,11 @@
 
 #include "elf/elffile.h"
 #include "util/sorted.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 #define SYMBOLS_MAX (16u << 20)
-#define COMPARE_MAX 1024	/* bytes of names: a file may hold megabytes without a NUL */
+#define COMPARE_MAX 256		/* bytes of names: a file may hold megabytes without a NUL */
 #define BACK_MAX 256		/* steps over symbols nested in one another; assembly has a few */
 
 enum {				/* bits of a rank, the weightiest first */
@@ -30,8 +31,11 @@ enum {				/* bits of a rank, the weightiest first */
  */
 static uint8_t rank(const char *name, unsigned int type, unsigned int bind)
 {
-	size_t underscores = strspn(name, "_");
+	size_t underscores = 0;
 	uint8_t r = 0;
+
+	while (underscores < 3 && name[underscores] == '_')
+		underscores++;
 
 	if (underscores == 1 && (name[1] == 'Z' || name[1] == 'R'))
 		underscores = 0;
@@ -41,12 +45,12 @@ static uint8_t rank(const char *name, unsigned int type, unsigned int bind)
 		r |= RANK_LOCAL;
 	if (bind == STB_WEAK)
 		r |= RANK_WEAK;
-	return r | MIN(underscores, (size_t)3) * RANK_UNDERSCORES;
+	return r | underscores * RANK_UNDERSCORES;
 }
 
 static struct symbol *push(struct symtab *t)
 {
-	if (t->n >= SYMBOLS_MAX)
+	if (t->n >= SYMBOLS_MAX || !holding__take(&t->holding, sizeof(*t->v) + sizeof(*t->max_end)))
 		return NULL;
 	return vec__grow((void **)&t->v, &t->n, &t->room, sizeof(*t->v));
 }
@@ -57,20 +61,28 @@ static bool is_mapping_symbol(const char *name)
 	return name[0] == '$' && name[1] && (!name[2] || name[2] == '.');
 }
 
-static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
+/* Not if they lie over what was read, or are too large: libelf keeps both. */
+static bool may_read(struct symtab *t, struct elf_parts *parts, const GElf_Shdr *syms, const GElf_Shdr *strs)
 {
-	Elf_Data *syms = elf_getdata(scn, NULL);
+	return elf_parts__add_table(parts, syms->sh_offset, syms->sh_size, strs->sh_offset, strs->sh_size) &&
+	       holding__take(&t->holding, syms->sh_size) && holding__take(&t->holding, strs->sh_size);
+}
+
+static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, struct elf_parts *parts)
+{
 	Elf_Scn *str_scn = elf_getscn(elf, shdr->sh_link);
-	Elf_Data *strs = str_scn ? elf_getdata(str_scn, NULL) : NULL;
 	size_t entry = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 	GElf_Shdr str_shdr, target;
+	Elf_Data *syms, *strs;
 	const char *last;
 	size_t n;
 
-	if (!syms || !syms->d_buf || !entry || !strs || !strs->d_buf || !strs->d_size)
+	if (!str_scn || !gelf_getshdr(str_scn, &str_shdr) || str_shdr.sh_type != SHT_STRTAB ||
+	    (str_shdr.sh_flags & SHF_COMPRESSED) || !may_read(t, parts, shdr, &str_shdr))
 		return;
-	if (!gelf_getshdr(str_scn, &str_shdr) || str_shdr.sh_type != SHT_STRTAB ||
-	    (str_shdr.sh_flags & SHF_COMPRESSED))
+	syms = elf_getdata(scn, NULL);
+	strs = elf_getdata(str_scn, NULL);
+	if (!syms || !syms->d_buf || !entry || !strs || !strs->d_buf || !strs->d_size)
 		return;
 	last = memrchr(strs->d_buf, '\0', strs->d_size);
 	if (!last)
@@ -84,7 +96,7 @@ static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shd
 		Elf_Scn *in;
 		GElf_Sym sym;
 
-		if (!gelf_getsym(syms, i, &sym))
+		if (stint__is_over() || !gelf_getsym(syms, i, &sym))
 			return;
 		type = GELF_ST_TYPE(sym.st_info);
 		if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
@@ -118,6 +130,7 @@ static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shd
 		else if (__builtin_add_overflow(sym.st_value, sym.st_size, &s->end))
 			s->end = UINT64_MAX;
 		s->name = name;
+		s->name_len = strnlen(name, COMPARE_MAX);
 		s->function = type == STT_FUNC;
 		s->rank = rank(name, type, GELF_ST_BIND(sym.st_info));
 	}
@@ -125,11 +138,13 @@ static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shd
 
 void symtab__add_elf(struct symtab *t, Elf *elf)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct elf_section s = {};
+	struct elf_parts parts = {};
 
 	while (elffile__next_section(elf, &s))
 		if ((s.shdr.sh_type == SHT_SYMTAB || s.shdr.sh_type == SHT_DYNSYM) && !(s.shdr.sh_flags & SHF_COMPRESSED))
-			add_section(t, elf, s.scn, &s.shdr);
+			add_section(t, elf, s.scn, &s.shdr, &parts);
 }
 
 void symtab__add(struct symtab *t, const char *name, uint64_t value, uint64_t size)
@@ -149,7 +164,7 @@ void symtab__add(struct symtab *t, const char *name, uint64_t value, uint64_t si
 	s = push(t);
 	if (!s)
 		return;
-	*s = (struct symbol){ .start = value, .name = copy, .sized = true, .function = true, .rank = rank(name, STT_FUNC, STB_GLOBAL) };
+	*s = (struct symbol){ .start = value, .name = copy, .name_len = strnlen(copy, COMPARE_MAX), .sized = true, .function = true, .rank = rank(name, STT_FUNC, STB_GLOBAL) };
 	if (__builtin_add_overflow(value, size, &s->end))
 		s->end = UINT64_MAX;
 }
@@ -157,7 +172,6 @@ void symtab__add(struct symtab *t, const char *name, uint64_t value, uint64_t si
 static int compare(const void *pa, const void *pb)
 {
 	const struct symbol *a = pa, *b = pb;
-	size_t la, lb;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
@@ -165,11 +179,9 @@ static int compare(const void *pa, const void *pb)
 		return a->sized ? 1 : -1;
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? 1 : -1;
-	la = strnlen(a->name, COMPARE_MAX);
-	lb = strnlen(b->name, COMPARE_MAX);
-	if (la != lb)
-		return la < lb ? 1 : -1;
-	return strncmp(b->name, a->name, COMPARE_MAX);
+	if (a->name_len != b->name_len)
+		return a->name_len < b->name_len ? 1 : -1;
+	return memcmp(b->name, a->name, a->name_len);
 }
 
 void symtab__sort(struct symtab *t)
@@ -213,5 +225,6 @@ void symtab__done(struct symtab *t)
 	free(t->owned);
 	free(t->v);
 	free(t->max_end);
+	holding__give_back(&t->holding);
 	*t = (struct symtab){ 0 };
 }

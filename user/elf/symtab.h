@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/holding.h"
+
 struct symbol {
 	uint64_t start, end;	/* end: of the section, where the symbol has no size */
 	const char *name;	/* as in the file; in its Elf, or owned by the table */
+	uint16_t name_len;	/* no more than what is compared */
 	uint8_t rank;		/* the lower, the better a name where several begin */
 	bool sized;
 	bool function;		/* its type says so: no label, and no resolver of one */
@@ -22,6 +25,7 @@ struct symtab {			/* all zero: empty */
 	size_t n, room;
 	char **owned;		/* names that no Elf keeps */
 	size_t n_owned, room_owned;
+	struct holding holding;	/* of tables that were read, and of itself */
 };
 
 /* Adds the symbols of .symtab and .dynsym; elf must outlive t. Damaged tables add what can be read. */

@@ -16,6 +16,7 @@
 #include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/sorted.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 #define VARIABLES_MAX (4u << 20)
@@ -124,6 +125,7 @@ static int add_debug_file(struct object *obj, const char *debug_dir, struct vari
 
 int variables__read(struct object *obj, const char *debug_dir, struct variables *ret)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct variables all = {};
 	int r = 0;
 

@@ -13,18 +13,10 @@
 bool cover__is_probed_at(const struct object *obj, uint64_t offset)
 {
 	size_t page = sysconf(_SC_PAGESIZE), at = offset & (page - 1), len = MIN(INSN_BYTES, page - at);
-	unsigned char in_file[INSN_BYTES];
-	unsigned char *map;
-	bool differs;
+	unsigned char in_file[INSN_BYTES], mapped[INSN_BYTES];
 
-	if (object__read_at(obj, offset, in_file, len))
-		return false;
-	map = elffile__map_page(obj->fd, offset - at);
-	if (!map)
-		return false;
-	differs = memcmp(map + at, in_file, len);
-	elffile__unmap_page(map);
-	return differs;
+	return !object__read_at(obj, offset, in_file, len) && !elffile__read_mapped(obj->fd, offset, mapped, len) &&
+	       memcmp(mapped, in_file, len);
 }
 
 /*

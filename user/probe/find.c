@@ -16,6 +16,7 @@
 
 #include "probe/features.h"
 #include "probe/plan.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 struct plan_want plan_want__of(const struct recording *r)
@@ -368,6 +369,11 @@ static int make(struct search *s, struct object *obj, struct plan *ret, struct e
 	}
 	plan.points = points.v;
 	plan.n_points = points.n;
+	/* points that were chosen by half of a file may be wrong ones: there are none then */
+	if (!r && stint__is_over()) {
+		plan__done(&plan);
+		plan = (struct plan){ 0 };
+	}
 	if (!r) {
 		plan.family = strdup(s->family < ARRAY_SIZE(families) ? families[s->family].family : "");
 		r = plan.family ? 0 : -ENOMEM;
@@ -386,6 +392,7 @@ static int make(struct search *s, struct object *obj, struct plan *ret, struct e
 int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
 	       struct plan *ret, size_t *ret_n_symbols, struct err *e)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct search s = { .obj = obj, .funcs = funcs, .asked = asked, .family = ARRAY_SIZE(families) };
 	int r;
 

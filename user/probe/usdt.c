@@ -14,11 +14,13 @@
 #include <string.h>
 
 #include "elf/elffile.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 #define NOTE_TYPE 3
 #define NOTE_OWNER "stapsdt"
 #define MAX_NOTES 65536
+#define MAX_NOTES_BYTES (16u << 20)
 
 struct search {
 	const struct object *obj;
@@ -74,9 +76,9 @@ static int read_note(struct search *s, const unsigned char *desc, size_t len)
 	return s->fn(&u, s->arg);
 }
 
-static int read_notes(struct search *s, Elf_Scn *scn)
+static int read_notes(struct search *s, Elf_Scn *scn, uint64_t size)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
+	Elf_Data *data = size <= MAX_NOTES_BYTES ? elf_getdata(scn, NULL) : NULL;
 	size_t at = 0, next, name_at, desc_at;
 	GElf_Nhdr note;
 	int r = 0;
@@ -96,10 +98,12 @@ static int read_notes(struct search *s, Elf_Scn *scn)
 
 int usdt__each(const struct object *obj, int (*fn)(const struct usdt *u, void *arg), void *arg)
 {
+	_cleanup_stint_ struct stint stint = stint__begin();
 	struct search s = { .obj = obj, .fn = fn, .arg = arg };
 	struct elf_section section = {};
 	struct elffile file = {};
 	Elf_Scn *notes = NULL;
+	uint64_t size = 0;
 	int r = 0;
 
 	if (!obj->is_elf || !obj->is_64 || elffile__open_fd(&file, obj->fd))
@@ -108,11 +112,13 @@ int usdt__each(const struct object *obj, int (*fn)(const struct usdt *u, void *a
 		if (!strcmp(section.name, ".stapsdt.base"))
 			s.base = section.shdr.sh_addr;
 		if (!strcmp(section.name, ".note.stapsdt") && section.shdr.sh_type == SHT_NOTE &&
-		    !(section.shdr.sh_flags & SHF_COMPRESSED))
+		    !(section.shdr.sh_flags & SHF_COMPRESSED)) {
 			notes = section.scn;
+			size = section.shdr.sh_size;
+		}
 	}
 	if (notes)
-		r = read_notes(&s, notes);
+		r = read_notes(&s, notes, size);
 	elffile__close(&file);
 	return r;
 }
