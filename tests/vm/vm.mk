@@ -13,7 +13,7 @@ STATIC_QUIET = $(if $(shell $(CC) -Wl,--help 2>/dev/null | grep -e --no-warnings
 static: $(B)/malloctrace.static
 
 $(B)/malloctrace.static: $(OBJ)
-	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static $(STATIC_QUIET) -o $@ $^ $(STATIC_LIBS)
+	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static-pie $(HARDEN_LD) $(STATIC_QUIET) -o $@ $^ $(STATIC_LIBS)
 
 $(B)/vm-init: tests/vm/init.c tests/vm/vm.mk
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -static -o $@ $<
