@@ -27,6 +27,7 @@ enum mt_at {
 
 /* cookie: bits 0-9 function, 10-12 size, 13-15 count, 16-18 old, 19-21 out, 22-23 result, 24-26 enum mt_at, then flags */
 #define MT_COOKIE_AT_SHIFT 24
+#define MT_COOKIE_OWN_RET (1ULL << 27)	/* at a `ret`: only calls that begin at the function's entry come here */
 #define MT_COOKIE_FREES_ON_FAIL (1ULL << 28)	/* reallocf: the old block goes even if the call fails */
 #define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
 /* --mode count, which sees no returns: realloc(p, 0) frees p and gives no block */

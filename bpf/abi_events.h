@@ -29,6 +29,7 @@ enum mt_counter {
 	MT_LOST_MAPPING_BUSY,	/* --mmap: another thread had the process's mappings in its hands for too long */
 	/* a child that shared its parent's memory met probes, and the kernel ran no program for it */
 	MT_LOST_BORROWED,
+	MT_LOST_MISSED_ENTRY,	/* a call that did not begin where its function does */
 	MT_LOST_EVENTS_FULL,	/* --events: no room for a call, which is counted all the same */
 	/* edges */
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */

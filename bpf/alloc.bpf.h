@@ -37,6 +37,7 @@
 #include "bpf/cutoff.bpf.h"
 #include "bpf/frees.bpf.h"
 #include "bpf/interrupted.bpf.h"
+#include "bpf/lone.bpf.h"
 #include "bpf/moves.bpf.h"
 #include "bpf/nest.bpf.h"
 #include "bpf/points.bpf.h"
@@ -241,7 +242,9 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 			return 0;
 		/* a `ret` may serve several functions, some with a uretprobe, and calls made before the trace */
 		if (t->sp != sp || !(t->cookie & MT_COOKIE_AT_RET)) {
-			went_on(ctx, t, sp);
+			/* with --overhead each window begins in the middle of calls */
+			if (!went_on(ctx, t, sp) && !t->sp && cookie & MT_COOKIE_OWN_RET && !mt_config.budget)
+				lone_return(t, sp);
 			return 0;
 		}
 		caller = t->ra;

@@ -23,6 +23,9 @@ volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
  * mt_cut, which is read anyway. Never 0.
  */
 volatile __u32 mt_filter_gen = 1;
+/* Points of allocation functions come or go now, by so many hands; and how often that was. */
+volatile __u32 mt_points_busy = 0;
+volatile __u32 mt_points_gen = 0;
 /* Blocks in the overflow map: most of the time there are none, and it need not be searched. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
 /* Lives that have ended, and those of them whose blocks user space has swept away. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "files/owner.h"
+#include "present/unexplained_words.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -41,7 +42,7 @@ static int counters(struct export_notes *notes, const char *label, const struct 
 
 int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 {
-	char a[FMT_MAX];
+	char a[FMT_MAX], words[UNEXPLAINED_MAX];
 	int err;
 
 	*notes = (struct export_notes){};
@@ -75,6 +76,8 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 				  (int)p->pid, p->blind.probed ? p->blind.probed : "-",
 				  p->blind.candidates ? "; what else looks like an allocator: " : "",
 				  p->blind.candidates ? p->blind.candidates : "");
+		if (!err && p->memory.unexplained_bytes)
+			err = add(notes, "UNSEEN: %s (%d) %s", p->comm, (int)p->pid, unexplained__words(p, words));
 	}
 	if (!err)
 		err = counters(notes, "LOST", s->losses, s->n_losses);

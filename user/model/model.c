@@ -278,6 +278,8 @@ void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory 
 	l->memory.heap_estimated |= l->first_memory.heap_estimated;
 	l->memory.large_estimated |= l->first_memory.large_estimated;
 	l->memory.grown_known = true;
+	l->memory.first_mapped = l->first_memory.heap_mapped + l->first_memory.large_mapped;
+	l->memory.first_untouched = l->first_memory.heap_mapped - MIN(l->first_memory.heap_resident, l->first_memory.heap_mapped);
 	l->memory.heap_grown = (int64_t)(memory->heap_resident - l->first_memory.heap_resident);
 	l->memory.large_grown = (int64_t)(memory->large_resident - l->first_memory.large_resident);
 	l->memory.file_grown = (int64_t)(memory->file_resident - l->first_memory.file_resident);

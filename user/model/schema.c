@@ -150,6 +150,7 @@ static const struct field memory_fields_rows[] = {
 	GROWN("heap_grown_bytes", heap_grown),
 	GROWN("other_grown_bytes", large_grown),
 	GROWN("file_grown_bytes", file_grown),
+	ROW("unexplained_bytes", FIELD_U64, AT(snap_memory, unexplained_bytes), .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	MEMORY("sized_blocks", FIELD_U64, sized_blocks, MERGE_SUM),
 	MEMORY("sized_requested_bytes", FIELD_U64, sized_requested, MERGE_SUM),
 	MEMORY("sized_set_aside_bytes", FIELD_U64, sized_usable, MERGE_SUM),

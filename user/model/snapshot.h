@@ -205,6 +205,9 @@ struct snap_memory {
 	/* what these grew by since the trace began; holds if grown_known */
 	bool grown_known;
 	int64_t heap_grown, large_grown, file_grown;
+	/* when the trace began: all anonymous memory, and what of the heap was not resident. Not in files */
+	uint64_t first_mapped, first_untouched;
+	uint64_t unexplained_bytes;	/* of what the heap grew by, at least: see unexplained.h */
 	/*
 	 * glibc's live blocks, by their headers: how many were read; what was requested and what
 	 * was set aside for all of them

@@ -148,6 +148,8 @@ static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct a
 		cookie |= return_flags(p, pt->func);
 	if (pt->return_only)
 		cookie |= MT_COOKIE_RETURN_ONLY;
+	if (pt->own_return)
+		cookie |= MT_COOKIE_OWN_RET;
 	if (f && f->usable)
 		cookie |= MT_COOKIE_USABLE;
 	if (f && f->frees_at_0 && p->want.recording.mode == MT_MODE_COUNT)
@@ -349,8 +351,11 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 		if (err)
 			return attachment__explain(a, e, err, plans[i]->object);
 	}
-	if (!a->parked)
-		err = attach_steps(a, funcs, plans, n, e);
+	if (a->parked)
+		return 0;
+	kernel__change_points(a->kernel, true);
+	err = attach_steps(a, funcs, plans, n, e);
+	kernel__change_points(a->kernel, false);
 	return err;
 }
 

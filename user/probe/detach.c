@@ -73,18 +73,26 @@ static void move_links(struct attachment *a, size_t first, size_t end, const str
 	}
 }
 
-static void close_now(struct closing *c)
+static void close_now(struct kernel *k, struct closing *c)
 {
+	if (!c->links.n)
+		return;
+	kernel__change_points(k, true);
 	c->event_fd = -1;
 	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
 	crew__start(&c->crew, 1);
 	crew__join(&c->crew);
 	vec_done(&c->links);
+	kernel__change_points(k, false);
 }
 
 void attachments__free(struct attachment *const *v, size_t n)
 {
 	struct closing anchors = {};
+	struct kernel *k = NULL;
+
+	for (size_t i = 0; i < n && !k; i++)
+		k = v[i] ? v[i]->kernel : NULL;
 
 	/*
 	 * All at once, because nothing is recorded any more when a trace ends. But the
@@ -98,12 +106,12 @@ void attachments__free(struct attachment *const *v, size_t n)
 		for (size_t i = 0; i < n; i++)
 			if (v[i])
 				move_links(v[i], 0, ANCHORS, NULL, often, &c);
-		close_now(&c);
+		close_now(k, &c);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (v[i])
 			move_links(v[i], ANCHORS, ANCHORS + 1, NULL, false, &anchors);
-	close_now(&anchors);
+	close_now(k, &anchors);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t step = 0; v[i] && step < ARRAY_SIZE(v[i]->links); step++)
 			vec_done(&v[i]->links[step]);
@@ -168,10 +176,10 @@ void attachment__remove(struct attachment *a, const struct object *obj, bool at_
 
 		move_links(a, 0, ANCHORS, obj, often, at_once ? &anchors : &c);
 		if (!at_once)
-			close_now(&c);
+			close_now(a->kernel, &c);
 	}
 	move_links(a, ANCHORS, ANCHORS + 1, obj, false, &anchors);
-	close_now(&anchors);
+	close_now(a->kernel, &anchors);
 	for (size_t i = 0; i < a->plans.n; i++)
 		if (a->plans.v[i]->object != obj)
 			a->plans.v[kept++] = a->plans.v[i];

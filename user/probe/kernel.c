@@ -412,6 +412,22 @@ void kernel__close(struct kernel *k)
 	free(k);
 }
 
+/* From here on returns of calls whose entries were not seen are to be expected again: see lone.bpf.h. */
+static void points_changed(struct kernel *k)
+{
+	__atomic_add_fetch(&k->skel->bss->mt_points_gen, 1, __ATOMIC_SEQ_CST);
+}
+
+void kernel__change_points(struct kernel *k, bool begin)
+{
+	if (begin) {
+		__atomic_add_fetch(&k->skel->bss->mt_points_busy, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	points_changed(k);
+	__atomic_sub_fetch(&k->skel->bss->mt_points_busy, 1, __ATOMIC_SEQ_CST);
+}
+
 void kernel__freeze(struct kernel *k, bool frozen)
 {
 	k->skel->bss->mt_over = frozen;
@@ -420,16 +436,19 @@ void kernel__freeze(struct kernel *k, bool frozen)
 		k->frozen_ns = kernel__clock_ns(k);
 	} else {
 		k->frozen_ns = 0;
+		points_changed(k);
 		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 	}
 }
 
 void kernel__pause(struct kernel *k, bool paused)
 {
-	if (paused)
+	if (paused) {
 		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
-	else
+	} else {
+		points_changed(k);
 		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
+	}
 }
 
 bool kernel__is_frozen(const struct kernel *k)

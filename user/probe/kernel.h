@@ -110,6 +110,11 @@ int kernel__follow(struct kernel *k, struct err *e);
  * Nothing is recorded before the first unfreeze, nor after a freeze: the trace
  * begins and ends at one instant, however long attaching and detaching take.
  */
+/*
+ * Around all that adds or removes points while the programs run: meanwhile there are returns without
+ * entries. Any thread.
+ */
+void kernel__change_points(struct kernel *k, bool begin);
 void kernel__freeze(struct kernel *k, bool frozen);
 
 /* The same for a while: the programs' clock goes on. */

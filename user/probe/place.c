@@ -87,6 +87,7 @@ struct walk {
 	/* the same, also where the stack pointer is not known; for place__exits() */
 	struct vec(struct exit_jump) jumps;
 	bool tangled;		/* its own bytes are left or entered in other ways, too */
+	bool reentered;		/* some code that is not its own jumps into the middle of it */
 	bool open;		/* some code that it may run in is not known */
 	bool by_register;	/* because it jumps there through a register */
 	const char *unclear;
@@ -173,6 +174,7 @@ static int note_crossing(struct walk *w, uint64_t addr, const struct insn *i, in
 
 	if (is_own(w, addr) == is_own(w, i->target) || i->target == w->start)
 		return 0;
+	w->reentered |= !is_own(w, addr);
 	if (is_own(w, addr) && i->flow == FLOW_JUMP && (!sp || sp == SP_LOST)) {
 		struct exit_jump *jump = vec_push(&w->jumps);
 
@@ -436,15 +438,24 @@ static int place_entry(const struct placing *at)
 	return ADD_POINT(at->obj, at->p, e.vaddr, .how = ON_ENTRY, .sp_delta = e.sp_delta);
 }
 
+/* Is its first instruction the only way into its own bytes? No other function begins there, and none that it jumps to comes back. */
+static bool has_one_entry(const struct walk *w)
+{
+	return !w->reentered && sorted__count(start, w->starts, w->n_starts, *start <= w->start) ==
+					sorted__count(start, w->starts, w->n_starts, *start < w->end);
+}
+
 static int place_return_insns(const struct placing *at)
 {
 	struct planned_func *f = at->f;
 	const struct walk *w = at->w;
+	bool one_entry = has_one_entry(w);
 	char entry[sizeof(f->why)];
 	int r = 0;
 
 	for (size_t i = 0; !r && i < w->returns.n; i++)
-		r = ADD_POINT(at->obj, at->p, w->returns.v[i], .how = ON_RET_INSN);
+		r = ADD_POINT(at->obj, at->p, w->returns.v[i], .how = ON_RET_INSN,
+			      .own_return = one_entry && is_own(w, w->returns.v[i]));
 	snprintf(entry, sizeof(entry), "%s", f->why);
 	because(f, "%.60s, %zu ret", entry, w->returns.n);
 	return r;

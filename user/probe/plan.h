@@ -41,6 +41,7 @@ struct point {
 	enum how how;
 	uint32_t sp_delta;	/* bytes that the stack pointer is below its value at entry, at this instruction */
 	bool return_only;	/* the entry of what returns here is not probed */
+	bool own_return;	/* nothing comes to this return that did not begin at the function's entry */
 	bool no_args;		/* the call is seen when it hands over to another function: its arguments are gone */
 };
 

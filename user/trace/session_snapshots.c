@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "model/unexplained.h"
 #include "probe/codes.h"
 #include "trace/limits.h"
 #include "trace/session_parts.h"
@@ -149,6 +150,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 		limits__of_machine(snap);
 	session__put_tags(s, cut, snap);
 	session__put_heaps(s, snap);
+	snapshot__find_unexplained(snap);
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);
 	session__list_spots(s, snap, m->mark);

@@ -18,6 +18,7 @@
 #include "present/figures.h"
 #include "present/machine_words.h"
 #include "present/text/report_parts.h"
+#include "present/unexplained_words.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -518,7 +519,8 @@ static int losses_block(struct report *r)
 	int err;
 
 	if (!r->s->losses_total) {
-		fprintf(r->out, "losses %s\n", blind__n(r->s) == n_processes(r->s, false) ? "not known: nothing was seen" : "none");
+		fprintf(r->out, "losses %s\n", blind__n(r->s) == n_processes(r->s, false) ? "not known: nothing was seen" :
+				     unexplained__most(r->s) ? "none that was counted" : "none");
 		return 0;
 	}
 	fputc('\n', r->out);
@@ -625,6 +627,7 @@ int report__header(struct report *r)
 	unseen_line(r);
 	folded_line(r);
 	report__blind_lines(r);
+	report__unexplained_lines(r);
 	err = err ?: losses_block(r);
 	hidden_line(r);
 	return err;

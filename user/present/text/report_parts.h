@@ -59,6 +59,8 @@ const struct snap_site *report__alarming_site(const struct snapshot *s);
 const struct snap_site *report__most_called(const struct snapshot *s);
 /* blind.c: of whom no call was seen. */
 void report__blind_lines(struct report *r);
+/* Processes that grew by what was not seen. */
+void report__unexplained_lines(struct report *r);
 /* deaths.c: whom a signal ended. */
 void report__died_line(struct report *r);
 

@@ -19,6 +19,7 @@
 #include "present/figures.h"
 #include "present/machine_words.h"
 #include "present/top/top_parts.h"
+#include "present/unexplained_words.h"
 #include "util/text.h"
 
 #define RATE_COLS 12		/* "+182.0 KiB/s" */
@@ -308,10 +309,12 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 		snprintf(text, sizeof(text), "LOSSES %s", fmt_exact(b, t->shown->losses_total));
 	else if (blind__n(t->shown))
 		snprintf(text, sizeof(text), "BLIND");
+	else if (unexplained__most(t->shown))
+		snprintf(text, sizeof(text), "UNSEEN %s", fmt_bytes(b, unexplained__most(t->shown)->memory.unexplained_bytes));
 	else
 		snprintf(text, sizeof(text), "losses none");
 	end = g->cols - (int)strlen(text);
-	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
+	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) || unexplained__most(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
 	end -= 2;
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "events" : "calls");
 	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.calls)));
@@ -373,6 +376,15 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 	else
 		grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "NOTHING SEEN of %s (%d), which %s; probed: %s", p->comm, (int)p->pid,
 			   blind__ran(p, ran), p->blind.probed ? p->blind.probed : "");
+}
+
+/* " hider (1432) grew by 150.0 MiB, of which 20.0 MiB are explained by what was seen: ..." */
+static void unexplained_line(const struct snap_process *p, struct grid *g, int row)
+{
+	char words[UNEXPLAINED_MAX];
+
+	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
+	grid__putf(g, row, 1, g->cols - 1, STYLE_LOSS, "%s (%d) %s", p->comm, (int)p->pid, unexplained__words(p, words));
 }
 
 /* ---- the line of tabs */
@@ -562,6 +574,8 @@ int top__draw_header(struct top *t, struct grid *g)
 		loss_line(t, g, row++);
 	if (blind__n(t->shown))
 		blind_line(t, g, row++);
+	if (unexplained__most(t->shown))
+		unexplained_line(unexplained__most(t->shown), g, row++);
 	tabs_line(t, g, row++);
 	return row;
 }

@@ -11,11 +11,19 @@ function targetName() {
 
 // Processes that ran and of which no call was seen.
 const BLIND = PROCESSES.filter((p) => p.blind);
+// Those that grew by what was not seen.
+const UNSEEN = PROCESSES.filter((p) => p.memory && p.memory.unexplained);
+
+function unseenWords(m) {
+	const grown = m.heap_grown + m.other_grown;
+
+	return ` grew by ${bytes(grown)}, of which ${bytes(Math.max(0, grown - m.unexplained))} are explained by what was seen: at least ${bytes(m.unexplained)} are in its heap without a call that was counted`;
+}
 
 function drawLosses() {
 	const box = byId("losses");
 
-	box.hidden = !DATA.losses_total && !BLIND.length;
+	box.hidden = !DATA.losses_total && !BLIND.length && !UNSEEN.length;
 	box.replaceChildren(...(DATA.losses_total ? [
 		el("h2", null, `${exact(DATA.losses_total)} lost: these figures are not exact`),
 		el("ul", null, DATA.losses.map(([name, says, n]) => el("li", null, el("b", null, exact(n)), " " + says))),
@@ -23,6 +31,9 @@ function drawLosses() {
 		el("h2", null, "No call was seen of what ran"),
 		el("ul", null, BLIND.map((p) => el("li", null, el("b", null, p.comm), ` probed: ${p.blind.probed}` +
 			(p.blind.candidates ? `; what else looks like an allocator: ${p.blind.candidates}` : "")))),
+	] : []), ...(UNSEEN.length ? [
+		el("h2", null, "Memory grew by what was not seen"),
+		el("ul", null, UNSEEN.map((p) => el("li", null, el("b", null, processName(p)), unseenWords(p.memory)))),
 	] : []));
 }
 
