@@ -34,10 +34,13 @@
 #include "malloctrace.skel.h"
 #include "probe/check.h"
 #include "probe/multi.h"
+#include "util/signals.h"
 #include "util/util.h"
 
 #define NOBODY 65534
-#define ANSWER_MS 2000
+#define RUN_MS 2000		/* that a child has for all that it is asked: a hundred times what it takes */
+#define VAIN_MS 4000		/* that children which did not answer have had in all: no more are tried then */
+#define SLICE_MS 100		/* a user who asks for the end does not wait longer */
 #define SOME_BYTES 64		/* of blocks, and what alignments and flags are set to: harmless as either */
 
 struct check {
@@ -49,7 +52,10 @@ struct check {
 	int to, from;		/* pipes */
 	int links[2];
 	struct mt_hit *hits;	/* mapped */
+	uint64_t until_ns;	/* when its time is over */
 };
+
+static uint64_t vain_ns;	/* over all checks: what each library may do once, a hundred of them may not do each */
 
 bool plan__is_plain(const struct plan *p)
 {
@@ -148,7 +154,6 @@ static void stop(struct check *c)
 /* All of it, in time; else -1. */
 static int receive(struct check *c, void *buf, size_t len)
 {
-	uint64_t until = now_ns() + ANSWER_MS * MS_NS;
 	size_t got = 0;
 
 	while (got < len) {
@@ -156,7 +161,8 @@ static int receive(struct check *c, void *buf, size_t len)
 		uint64_t now = now_ns();
 		ssize_t n;
 
-		if (now >= until || poll(&p, 1, (until - now) / MS_NS + 1) < 0)
+		if (now >= c->until_ns || signal_asks_for_end() ||
+		    poll(&p, 1, (int)MIN((c->until_ns - now) / MS_NS + 1, (uint64_t)SLICE_MS)) < 0)
 			return -1;
 		if (!p.revents)
 			continue;
@@ -395,6 +401,7 @@ static enum run run(struct check *c, bool probed, const char **ret_died)
 {
 	struct check_hello hello;
 
+	c->until_ns = now_ns() + RUN_MS * MS_NS;
 	if (start(c))
 		return NOT_RUN;
 	if (receive(c, &hello, sizeof(hello))) {
@@ -420,20 +427,33 @@ static enum run run(struct check *c, bool probed, const char **ret_died)
 	return RAN;
 }
 
+static enum run run_in_time(struct check *c, bool probed, const char **ret_died)
+{
+	uint64_t began_ns = now_ns();
+	enum run r = run(c, probed, ret_died);
+
+	if (now_ns() >= c->until_ns)
+		vain_ns += now_ns() - began_ns;
+	stop(c);
+	if (signal_asks_for_end() && r != RAN) {
+		verdict(c, CHECK_CANNOT, "the end of the trace was asked for", NULL);
+		return NOT_RUN;
+	}
+	return r;
+}
+
 static void run_twice(struct check *c)
 {
 	const char *died = NULL, *died_again = NULL;
-	enum run r = run(c, true, &died);
+	enum run r = run_in_time(c, true, &died);
 
-	stop(c);
 	detach(c);
 	if (r == RAN && !c->result->n_called)
 		verdict(c, CHECK_CANNOT, "none of its functions can be called alone", NULL);
 	if (r != DIED)
 		return;
 	/* was it the probes, or does it not like to be called so? */
-	r = run(c, false, &died_again);
-	stop(c);
+	r = run_in_time(c, false, &died_again);
 	if (r == DIED && died_again == died)
 		verdict(c, CHECK_CANNOT, died, "it does not return when it is called alone");
 	else if (r != NOT_RUN)
@@ -449,6 +469,8 @@ void check__plan(struct kernel *k, const struct alloc_funcs *funcs, const struct
 		verdict(&c, CHECK_CANNOT, "detaching perf events takes too long", NULL);
 	} else if (p->object->is_exec) {
 		verdict(&c, CHECK_CANNOT, "a program cannot be loaded as a library", NULL);
+	} else if (vain_ns >= VAIN_MS * MS_NS) {
+		verdict(&c, CHECK_CANNOT, "too much time was spent on libraries that do not answer", NULL);
 	} else if (p->n_points > 0xffff) {
 		verdict(&c, CHECK_CANNOT, "it has too many points", NULL);
 	} else if (kernel__map_table(k->skel->maps.check_hits, PROT_READ, (void **)&c.hits, NULL)) {
