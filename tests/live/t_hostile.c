@@ -85,3 +85,22 @@ TEST_ALONE(hostile_constructors_and_ctrl_c)
 	want_unprobed(t, f.c.pid);
 	fx__quit(t, &f);
 }
+
+/* ---- mappings */
+
+/* Thirty thousand of code, and a new one every two milliseconds while it is traced: it is told what was allocated, and the end comes. */
+TEST_ALONE(hostile_mappings)
+{
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "storm", number_arg(scaled(30000)), NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_TEMP | LED_PEAK);
+	fx__quit(t, &f);
+}

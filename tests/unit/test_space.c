@@ -525,3 +525,36 @@ Test(space, of_a_process_that_is_gone)
 	cr_expect_not_null(find(refresh), "what was known is still known");
 	done();
 }
+
+/* 30,000 mappings of code, read again and again, and as many records of others: what one more costs does not depend on how many there are. */
+Test(space, very_many_mappings, .timeout = 120)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	size_t page = sysconf(_SC_PAGESIZE), n_mapped = 30000;
+	const struct mapping *last;
+	struct maps maps = {};
+	struct mapping m;
+	uint64_t began;
+	bool is_new;
+
+	cr_assert_geq(fd, 0);
+	for (size_t i = 0; i < n_mapped; i++)
+		cr_assert_neq(mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0), MAP_FAILED);
+	began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	cr_expect_geq(refresh(), n_mapped);
+	cr_expect_eq(refresh(), 0);
+	cr_expect_geq(space.n, n_mapped);
+	cr_assert_eq(maps__read(getpid(), &maps, NULL), 0);
+	last = maps__find(&maps, (uintptr_t)refresh);
+	m = *last;
+	for (size_t i = 0; i < n_mapped; i++) {
+		m.start = 0x100000000ull + i * 2 * page;
+		m.end = m.start + page;
+		cr_assert_eq(space__add(&space, objects, getpid(), &m, now_ns(), &is_new, NULL), 0);
+		cr_assert(is_new);
+		cr_assert_eq(space__find(&space, m.start)->start, m.start);
+	}
+	cr_expect_lt(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began, 5 * SECOND_NS, "%.1f s", (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began) / 1e9);
+	maps__done(&maps);
+	done();
+}

@@ -2,8 +2,8 @@
 /*
  * Owns one reference per range with a file. What always holds: of ranges that overlap, all but one have died.
  *
- * A process may map and unmap as much as it likes, again and again: anonymous memory is no range, and of files
- * that are gone a number is kept, so that what is searched stays short.
+ * A process may map and unmap as much as it likes, again and again: anonymous memory is no range, of files that are
+ * gone a number is kept, and what lies where is found by an index.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,11 +44,6 @@ static bool is_anon(const struct mapping *m)
 	return !m->ino && strcmp(m->path, "[vdso]");
 }
 
-static bool overlaps(const struct space_range *r, uint64_t start, uint64_t end)
-{
-	return r->start < end && start < r->end;
-}
-
 /*
  * Is the mapping a part of the range, or all of it: the same bytes of the same file at the same
  * place? mprotect reports a part as if it were a mapping of its own.
@@ -61,18 +56,20 @@ static bool is_mapping(const struct space_range *r, struct objects *objects, con
 
 static struct space_range *known(const struct space *s, struct objects *objects, const struct mapping *m)
 {
-	for (size_t i = s->n; i-- > 0;) {
-		struct space_range *r = &s->v[i];
+	struct space_range *last = NULL;
 
-		if (r->died_ns || !overlaps(r, m->start, m->end))
-			continue;
-		/*
-		 * The one that is there decides; a change of file at the same place is new. A loader
-		 * maps a whole file first and other parts of it over that: a record of it is longer than what is left.
-		 */
-		return is_mapping(r, objects, m) ? r : NULL;
+	for (size_t i = space_index__first(s, m->start); i < s->index.alive.n; i++) {
+		struct space_range *r = &s->v[s->index.alive.v[i]];
+
+		if (r->start >= m->end)
+			break;
+		last = last > r ? last : r;
 	}
-	return NULL;
+	/*
+	 * The one that is there decides, of several the newest; a change of file at the same place is new. A loader
+	 * maps a whole file first and other parts of it over that: a record of it is longer than what is left.
+	 */
+	return last && is_mapping(last, objects, m) ? last : NULL;
 }
 
 /* Is there code of the file in [lo, hi) of the range? Of what is no ELF file nothing is known. */
@@ -133,64 +130,70 @@ static bool note_written(struct space *s, pid_t pid, const struct mapping *m, co
 	return is_new;
 }
 
-/* [start, end) of range i is as it was, whatever becomes of the rest. Without memory it has no names. */
-static void keep_part(struct space *s, size_t i, uint64_t start, uint64_t end)
+/* NULL without memory. It is in the index only once its addresses are set. */
+static struct space_range *push_range(struct space *s)
 {
-	struct space_range *part = start < end && s->n < MAX_RANGES ? vec_push(s) : NULL;
-	const struct space_range *r = &s->v[i];
+	return space_index__reserve(s) ? NULL : vec_push(s);
+}
+
+/* [start, end) of a range is as it was, whatever becomes of the rest. Without memory it has no names. */
+static void keep_part(struct space *s, const struct space_range *was, uint64_t start, uint64_t end)
+{
+	struct space_range *part = start < end && s->n < MAX_RANGES ? push_range(s) : NULL;
 
 	if (!part)
 		return;
-	*part = *r;
+	*part = *was;
 	part->start = start;
 	part->end = end;
-	part->file_off = r->file_off + (start - r->start);
-	part->label = r->label ? strdup(r->label) : NULL;
+	part->file_off = was->file_off + (start - was->start);
+	part->label = was->label ? strdup(was->label) : NULL;
 	part->why = (struct err){};
 	part->reported = true;
 	if (part->object)
 		object__hold(part->object);
+	space_index__add(s, s->n - 1);
 }
 
-/* What a mapping leaves of a range that is there. */
-static void keep_rest(struct space *s, size_t i, const struct mapping *m)
+/* Range i has died, as a mapping took its place; what that leaves of one that lived goes on. */
+static void end_range(struct space *s, size_t i, const struct mapping *m, uint64_t t_ns, bool rough)
 {
-	uint64_t start = s->v[i].start, end = s->v[i].end;
+	const struct space_range was = s->v[i];
 
-	keep_part(s, i, start, m->start);
-	keep_part(s, i, m->end, end);
+	s->v[i].died_ns = MAX(t_ns, 1ull);
+	s->v[i].rough = rough;
+	s->v[i].gone = true;
+	if (was.died_ns)
+		return;
+	s->n_ended++;
+	space_index__end(s, i);
+	keep_part(s, &was, was.start, m->start);
+	keep_part(s, &was, m->end, was.end);
 }
 
 /* Something else is there from t_ns on. exact: not before. Returns how many files that ends. */
 static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t t_ns, bool exact)
 {
 	bool replaced = false;
-	size_t n = 0;
 
-	for (size_t i = s->n; i-- > 0;) {
-		struct space_range *r;
+	space_index__find(s, m->start, m->end, true);
+	for (size_t k = 0; k < s->index.near.n; k++) {
+		const struct space_range *r = &s->v[s->index.near.v[k]];
+		bool is_other = replaces(m, r);
 
-		if (s->v[i].died_ns || !overlaps(&s->v[i], m->start, m->end))
-			continue;
-		keep_rest(s, i, m);
-		r = &s->v[i];
 		/* where the same code is part of a longer mapping now, no other code was there in between */
-		r->died_ns = exact || !replaces(m, r) ? t_ns : MAX(s->look_began_ns, r->born_ns + 1);
-		r->rough = !exact;
-		r->gone = true;
-		n++;
-		replaced |= replaces(m, r);
+		end_range(s, s->index.near.v[k], m, exact || !is_other ? t_ns : MAX(s->look_began_ns, r->born_ns + 1), !exact);
+		replaced |= is_other;
 	}
-	s->n_ended += n;
 	if (replaced)
 		is_replaced(s, m, exact ? t_ns : s->look_began_ns);
-	return n;
+	return s->index.near.n;
 }
 
-/* What is no file, or could not be opened, keeps its name; of others the object has it. */
-static struct space_range *new_range(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
+/* What is no file, or could not be opened, keeps its name; of others the object has it. died_ns: 0, or when another came. */
+static struct space_range *new_range(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns, uint64_t died_ns)
 {
-	struct space_range *r = vec_push(s);
+	struct space_range *r = push_range(s);
 
 	if (!r)
 		return NULL;
@@ -199,7 +202,10 @@ static struct space_range *new_range(struct space *s, const struct mapping *m, s
 	r->file_off = m->file_off;
 	r->ino = m->ino;
 	r->born_ns = t_ns;
+	r->died_ns = died_ns;
+	r->gone = died_ns;
 	r->object = obj;
+	space_index__add(s, s->n - 1);
 	if (!obj || !m->ino) {
 		r->label = strdup(m->path);
 		if (r->label)
@@ -214,21 +220,22 @@ static struct space_range *push(struct space *s, const struct mapping *m, struct
 	struct space_range *r;
 
 	end_overlapped(s, m, t_ns, false);
-	r = new_range(s, m, obj, t_ns);
+	r = new_range(s, m, obj, t_ns, 0);
 	if (r)
 		r->found = true;
 	return r;
 }
 
 /* What was there at t_ns, as far as it is known: the last that came by then. */
-static struct space_range *before(const struct space *s, const struct mapping *m, uint64_t t_ns)
+static struct space_range *before(struct space *s, const struct mapping *m, uint64_t t_ns)
 {
 	struct space_range *last = NULL;
 
-	for (size_t i = 0; i < s->n; i++) {
-		struct space_range *r = &s->v[i];
+	space_index__find(s, m->start, m->end, false);
+	for (size_t k = 0; k < s->index.near.n; k++) {
+		struct space_range *r = &s->v[s->index.near.v[k]];
 
-		if (overlaps(r, m->start, m->end) && r->born_ns <= t_ns && (!last || r->born_ns >= last->born_ns))
+		if (r->born_ns <= t_ns && (!last || r->born_ns > last->born_ns || (r->born_ns == last->born_ns && r > last)))
 			last = r;
 	}
 	return last;
@@ -242,35 +249,20 @@ static struct space_range *push_record(struct space *s, const struct mapping *m,
 {
 	uint64_t later_ns = 0;
 	bool replaced = false;
-	struct space_range *r;
 
-	for (size_t i = 0, n = s->n; i < n; i++) {
-		r = &s->v[i];
-		if (!overlaps(r, m->start, m->end))
-			continue;
+	space_index__find(s, m->start, m->end, false);
+	for (size_t k = 0; k < s->index.near.n; k++) {
+		const struct space_range *r = &s->v[s->index.near.v[k]];
+
 		replaced |= replaces(m, r);
-		if (r->born_ns > t_ns) {
+		if (r->born_ns > t_ns)
 			later_ns = later_ns ? MIN(later_ns, r->born_ns) : r->born_ns;
-			continue;
-		}
-		if (r->died_ns && r->died_ns < t_ns && !r->rough)
-			continue;
-		s->n_ended += !r->died_ns;
-		if (!r->died_ns)
-			keep_rest(s, i, m);
-		r = &s->v[i];
-		r->died_ns = t_ns;
-		r->rough = false;
-		r->gone = true;
+		else if (!r->died_ns || r->died_ns >= t_ns || r->rough)
+			end_range(s, s->index.near.v[k], m, t_ns, false);
 	}
 	if (replaced)
 		is_replaced(s, m, t_ns);
-	r = new_range(s, m, obj, t_ns);
-	if (r && later_ns) {
-		r->died_ns = later_ns;
-		r->gone = true;
-	}
-	return r;
+	return new_range(s, m, obj, t_ns, later_ns);
 }
 
 /* What the file holds now need not be what this range had: it is known by its name, and has no names. */
@@ -413,7 +405,8 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	maps__done(&maps);
 	s->look_began_ns = began_ns;
 	s->looked_ns = read_ns;
-	s->tidy_at = s->n + MAX_ADDED;
+	/* the more there is to read, the seldomer */
+	s->tidy_at = s->n + MAX((size_t)MAX_ADDED, s->n / 4);
 	return err;
 }
 
@@ -436,12 +429,15 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 	r = looked_at_before(s, objects, m, t_ns);
 	if (r) {
 		/* this is when it came, and when what was there before went */
-		for (size_t i = 0; i < s->n; i++)
-			if (s->v[i].rough && overlaps(&s->v[i], m->start, m->end) &&
-			    s->v[i].born_ns <= t_ns && s->v[i].died_ns <= r->born_ns) {
-				s->v[i].died_ns = t_ns;
-				s->v[i].rough = false;
+		space_index__find(s, m->start, m->end, false);
+		for (size_t k = 0; k < s->index.near.n; k++) {
+			struct space_range *had = &s->v[s->index.near.v[k]];
+
+			if (had->rough && had->born_ns <= t_ns && had->died_ns <= r->born_ns) {
+				had->died_ns = MAX(t_ns, 1ull);
+				had->rough = false;
 			}
+		}
 		r->found = false;
 		note_written(s, pid, m, r, t_ns);
 		*ret_new = true;
@@ -523,6 +519,7 @@ bool space__tidy(struct space *s)
 		s->v[to++] = s->v[i];
 	}
 	s->n = to;
+	space_index__renew(s);
 	return true;
 }
 
@@ -530,7 +527,7 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 {
 	for (size_t i = 0; i < from->n; i++) {
 		const struct space_range *r = &from->v[i];
-		struct space_range *slot = r->gone ? NULL : vec_push(to);
+		struct space_range *slot = r->gone ? NULL : push_range(to);
 
 		if (r->gone)
 			continue;
@@ -549,6 +546,7 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 			object__hold(r->object);
 		slot->label = r->label ? strdup(r->label) : NULL;
 	}
+	space_index__renew(to);
 	to->written = from->written;
 	to->replaced_ns = from->replaced_ns;
 	to->look_began_ns = from->look_began_ns;
@@ -558,16 +556,20 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 
 const struct space_range *space__find_at(const struct space *s, uint64_t addr, uint64_t t_ns, bool *ret_sole)
 {
-	const struct space_range *only = NULL, *last = NULL;
-	size_t n = 0;
+	const struct space_positions *dead = &s->index.dead;
+	const struct space_range *only = space_index__at(s, addr), *last = NULL;
+	size_t n = only != NULL;
 
-	for (size_t i = s->n; i-- > 0;) {
-		const struct space_range *r = &s->v[i];
+	if (only && only->born_ns <= t_ns)
+		last = only;
+	for (size_t i = dead->n; i-- > 0;) {
+		const struct space_range *r = &s->v[dead->v[i]];
 
 		if (addr < r->start || addr >= r->end)
 			continue;
-		/* the end of some is known but roughly: what came later was there */
-		if (r->born_ns <= t_ns && (!r->died_ns || t_ns < r->died_ns) && (!last || r->born_ns > last->born_ns))
+		/* the end of some is known but roughly: what came later was there, of what came at once the newest */
+		if (r->born_ns <= t_ns && t_ns < r->died_ns &&
+		    (!last || r->born_ns > last->born_ns || (r->born_ns == last->born_ns && r > last)))
 			last = r;
 		only = r;
 		n++;
@@ -608,6 +610,7 @@ void space__done(struct space *s)
 	for (size_t i = 0; i < s->n; i++)
 		range_done(&s->v[i]);
 	vec_done(s);
+	space_index__done(s);
 	vec_done(&s->anon);
 	object__put(s->jit);
 	s->jit = NULL;

@@ -12,6 +12,7 @@
 #define MT_SPACE_H
 
 #include "elf/object.h"
+#include "space/space_index.h"
 #include "space/space_written.h"
 #include "util/util.h"
 
@@ -40,6 +41,7 @@ struct space_piece {
 struct space {
 	struct space_range *v;	/* the newest last */
 	size_t n, room;
+	struct space_index index;
 	/* anonymous memory with code in it: it has neither names nor tables, and only the present is of interest */
 	struct vec(struct space_piece) anon;	/* by address, at the last reading */
 	struct space_written written;	/* code of files that need not be what the files have */
