@@ -32,6 +32,7 @@ struct mt_config {
 	__u32 adopt;			/* enum mt_adopt */
 	__u32 by_comm;			/* bool: user space selects by name: it changes with exec */
 	__u32 by_cgroup;		/* bool: or by cgroup */
+	__u32 own_only;			/* bool: only processes that malloctrace's user may ptrace: bpf/guard.bpf.h */
 
 	/* how large the tables are */
 	__u32 n_groups;			/* of MT_GROUP buckets */
@@ -47,9 +48,10 @@ struct mt_config {
 
 	/* the machine */
 	__u32 rss_batch;		/* pages: the kernel's percpu_counter_batch */
+	__u32 pad;
 	__u64 page_bytes;
 	__u64 huge_bytes;		/* what a fault may bring at once */
 };
-_Static_assert(sizeof(struct mt_config) == 168, "mt_config");
+_Static_assert(sizeof(struct mt_config) == 176, "mt_config");
 
 #endif

@@ -68,7 +68,7 @@ struct mt_event {
 	__u32 pid;
 	/* MT_EV_THREAD_END; MT_EV_EXEC: the thread that called it, 0 if that was the first one */
 	__u32 tid;
-	__s32 exit_code;	/* MT_EV_EXIT: as of waitpid; MT_EV_EXEC: 1 if it stands still, else 0 */
+	__s32 exit_code;	/* MT_EV_EXIT: as of waitpid; MT_EV_EXEC: MT_EXEC_HELD, MT_EXEC_CLOSED */
 	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
 	/* of lives, 0 for threads */
 	__u32 ns_pid;		/* the pid in its own pid namespace */
@@ -81,6 +81,9 @@ struct mt_event {
 	struct mt_thread_counts counts;
 };
 _Static_assert(sizeof(struct mt_event) == 72 + 64, "abi");
+
+#define MT_EXEC_HELD 1		/* it stands still */
+#define MT_EXEC_CLOSED 2	/* a program that malloctrace's user may not look into: proc is 0 */
 
 #define MT_CGROUP_PATH 256
 

@@ -20,6 +20,7 @@
 
 #include "bpf/abi.h"
 #include "bpf/count.bpf.h"
+#include "bpf/guard.bpf.h"
 #include "bpf/messages.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/procs.bpf.h"
@@ -114,7 +115,8 @@ __noinline __u32 proc_here(void)
 	__u32 pid = own_pid_of(task), proc;
 	__u64 word;
 
-	if (!pid)
+	/* whatever user space has decided: it may be another program by now */
+	if (!pid || !may_see(task))
 		return 0;
 	word = known_word(pid);
 	if (!word)

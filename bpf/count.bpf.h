@@ -55,6 +55,9 @@ volatile __u32 mt_hold_pid = 0;
 /* malloctrace, which lets it go on */
 volatile __u32 mt_hold_by = 0;
 
+/* Programs that were begun, and not traced because malloctrace's user may not look into them. */
+volatile __u64 mt_n_closed = 0;
+
 /* malloctrace's own pid namespace: filled by mt_hello, which malloctrace runs on itself */
 __u64 mt_ns MT_OWN_LINE = 0;
 __u32 mt_ns_level = 0;

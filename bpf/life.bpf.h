@@ -15,6 +15,7 @@
 #include "bpf/budget.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/current.bpf.h"
+#include "bpf/guard.bpf.h"
 #include "bpf/messages.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/procs.bpf.h"
@@ -80,7 +81,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		return 0;
 	ppid = own_pid_of(parent);
 	word = known_word(ppid);
-	if (!word && mt_config.adopt == MT_ADOPT_ALL && ppid && BPF_CORE_READ(parent, mm)) {
+	if (!word && mt_config.adopt == MT_ADOPT_ALL && ppid && BPF_CORE_READ(parent, mm) && may_see(parent)) {
 		adopt(parent, ppid, MT_EV_NEW, 0, BPF_NOEXIST);
 		word = known_word(ppid);
 	}
@@ -99,7 +100,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		know(pid, 0, flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN), BPF_ANY);
 		return 0;
 	}
-	if (mt_config.adopt == MT_ADOPT_NONE || (mt_config.adopt == MT_ADOPT_CHILDREN && !from)) {
+	if (mt_config.adopt == MT_ADOPT_NONE || (mt_config.adopt == MT_ADOPT_CHILDREN && !from) || !may_see(child)) {
 		/* an entry of a process that had the pid before */
 		if (known_word(pid))
 			bpf_map_delete_elem(&proc_of_pid, &pid);
@@ -178,6 +179,23 @@ static __always_inline bool traced_behind_exec(__u64 word)
 	return mt_config.adopt == MT_ADOPT_CHILDREN || !(flags & MT_KNOWN_BORROWED);
 }
 
+/* A program that malloctrace's user may not look into is as unknown as one that was never met. */
+static __always_inline int on_closed_exec(struct task_struct *task, struct about *a, __u64 word)
+{
+	__u32 pid = a->pid;
+
+	/* where some are selected, it is not known whether this one would have been */
+	if (a->old_proc || !(mt_config.by_comm || mt_config.by_cgroup))
+		__sync_fetch_and_add(&mt_n_closed, 1);
+	if (word)
+		bpf_map_delete_elem(&proc_of_pid, &pid);
+	if (!a->old_proc)
+		return 0;
+	a->how = MT_EXEC_CLOSED;
+	send_life(task, a);
+	return 0;
+}
+
 static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 {
 	struct about a = { .kind = MT_EV_EXEC, .pid = own_pid_of(task) };
@@ -206,6 +224,8 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 			bpf_map_delete_elem(&proc_of_pid, &pid);
 		return 0;
 	}
+	if (!may_see(task))
+		return on_closed_exec(task, &a, word);
 	if (flags & MT_KNOWN_BORROWED)
 		a.parent = had;
 	a.proc = number_for(pid);
@@ -217,8 +237,8 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	if (!a.proc && word)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
 	/* CMD is not stopped by ptrace: see process/spawn.c, which lets it go on */
-	a.held = pid == mt_hold_pid && !BPF_CORE_READ(task, ptrace);
-	if (send_life(task, &a) && a.held) {
+	a.how = pid == mt_hold_pid && !BPF_CORE_READ(task, ptrace) ? MT_EXEC_HELD : 0;
+	if (send_life(task, &a) && a.how) {
 		bpf_send_signal(SIGNAL_STOP);
 		/*
 		 * a malloctrace that dies later than this makes it go on (PR_SET_PDEATHSIG). That signal comes with the end of the
@@ -331,7 +351,7 @@ static __always_inline int on_move(struct task_struct *task, struct cgroup *to, 
 		return 0;
 	}
 	if (flags & MT_KNOWN_IGNORED)
-		a.proc = trace_again(a.pid, flags);
+		a.proc = may_see(task) ? trace_again(a.pid, flags) : 0;
 	else
 		a.proc = known->proc;
 	if (!a.proc)

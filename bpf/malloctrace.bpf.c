@@ -13,6 +13,7 @@
 #include "bpf/arch.bpf.h"
 #include "bpf/budget.bpf.h"
 #include "bpf/count.bpf.h"
+#include "bpf/guard.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/loader.bpf.h"
 #include "bpf/points.bpf.h"
@@ -191,6 +192,7 @@ int hello(void *ctx)
 
 	mt_ns_level = BPF_CORE_READ(pid, level);
 	mt_ns = (__u64)upid_at(pid, mt_ns_level).ns;
+	know_self(task);
 	mt_hello_ns = clock_ns();
 	return 0;
 }

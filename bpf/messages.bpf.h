@@ -21,7 +21,7 @@ struct {
 
 struct about {			/* a process: what a message says of it */
 	__u32 kind, proc, old_proc, pid, parent, tid;
-	__u32 held;		/* MT_EV_EXEC: it is about to be stopped */
+	__u32 how;		/* MT_EV_EXEC: MT_EXEC_HELD, MT_EXEC_CLOSED */
 	const char *comm;	/* NULL: the one it has */
 };
 
@@ -46,7 +46,7 @@ static __always_inline void fill_life(struct mt_event *e, struct task_struct *ta
 	e->old_proc = a->old_proc;
 	e->pid = a->pid;
 	e->tid = a->tid;
-	e->exit_code = a->kind == MT_EV_EXIT ? exit_code_of(task) : (int)a->held;
+	e->exit_code = a->kind == MT_EV_EXIT ? exit_code_of(task) : (int)a->how;
 	e->parent = a->parent;
 	e->ns_pid = innermost_pid(BPF_CORE_READ(leader, thread_pid));
 	e->ppid = own_view(BPF_CORE_READ(leader, real_parent, group_leader, thread_pid));

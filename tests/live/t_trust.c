@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define SECRET "oh-so-secret"
@@ -192,4 +193,163 @@ TEST(trust_cmd_output_stays)
 	want_file(t, printed, "old");
 	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-q", "--cmd-output", printed, "--", "/bin/echo", "new", NULL));
 	want_file(t, printed, "new\n");
+}
+
+/* ---- whom one may look into */
+
+/* How many lives of this pid are in the report. */
+static size_t n_lives(json_t *root, pid_t pid)
+{
+	json_t *processes = jget(root, "processes"), *p;
+	size_t i, n = 0;
+
+	json_array_foreach(processes, i, p)
+		n += (pid_t)json_integer_value(jget(p, "pid")) == pid;
+	return n;
+}
+
+static void want_left_out(struct test *t, json_t *root)
+{
+	want(t, json_integer_value(jget(root, "left_out")) > 0, "left_out, wanted more than 0");
+}
+
+/* A program of root's that begins during the trace, and one of the user's own beside it. */
+static void others_are_left_out(struct test *t, const char *const *how, unsigned int checks)
+{
+	const char *bin = copy_with_caps(t, LOAD), *own = in_dir(t, "same-name"), *secret = in_dir(t, "root/same-name");
+	struct spawn s = { .argv = { bin, "--json" }, .become = become, .become_arg = &user };
+	struct spawn as_user = { .argv = { own, "leak", "10" }, .uid = USER };
+	struct spawn as_root = { .argv = { secret, "leak", "10" } };
+	struct fx f, root_fx;
+	struct mt m;
+	json_t *root;
+
+	if (!has_multi(t))
+		skip(t, "without uprobe_multi only root can trace");
+	make_dirs(t, secret);
+	copy_file(t, fixture("basic"), own);
+	copy_file(t, fixture("basic"), secret);
+	must(t, !chmod(secret, 0700), "chmod %s: %s", secret, strerror(errno));
+	for (size_t i = 0; how[i]; i++)
+		s.argv[2 + i] = how[i];
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__start_as(t, &root_fx, &as_root);
+	fx__start_as(t, &f, &as_user);
+	fx__go(t, &root_fx);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_eq(t, "lives of root's program", 0, n_lives(root, root_fx.c.pid));
+	want_eq(t, "lives of the user's program", 1, n_lives(root, f.c.pid));
+	if (checks)
+		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	fx__quit(t, &root_fx);
+	fx__quit(t, &f);
+	json_decref(root);
+}
+
+TEST_ALONE(trust_others_all) { others_are_left_out(t, (const char *const[]){ "-a", NULL }, LED_STACKS | LED_TEMP | LED_REALLOC); }
+TEST_ALONE(trust_others_comm) { others_are_left_out(t, (const char *const[]){ "--comm", "same-name", NULL }, LED_STACKS | LED_TEMP | LED_REALLOC); }
+TEST_ALONE(trust_others_cgroup) { others_are_left_out(t, (const char *const[]){ "--cgroup", "/", NULL }, LED_STACKS | LED_TEMP | LED_REALLOC); }
+TEST_ALONE(trust_others_growth) { others_are_left_out(t, (const char *const[]){ "-a", "--mode", "growth", NULL }, 0); }
+TEST_ALONE(trust_others_sample) { others_are_left_out(t, (const char *const[]){ "-a", "--sample", "1", NULL }, 0); }
+
+/* What makes a program one that its user may not look into. */
+enum gain { SET_USER_ID, SET_GROUP_ID, FILE_CAPS };
+
+/*
+ * A process of the user's becomes a program that has more rights than the user. What it did before is reported, what it does
+ * from then on is not; and it goes on.
+ */
+static void exec_gains(struct test *t, enum gain gain, const char *const *how, bool by_pid, unsigned int checks)
+{
+	static const struct vfs_cap_data caps = { .magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE, .data = { { BIT(CAP_NET_RAW), 0 } } };
+	const char *bin = copy_with_caps(t, LOAD), *life = in_dir(t, "life"), *gains = in_dir(t, "gains");
+	struct spawn target = { .argv = { life, "exec", gains, "leak", "300" }, .uid = USER };
+	struct spawn s = { .argv = { bin, "--json" }, .become = become, .become_arg = &user };
+	struct ledger first;
+	size_t n = 2;
+	struct fx f;
+	struct mt m;
+	json_t *root, *old;
+
+	if (!has_multi(t))
+		skip(t, "without uprobe_multi only root can trace");
+	copy_file(t, fixture("life"), life);
+	copy_file(t, fixture("basic"), gains);
+	must(t, !chmod(gains, gain == SET_USER_ID ? 04755 : gain == SET_GROUP_ID ? 02755 : 0755), "chmod %s: %s", gains, strerror(errno));
+	must(t, gain != FILE_CAPS || !setxattr(gains, "security.capability", &caps, sizeof(caps), 0), "%s: %s", gains, strerror(errno));
+	fx__start_as(t, &f, &target);
+	for (size_t i = 0; how[i]; i++)
+		s.argv[n++] = how[i];
+	if (by_pid) {
+		s.argv[n++] = "-p";
+		s.argv[n++] = pid_arg(f.c.pid);
+	}
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	first = f.led;
+	fx__send(t, &f, 'g');
+	fx__wait_ready(t, &f);		/* it is another program now */
+	fx__go(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: ", "it is not traced any more", patience_s(60));
+	root = by_pid ? mt__stop_json(t, &m, 0, 1) : mt__stop_json(t, &m, SIGINT, 0);
+	want_left_out(t, root);
+	want_eq(t, "lives", 1, n_lives(root, f.c.pid));
+	old = process_of(t, root, f.c.pid, 0);
+	want_bool(t, old, "ended", true);
+	if (checks)
+		want_ledger(t, root, old, &first, checks);
+	want_eq(t, "calls from the program with other rights", 0, site_sum(t, root, old, "leak_here", "alloc_calls"));
+	fx__quit(t, &f);
+	json_decref(root);
+}
+
+#define EXEC_GAINS(id, gain, by_pid, checks, ...)		\
+	TEST_ALONE(trust_exec_##id)				\
+	{							\
+		exec_gains(t, gain, (const char *const[]){ __VA_ARGS__ NULL }, by_pid, checks);	\
+	}
+
+EXEC_GAINS(uid, SET_USER_ID, true, LED_ALL)
+EXEC_GAINS(gid, SET_GROUP_ID, true, LED_ALL)
+EXEC_GAINS(caps, FILE_CAPS, true, LED_ALL)
+EXEC_GAINS(uid_follow, SET_USER_ID, true, LED_ALL, "-f",)
+EXEC_GAINS(uid_all, SET_USER_ID, false, LED_STACKS, "-a",)
+EXEC_GAINS(uid_comm, SET_USER_ID, false, LED_STACKS, "--comm", "life",)
+EXEC_GAINS(caps_all, FILE_CAPS, false, LED_STACKS, "-a",)
+EXEC_GAINS(uid_growth, SET_USER_ID, true, 0, "--mode", "growth",)
+EXEC_GAINS(uid_growth_all, SET_USER_ID, false, 0, "-a", "--mode", "growth",)
+EXEC_GAINS(uid_sample, SET_USER_ID, true, 0, "--sample", "1",)
+EXEC_GAINS(uid_count, SET_USER_ID, true, 0, "--mode", "count",)
+
+/* Who may look into everybody still does. */
+TEST_ALONE(trust_exec_uid_may)
+{
+	const char *life = in_dir(t, "life"), *gains = in_dir(t, "gains");
+	struct spawn target = { .argv = { life, "exec", gains, "leak", "300" }, .uid = USER };
+	struct spawn s = { .argv = { copy_with_caps(t, OTHERS), "--json", "-p" }, .become = become, .become_arg = &user };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	if (!has_multi(t))
+		skip(t, "without uprobe_multi only root can trace");
+	copy_file(t, fixture("life"), life);
+	copy_file(t, fixture("basic"), gains);
+	must(t, !chmod(gains, 04755), "chmod %s: %s", gains, strerror(errno));
+	fx__start_as(t, &f, &target);
+	s.argv[3] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__send(t, &f, 'g');
+	fx__wait_ready(t, &f);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_eq(t, "lives", 2, n_lives(root, f.c.pid));
+	want(t, !jget(root, "left_out"), "left_out, wanted none");
+	fx__quit(t, &f);
+	json_decref(root);
 }

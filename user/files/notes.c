@@ -51,6 +51,8 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 		  fmt_duration(a, s->duration_ns));
 	if (!err && s->paused_ns)
 		err = add(notes, "nothing was seen for %s of it, while a program ran that translates code", fmt_duration(a, s->paused_ns));
+	if (!err && s->n_left_out)
+		err = add(notes, "%s processes and programs left out that the user may not look into", fmt_exact(a, s->n_left_out));
 	if (!err && s->recording.sample_bytes)
 		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (!err && s->observed_share < 1)

@@ -632,6 +632,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->known = counters__known(r, info->observed_share);
 	s->duration_ns = info->duration_ns;
 	s->paused_ns = MIN(info->paused_ns, info->duration_ns);
+	s->n_left_out = info->n_left_out;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;
 	s->ended = info->ended;

@@ -390,6 +390,7 @@ struct snapshot {
 	unsigned int known;	/* enum counter_bit: the others are 0 and mean nothing */
 	uint64_t duration_ns;
 	uint64_t paused_ns;	/* of it, without probes, as a program ran that translates code */
+	uint64_t n_left_out;	/* processes, and programs that processes began, which the user may not look into: not traced */
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
 	bool ended;		/* the trace is over: this is the last one */
 	struct older_unsure older_unsure;	/* blocks 0: what is older is known exactly */

@@ -101,6 +101,16 @@ uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc)
 	return now;
 }
 
+uint64_t kernel__n_closed(const struct kernel *k)
+{
+	return __atomic_load_n(&k->skel->bss->mt_n_closed, __ATOMIC_RELAXED);
+}
+
+bool kernel__sees_own_only(const struct kernel *k)
+{
+	return k->skel->rodata->mt_config.own_only;
+}
+
 bool kernel__has_ended(const struct kernel *k, uint32_t proc)
 {
 	const struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];

@@ -13,6 +13,7 @@
 #include "probe/sampler.h"
 #include "util/clock.h"
 #include "util/parse.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 /* The coarse clock advances by one tick at a time, and so does the programs' clock. */
@@ -65,6 +66,7 @@ struct mt_config config__make(const struct kernel_opts *o, const struct table_si
 		.adopt = o->adopt,
 		.by_comm = o->by_comm,
 		.by_cgroup = o->by_cgroup,
+		.own_only = !right__held(RIGHT_SYS_PTRACE),
 
 		.n_groups = s->n_groups,
 		.n_sites = s->n_sites,

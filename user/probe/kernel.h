@@ -152,6 +152,11 @@ void kernel__reconsider(struct kernel *k, pid_t pid);
  */
 uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc);
 
+/* Programs that were begun, and are not traced because this user may not look into them (bpf/guard.bpf.h). */
+uint64_t kernel__n_closed(const struct kernel *k);
+/* Are only processes traced that this user may look into? */
+bool kernel__sees_own_only(const struct kernel *k);
+
 /* What the table says of a life, whether or not there was a message. */
 bool kernel__has_ended(const struct kernel *k, uint32_t proc);
 /* Was it thrown out, so that it is in no report? */

@@ -21,6 +21,8 @@ void session__fail(struct session *s)
 
 void session__over(struct session *s)
 {
+	/* not all of them have ended: nobody asked for that */
+	s->cut_short |= s->tracees.n_closed > 0;
 	if (s->live)
 		live__on_all_ended(s);
 	else
@@ -349,7 +351,7 @@ static int finish(struct session *s, struct err *e)
 	/* nothing but CMD is waited for now, if even that */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
-	s->status = snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
+	s->status = s->cut_short ? EXIT_FAILED : snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
 	snapshot__free(snap);
 	return err;
 }

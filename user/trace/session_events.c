@@ -27,7 +27,7 @@ static void handle(struct session *s, const struct mt_event *ev)
 	}
 	if (ev->kind == MT_EV_EXIT || ev->kind == MT_EV_OOM)
 		session__on_death(s, ev);
-	if (ev->kind == MT_EV_EXEC && ev->exit_code && s->spawn && (pid_t)ev->pid == spawn__pid(s->spawn))
+	if (ev->kind == MT_EV_EXEC && ev->exit_code & MT_EXEC_HELD && s->spawn && (pid_t)ev->pid == spawn__pid(s->spawn))
 		s->held = true;
 	if (s->tracees.probing->on_event(&s->tracees, ev, &s->failure))
 		session__fail(s);
@@ -97,6 +97,7 @@ static void spare(struct session *s, pid_t pid, const char *name)
 		tracees__pause_for(&s->tracees, pid, name);
 		return;
 	}
+	s->cut_short = true;
 	s->end_ns = now_ns();
 	kernel__freeze(s->kernel, true);
 	tracees__detach(&s->tracees);

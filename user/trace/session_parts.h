@@ -88,6 +88,7 @@ struct session {
 	bool finishing;		/* the loop is over */
 	bool held;		/* CMD was stopped at an exec: see spawn__catch */
 	bool interrupted;	/* by SIGINT or SIGTERM: the next one quits */
+	bool cut_short;		/* the trace ended before what it was to last for: it is reported, and the exit status says so */
 	struct err failure;	/* of a callback: ends the loop */
 };
 

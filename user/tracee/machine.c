@@ -62,6 +62,11 @@ void machine__free(struct machine *m)
 	free(m);
 }
 
+uint64_t tracees__n_left_out(const struct tracees *t)
+{
+	return kernel__n_closed(t->kernel) + (t->machine ? t->machine->n_closed : 0);
+}
+
 /* ---- what is selected */
 
 /*
@@ -145,6 +150,9 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 	if (err) {
 		if (err == -EACCES)
 			kernel__ignore(m->t->kernel, pid, proc);
+		/* the programs know by themselves: should it become one that may be looked into, they see that */
+		if (err == -EACCES && kernel__sees_own_only(m->t->kernel))
+			kernel__reconsider(m->t->kernel, pid);
 		return pass_over(m, err, &why, e);
 	}
 	start_ticks = process.start_ticks;
@@ -537,6 +545,8 @@ static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 
 	if (ev->old_proc)
 		end_life(m, ev->old_proc);
+	if (p && ev->exit_code & MT_EXEC_CLOSED)
+		tracee__close(m->t, p);
 	if (!ev->proc || is_thrown_out(m, ev, p || parent, NULL)) {
 		if (p)
 			tracee__end(m->t, p);

@@ -166,6 +166,7 @@ struct tracees {
 	size_t turn;		/* which is sampled next */
 	size_t check_turn;	/* whose probes are checked next */
 	bool reported_full;		/* that no more files can be opened */
+	size_t n_closed;	/* tracees that became programs which this user may not look into */
 	const struct probing *probing;
 	struct scout *scout;	/* owned; --overhead where processes come and go; else NULL */
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
@@ -230,6 +231,14 @@ uint64_t tracees__detach(struct tracees *t);
 void tracees__begin_detach(struct tracees *t);
 /* Memory cgroups on this machine that shared probes have no room in; out NULL: as messages. */
 int tracees__tell_tight(FILE *out, struct err *e);
+
+/* Processes, and programs that they began, which this user may not look into. */
+uint64_t tracees__n_left_out(const struct tracees *t);
+/*
+ * It runs a program that this user may not look into (bpf/guard.bpf.h): it is no tracee any more, which is said. What it did before
+ * stays.
+ */
+void tracee__close(struct tracees *t, struct tracee *p);
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid);
 bool tracees__all_ended(const struct tracees *t);

@@ -11,6 +11,7 @@
 #include "process/translator.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
+#include "util/rights.h"
 
 /* The program was started by another than the first thread of the one before. */
 static int probe_again(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e)
@@ -39,6 +40,21 @@ static int probe_again(struct tracees *t, struct tracee *p, const struct mt_even
 	say("%s (%d): a thread other than the first called exec, which removed the probes: they were attached again %.1f ms later; what it allocated until then was not seen",
 	    comm, (int)p->process.pid, unseen_ns / 1e6);
 	return 0;
+}
+
+void tracee__close(struct tracees *t, struct tracee *p)
+{
+	_cleanup_free_ char *why = rights__why_refused(RIGHT_BIT(RIGHT_SYS_PTRACE));
+
+	/* of all processes of a machine many do: the report has their number */
+	if (!t->n_closed++ || !tracees__are_shared(t))
+		say("%s (%d) runs a program now that this user may not look into (another user's rights, capabilities, or a file that cannot be read): it is not traced any more: %s",
+		    p->process.comm, (int)p->process.pid, why ? why : "");
+	attachment__free(p->attachment);
+	p->attachment = NULL;
+	faults__close(p->faults);
+	p->faults = NULL;
+	tracee__end(t, p);
 }
 
 int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e)

@@ -130,6 +130,8 @@ static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 		model__life_ended(t->model, ev->old_proc);
 		unwind__drop(t->unwind, ev->old_proc);
 		err = p && ev->proc ? tracee__on_exec(t, p, ev, comm, &why) : 0;
+		if (p && ev->exit_code & MT_EXEC_CLOSED)
+			tracee__close(t, p);
 	} else if (ev->kind == MT_EV_EXIT) {
 		model__life_ended(t->model, ev->proc);
 		unwind__drop(t->unwind, ev->proc);
