@@ -1,31 +1,43 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-# `make fuzz`: each parser of what another process controls, fed with garbage for FUZZ_SECONDS. A crash ends it, and
-# the input that made it is in build/fuzz/. A target is tests/fuzz/fuzz_NAME.c and two rows here: what it is linked
-# with, and its name.
+# `make fuzz`: each parser of what others control, fed with garbage for FUZZ_SECONDS, as many at a time as there are
+# processors (make -j). A crash, a leak, or ten seconds with one input end it, and the input is in build/fuzz/. A target is
+# tests/fuzz/fuzz_NAME.c: it is linked with what it needs of malloctrace, and with nothing else.
+#
+# `make fuzz-check` is the same for FUZZ_CHECK_SECONDS each, a part of `make test`: that all of them are built, and hold.
 
 FUZZ_SECONDS ?= 30
-FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Wall -Wextra -Wno-unused-parameter -O1 -g \
-	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -Iuser -I. -I$(B)
-FUZZ_LIBS := -ldw -lelf -lcap -liberty -ljansson -llzma -lz -lm -ldl -lncursesw -ltinfo
+FUZZ_CHECK_SECONDS ?= 2
+FUZZ_DIR := $(B)/fuzz
+FUZZ_SANITIZERS := address,undefined -fno-sanitize-recover=undefined -fno-sanitize=object-size,alignment,null,vptr
+FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wno-string-plus-int -O1 -gline-tables-only -Iuser -I. -Itests/fuzz -I$(B) -MMD -MP
+FUZZ_LIBS := -lncursesw -ltinfo -lbpf -ldw -lelf -lcapstone -lcap -liberty -ljansson -llzma -lz -lm -ldl
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-FUZZ_OBJECT := $(addprefix user/elf/,elffile.c object.c object_elf.c object_syms.c jitmap.c) user/process/maps.c $(wildcard user/util/*.c)
-FUZZ_SRC_cfi := $(addprefix user/elf/,cfi.c cfi_elf.c ehframe.c cfa.c calls.c)
-FUZZ_SRC_sym := $(filter-out $(FUZZ_OBJECT),$(wildcard user/elf/*.c user/names/*.c))
-FUZZ_SRC_profile := $(wildcard user/files/*.c user/files/*/*.c user/present/*.c user/present/*/*.c user/model/*.c user/recording/*.c)
-FUZZ_TARGETS := cfi sym profile
+# Folders that parse or show; of probe/ what has no part in the kernel.
+FUZZ_SRC := $(foreach d,util recording model present present/text files files/json files/html options process elf space names,$(wildcard user/$(d)/*.c)) \
+	$(addprefix user/probe/,allocators.c entry.c find.c insn.c place.c registers.c usdt.c)
+FUZZ_OBJ := $(FUZZ_SRC:%.c=$(FUZZ_DIR)/%.o)
 
-.PHONY: fuzz $(FUZZ_TARGETS:%=fuzz-%)
+.PHONY: fuzz fuzz-check $(FUZZ_TARGETS:%=fuzz-%)
 fuzz: $(FUZZ_TARGETS:%=fuzz-%)
 
-define fuzz_target
-$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(FUZZ_SRC_$(1)) $(FUZZ_OBJECT) $(wildcard user/*/*.h bpf/abi*.h tests/unit/*.h)
-endef
-$(foreach t,$(FUZZ_TARGETS),$(eval $(call fuzz_target,$(t))))
+fuzz-check: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/fuzz_%)
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) fuzz FUZZ_SECONDS=$(FUZZ_CHECK_SECONDS)
 
-$(FUZZ_TARGETS:%=$(B)/fuzz/fuzz_%):
-	$(call say,FUZZ,$@)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -o $@ $(filter %.c,$^) $(FUZZ_LIBS)
+$(FUZZ_OBJ): | $(SKELETONS) $(B)/html_page.h $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
 
-# Inputs that one run found worth keeping are where the next one starts.
-$(FUZZ_TARGETS:%=fuzz-%): fuzz-%: $(B)/fuzz/fuzz_%
-	$(Q)mkdir -p $(B)/fuzz/$*.corpus && FUZZ_SEEDS=$(B)/fuzz/$*.corpus $< -max_total_time=$(FUZZ_SECONDS) -max_len=16384 \
-		-timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(B)/fuzz/$*- -print_final_stats=1 $(B)/fuzz/$*.corpus
+$(FUZZ_DIR)/%.o: %.c tests/fuzz/fuzz.mk
+	$(call say,FUZZ,$@)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS) -c $< -o $@
+
+$(FUZZ_DIR)/libuser.a: $(FUZZ_OBJ)
+	$(call say,FUZZ,$@)rm -f $@ && ar rcs $@ $^
+
+$(FUZZ_TARGETS:%=$(FUZZ_DIR)/fuzz_%): $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/tests/fuzz/fuzz_%.o $(FUZZ_DIR)/libuser.a
+	$(call say,FUZZ,$@)$(CLANG) -fsanitize=fuzzer,$(FUZZ_SANITIZERS) -o $@ $^ $(FUZZ_LIBS)
+
+# Inputs that one run found worth keeping are where the next one starts. What it says is shown where it failed.
+$(FUZZ_TARGETS:%=fuzz-%): fuzz-%: $(FUZZ_DIR)/fuzz_%
+	$(Q)mkdir -p $(FUZZ_DIR)/$*.corpus && if FUZZ_SEEDS=$(FUZZ_DIR)/$*.corpus $< -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=10 \
+		-rss_limit_mb=2048 -artifact_prefix=$(FUZZ_DIR)/$*- -print_final_stats=1 $(FUZZ_DIR)/$*.corpus > $(FUZZ_DIR)/$*.log 2>&1; then \
+		printf '  %-7s %s\n' FUZZED "$*: $$(sed -n 's/^stat::number_of_executed_units: *//p' $(FUZZ_DIR)/$*.log) inputs"; \
+	else tail -n 60 $(FUZZ_DIR)/$*.log; exit 1; fi

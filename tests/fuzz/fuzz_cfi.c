@@ -8,25 +8,15 @@
  *   bit 2   of that file: x86_64 instead of arm64
  *   bit 3   of that file: no section headers
  *   bit 4   of that file: it has __kernel_rt_sigreturn
- *
- * FUZZ_SEEDS names a directory in which the target leaves inputs to start from.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "elf/cfi.h"
 #include "tests/unit/cfi_image.h"
-#include "util/util.h"
+#include "fuzz.h"
 
 enum { CALLS_ONLY = 1, WRAP = 2, X86 = 4, NO_SECTIONS = 8, SIGRETURN = 16 };
 
 /* calls and other instructions, in turns of a few bytes */
 static uint8_t code[4096];
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void check(const struct cfi *c)
 {
@@ -83,18 +73,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 /* ---- seeds */
 
-static void write_seed(const char *dir, const char *name, uint8_t how, const void *p, size_t len)
+static void write_seed(const char *name, uint8_t how, const void *p, size_t len)
 {
-	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
+	char path[32];
 
-	if (asprintf(&path, "%s/%s-%02x", dir, name, how) < 0)
-		abort();
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || write(fd, &how, 1) != 1 || write(fd, p, len) != (ssize_t)len) {
-		perror(path);
-		exit(1);
-	}
+	snprintf(path, sizeof(path), "%s-%02x", name, how);
+	put_seed(path, how, p, len);
 }
 
 /* One of every kind of instruction that the compiler tells apart. */
@@ -123,7 +107,7 @@ static void make_eh_frame(struct cfi_bytes *b, uint16_t machine)
 	put_u32(b, 0);
 }
 
-static void write_seeds(const char *dir)
+static void write_seeds(void)
 {
 	static const uint16_t machines[] = { EM_AARCH64, EM_X86_64 };
 	size_t i;
@@ -135,11 +119,11 @@ static void write_seeds(const char *dir)
 		size_t len;
 
 		make_eh_frame(&eh, machines[i]);
-		write_seed(dir, "eh", how, eh.v, eh.n);
-		write_seed(dir, "eh", how | CALLS_ONLY | NO_SECTIONS | SIGRETURN, eh.v, eh.n);
+		write_seed("eh", how, eh.v, eh.n);
+		write_seed("eh", how | CALLS_ONLY | NO_SECTIONS | SIGRETURN, eh.v, eh.n);
 		whole = cfi_image__make(&(struct cfi_image){ machines[i], eh.v, code, eh.n, 512, false, CFI_IMAGE_TEXT + 64 },
 					&len);
-		write_seed(dir, i ? "x86_64" : "arm64", CALLS_ONLY, whole, len);
+		write_seed(i ? "x86_64" : "arm64", CALLS_ONLY, whole, len);
 	}
 }
 
@@ -153,7 +137,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	/* and of the other machine */
 	for (i = 1024; i < 2048; i += 16)
 		memcpy(code + i, (uint8_t[]){ 0xe8, 0, 0, 0, 0, 0xff, 0xd0 }, 7);
-	if (getenv("FUZZ_SEEDS"))
-		write_seeds(getenv("FUZZ_SEEDS"));
+	write_seeds();
 	return 0;
 }

@@ -4,23 +4,12 @@
  * a snapshot must be fit for every view and export, for a filter, and for being
  * joined with itself. What is written from it as JSON is read again, and is the
  * same when it is written once more.
- *
- * FUZZ_SEEDS names a directory in which the target leaves inputs to start from.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "files/export.h"
 #include "files/json/json_read.h"
 #include "model/filter.h"
 #include "model/join.h"
-#include "util/util.h"
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+#include "fuzz.h"
 
 static char *written(const struct snapshot *s, const char *format, size_t *ret_len)
 {
@@ -96,17 +85,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const char *const names[] = { "sample", "sample-count", "sample-growth", "sample-estimated", "sample-empty" };
-	const char *dir = getenv("FUZZ_SEEDS");
-	char cmd[512];
-
-	/* small ones: what makes a profile large is the same again and again */
-	for (size_t i = 0; dir && i < ARRAY_SIZE(names); i++) {
-		snprintf(cmd, sizeof(cmd),
-			 "jq -c '.sites |= map(.stack |= .[:4]) | .sites |= .[:3]' tests/golden/%s.json > '%s/%s' 2>/dev/null || "
-			 "cp tests/golden/%s.json '%s/%s'", names[i], dir, names[i], names[i], dir, names[i]);
-		if (system(cmd))
-			break;
-	}
+	put_profiles();
 	return 0;
 }
