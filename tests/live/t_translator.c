@@ -145,3 +145,37 @@ TEST_ALONE(translator_command)
 		(uint64_t)mt__run(t, &m, "--", VALGRIND, "-q", "--tool=none", fixture("basic"), "--auto", in_dir(t, "ledger"), "leak",
 				  "10", NULL));
 }
+
+/* Anybody may call a program so: that alone keeps no trace waiting, however often. */
+TEST_ALONE(translator_by_name_alone)
+{
+	const char *fake = in_dir(t, "box64");
+	struct fx f, fakes[4];
+	json_t *root;
+	struct mt m;
+
+	copy_file(t, fixture("basic"), fake);
+	must(t, !chown(fake, 65534, 65534), "chown %s", fake);
+	fx__start(t, &f, "when", NULL);
+	mt__start(t, &m, "--comm", "when", "--json", NULL);
+	mt__wait_attached(t, &m);
+	for (int i = 0; i < 3; i++) {
+		fx__start_as(t, &fakes[i], &(struct spawn){ .argv = { fake, "leak", "10" }, .uid = 65534 });
+		child__wait_err(t, &m.c, "malloctrace: box64", "nothing is recorded until it has ended", patience_s(30));
+		child__wait_err(t, &m.c, "malloctrace: process", "it is not waited for", patience_s(30));
+		wait_back(t, &m);	/* while it runs */
+	}
+	/* from now on it is known what such names are worth: nothing is missed */
+	fx__start_as(t, &fakes[3], &(struct spawn){ .argv = { fake, "leak", "10" }, .uid = 65534 });
+	step(t, &f, 's');
+	step(t, &f, 'f');
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want(t, json_integer_value(jget(root, "paused_ns")) > 0, "paused_ns, wanted more than 0");
+	want_life(t, process_of(t, root, f.c.pid, 0), 1000, 1000, 0, false);
+	for (int i = 0; i < 4; i++) {
+		fx__go(t, &fakes[i]);
+		fx__quit(t, &fakes[i]);
+	}
+	fx__quit(t, &f);
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the table of translators. They are known by the names of their files: nothing else shows
- * what a process does with code.
+ * Owns the table of translators. They are known by the names of their files, because their probes must be out before they have
+ * done anything; whether they are what they are called shows later.
  */
 #include "process/translator.h"
 
@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/parse.h"
@@ -41,54 +42,77 @@ const char *translator__of(const char *path)
 	return NULL;
 }
 
-const char *translator__runs(pid_t pid)
+static bool read_exe(pid_t pid, char exe[static PATH_MAX])
 {
-	char link[64], exe[PATH_MAX];
+	char link[64];
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	n = readlink(link, exe, sizeof(exe) - 1);
+	n = readlink(link, exe, PATH_MAX - 1);
 	if (n <= 0)
-		return NULL;
+		return false;
 	exe[n] = '\0';
-	return translator__of(exe);
+	return true;
 }
 
-bool translator__may_run(pid_t pid)
+bool translator__is_installed(const char *path, uint64_t ino)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_ino == ino && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* A line of /proc/PID/maps: executable memory that is of no file, and not the kernel's own. */
+static bool is_made_code(const char *line)
+{
+	const char *rights = strchr(line, ' ');
+
+	return rights && strlen(rights) > 4 && rights[3] == 'x' && !strchr(line, '/') && !strstr(line, "[vdso]") &&
+	       !strstr(line, "[vsyscall]") && !strstr(line, "[uprobes]");
+}
+
+enum translator_proof translator__prove(pid_t pid, bool installed)
 {
 	_cleanup_free_ char *line = NULL;
+	bool named = false, makes_code = false;
 	char path[64];
-	bool found = false;
 	size_t room = 0;
 	FILE *maps;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	maps = fopen(path, "re");
-	/* of one that may not be read nothing is known */
-	if (!maps)
-		return errno != ENOENT && errno != ESRCH;
-	while (!found && getline(&line, &room, maps) > 0) {
+	if (!maps && (errno == ENOENT || errno == ESRCH))
+		return TRANSLATOR_GONE;
+	while (maps && getline(&line, &room, maps) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		found = translator__of(strchr(line, '/')) != NULL;
+		named |= translator__of(strchr(line, '/')) != NULL;
+		makes_code |= is_made_code(line);
 	}
-	fclose(maps);
-	return found;
+	if (maps)
+		fclose(maps);
+	/* of one that may not be read nothing else is known */
+	if (maps && !named)
+		return TRANSLATOR_GONE;
+	return installed || makes_code ? TRANSLATOR_PROVEN : TRANSLATOR_NAMED;
 }
 
-void translator__for_each(void (*fn)(pid_t pid, const char *name, void *arg), void *arg)
+void translator__for_each(void (*fn)(pid_t pid, const char *name, bool installed, void *arg), void *arg)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
+		char exe[PATH_MAX], link[64];
 		const char *name;
+		struct stat st;
 		uint64_t pid;
 
 		if (parse_u64(entry->d_name, 1, INT_MAX, &pid))
 			continue;
-		name = translator__runs((pid_t)pid);
+		name = read_exe((pid_t)pid, exe) ? translator__of(exe) : NULL;
+		snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 		if (name)
-			fn((pid_t)pid, name, arg);
+			fn((pid_t)pid, name, !stat(link, &st) && translator__is_installed(exe, st.st_ino), arg);
 	}
 	if (dir)
 		closedir(dir);

@@ -8,15 +8,25 @@
 #define MT_TRANSLATOR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* What the program of this path is called, e.g. "valgrind"; NULL: no translator. */
 const char *translator__of(const char *path);
-/* The same of the program that a process runs now; NULL also if there is no such process. */
-const char *translator__runs(pid_t pid);
-/* Has a process any of them mapped? Also if that cannot be told; not if there is no such process. */
-bool translator__may_run(pid_t pid);
+/*
+ * Anybody may call a program so. Is this file, of this inode number, one that root has installed and nobody else can write to? Where
+ * the path means another file to us than to the process, it is not.
+ */
+bool translator__is_installed(const char *path, uint64_t ino);
+
+enum translator_proof {
+	TRANSLATOR_GONE,	/* there is no such process, or it maps none of them any more */
+	TRANSLATOR_NAMED,	/* by its name alone */
+	TRANSLATOR_PROVEN,	/* installed, or it has code that is in no file */
+};
+/* What a process does whose file has such a name. One that may not be read is what its file is. */
+enum translator_proof translator__prove(pid_t pid, bool installed);
 /* Those that run on this machine. */
-void translator__for_each(void (*fn)(pid_t pid, const char *name, void *arg), void *arg);
+void translator__for_each(void (*fn)(pid_t pid, const char *name, bool installed, void *arg), void *arg);
 
 #endif

@@ -89,12 +89,14 @@ static void handle_kept(struct session *s)
  * least: shared probes are out in a hundredth. Of one in no pid namespace of ours it would not be known when it has ended,
  * and --overhead has its own order of probes.
  */
-static void spare(struct session *s, pid_t pid, const char *name)
+static void spare(struct session *s, const struct watch_record *r, const char *name)
 {
+	pid_t pid = r->pid;
+
 	if (s->end_ns)
 		return;
 	if (pid > 0 && !s->budget) {
-		tracees__pause_for(&s->tracees, pid, name);
+		tracees__pause_for(&s->tracees, pid, name, translator__is_installed(r->map.path, r->map.ino));
 		return;
 	}
 	s->cut_short = true;
@@ -112,7 +114,7 @@ static void on_record(const struct watch_record *r, void *arg)
 	const char *translator = r->kind == WATCH_MAPPED && tracees__are_shared(&s->tracees) ? translator__of(r->map.path) : NULL;
 
 	if (translator)
-		spare(s, r->pid, translator);
+		spare(s, r, translator);
 	if (s->tracees.probing->on_record(&s->tracees, r, &s->failure))
 		session__fail(s);
 }

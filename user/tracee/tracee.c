@@ -85,6 +85,7 @@ void tracees__done(struct tracees *t)
 	hash__done(&t->by_pid);
 	hash__done(&t->by_proc);
 	vec_done(&t->pause.translators);
+	vec_done(&t->pause.disproven);
 	alloc_funcs__done(&t->funcs);
 	spots__done(&t->spots);
 	objects__free(t->objects);

@@ -147,6 +147,13 @@ struct tracee {
 	bool dirty;		/* its unwind tables are those of before */
 };
 
+/* A process whose file has a translator's name. */
+struct suspect {
+	pid_t pid;
+	bool installed;		/* translator__is_installed() */
+	uint64_t since_ns;	/* CLOCK_MONOTONIC */
+};
+
 struct tracees {
 	struct vec(struct tracee *) v;
 	struct objects *objects;
@@ -173,7 +180,9 @@ struct tracees {
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
 	struct leaving *leaving;	/* probes on their way out; NULL: none */
 	struct {			/* a translator runs: tracee_pause.c */
-		struct vec(pid_t) translators;
+		struct vec(struct suspect) translators;	/* that it waits for */
+		struct vec(struct suspect) disproven;	/* called like one, and made no code of their own so far */
+		size_t n_disproven;	/* ever */
 		uint64_t since_ns;	/* CLOCK_MONOTONIC; 0: none does */
 		uint64_t began_ns;	/* the same by the programs' clock */
 		uint64_t quiet_ns;	/* since when none is known any more; 0: one is */

@@ -21,12 +21,15 @@ uint64_t tracees__paused_ns(const struct tracees *t)
 
 /* ---- out */
 
-static bool is_listed(const struct tracees *t, pid_t pid)
+#define BELIEVED_NS (2 * SECOND_NS)	/* of a name; valgrind makes code in its first tenth of a second */
+#define BELIEVED_TIMES 3
+
+static const struct suspect *find(const struct suspect *v, size_t n, pid_t pid)
 {
-	for (size_t i = 0; i < t->pause.translators.n; i++)
-		if (t->pause.translators.v[i] == pid)
-			return true;
-	return false;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].pid == pid)
+			return &v[i];
+	return NULL;
 }
 
 /* The kernel needs a tenth of a second to give them back, but the breakpoints are gone within milliseconds. */
@@ -41,13 +44,13 @@ static void take_out(struct tracees *t)
 		known_file__forget_probes(t->files.v[i]);
 }
 
-void tracees__pause_for(struct tracees *t, pid_t pid, const char *name)
+static void pause_now(struct tracees *t, const struct suspect *who, const char *name)
 {
-	pid_t *slot = is_listed(t, pid) ? NULL : vec_push(&t->pause.translators);
+	struct suspect *slot = find(t->pause.translators.v, t->pause.translators.n, who->pid) ? NULL : vec_push(&t->pause.translators);
 
 	/* without memory it is found again before the probes come back */
 	if (slot)
-		*slot = pid;
+		*slot = *who;
 	t->pause.quiet_ns = 0;
 	if (is_paused(t))
 		return;
@@ -55,12 +58,33 @@ void tracees__pause_for(struct tracees *t, pid_t pid, const char *name)
 	t->pause.began_ns = kernel__clock_ns(t->kernel);
 	take_out(t);
 	say("%s (%d) runs a program by translating its code, and breakpoints in files that it maps would kill it: all probes are out, and nothing is recorded until it has ended",
-	    name, (int)pid);
+	    name, (int)who->pid);
 }
 
-static void pause_for(pid_t pid, const char *name, void *arg)
+/* Should it make code later, it is one: disproven ones are looked at each second. */
+static void disbelieve(struct tracees *t, const struct suspect *who)
 {
-	tracees__pause_for(arg, pid, name);
+	struct suspect *slot = find(t->pause.disproven.v, t->pause.disproven.n, who->pid) ? NULL : vec_push(&t->pause.disproven);
+
+	if (slot)
+		*slot = *who;
+}
+
+void tracees__pause_for(struct tracees *t, pid_t pid, const char *name, bool installed)
+{
+	struct suspect who = { pid, installed, now_ns() };
+
+	if (find(t->pause.disproven.v, t->pause.disproven.n, pid))
+		return;
+	if (!installed && t->pause.n_disproven >= BELIEVED_TIMES && translator__prove(pid, false) != TRANSLATOR_PROVEN)
+		disbelieve(t, &who);
+	else
+		pause_now(t, &who, name);
+}
+
+static void pause_for(pid_t pid, const char *name, bool installed, void *arg)
+{
+	tracees__pause_for(arg, pid, name, installed);
 }
 
 void tracees__pause_for_any(struct tracees *t)
@@ -163,15 +187,47 @@ static int resume(struct tracees *t, struct err *e)
 	return err;
 }
 
+/* Those that made code after all. */
+static void look_at_disproven(struct tracees *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->pause.disproven.n; i++) {
+		struct suspect who = t->pause.disproven.v[i];
+		enum translator_proof is = translator__prove(who.pid, who.installed);
+
+		if (is == TRANSLATOR_NAMED)
+			t->pause.disproven.v[kept++] = who;
+		else if (is == TRANSLATOR_PROVEN)
+			pause_now(t, &who, "a program");
+	}
+	t->pause.disproven.n = kept;
+}
+
+static bool is_waited_for(struct tracees *t, const struct suspect *who)
+{
+	enum translator_proof is = translator__prove(who->pid, who->installed);
+
+	if (is != TRANSLATOR_NAMED || now_ns() - who->since_ns < BELIEVED_NS)
+		return is != TRANSLATOR_GONE;
+	disbelieve(t, who);
+	t->pause.n_disproven++;
+	say("process %d is called like a program that translates code, but made none of its own in %d seconds: it is not waited for%s", (int)who->pid,
+	    (int)(BELIEVED_NS / SECOND_NS),
+	    t->pause.n_disproven == BELIEVED_TIMES ? ", and no other one is by its name alone" : "");
+	return false;
+}
+
 /* Of a series of such programs one comes right after the other: the probes wait for the end of it. */
 int tracees__try_to_resume(struct tracees *t, struct err *e)
 {
 	size_t kept = 0;
 
+	look_at_disproven(t);
 	if (!is_paused(t))
 		return 0;
 	for (size_t i = 0; i < t->pause.translators.n; i++)
-		if (translator__may_run(t->pause.translators.v[i]))
+		if (is_waited_for(t, &t->pause.translators.v[i]))
 			t->pause.translators.v[kept++] = t->pause.translators.v[i];
 	t->pause.translators.n = kept;
 	if (kept)

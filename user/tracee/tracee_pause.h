@@ -11,8 +11,12 @@
 
 #include "tracee/tracee.h"
 
-/* It has begun, or runs already: probes go at once, if there are any. name: translator__of(). */
-void tracees__pause_for(struct tracees *t, pid_t pid, const char *name);
+/*
+ * It has begun, or runs already: probes go at once, if there are any. name: translator__of(). Of a file that is not installed
+ * (translator__is_installed) its name is believed for two seconds, in which a translator makes code; and not at all after three
+ * that did not. So nobody can keep a trace waiting by a name alone.
+ */
+void tracees__pause_for(struct tracees *t, pid_t pid, const char *name, bool installed);
 /* For those that run. */
 void tracees__pause_for_any(struct tracees *t);
 /* Once a second: have they all ended? Then the probes come back. Fails for lack of memory or rights. */
