@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -350,6 +352,110 @@ TEST_ALONE(trust_exec_uid_may)
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_eq(t, "lives", 2, n_lives(root, f.c.pid));
 	want(t, !jget(root, "left_out"), "left_out, wanted none");
+	fx__quit(t, &f);
+	json_decref(root);
+}
+
+/* ---- below sudo */
+
+#define BELOW_SUDO "SUDO_UID=65534", "SUDO_GID=65534"
+
+/* CMD runs as the user who called it, and is told so. */
+TEST(trust_names_below_sudo)
+{
+	struct spawn s = { .argv = { lt_bin, "--json", "--", "/usr/bin/env" }, .env = { BELOW_SUDO, "HOME=/root", "USER=root" } };
+	struct spawn other = { .argv = { lt_bin, "--json", "--", "/usr/bin/env" }, .env = { BELOW_SUDO, "HOME=/chosen", "LOGNAME=root" } };
+	FILE *users = fopen("/etc/passwd", "re");
+	struct passwd *pw = NULL;
+	char home[300], name[300];
+	struct mt m;
+
+	while (users && (pw = fgetpwent(users)) && pw->pw_uid != USER)
+		;
+	must(t, pw != NULL, "no user %d", USER);
+	snprintf(home, sizeof(home), "HOME=%s\n", pw->pw_dir);
+	snprintf(name, sizeof(name), "USER=%s\n", pw->pw_name);
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, home) && strstr(m.c.errs.s, name) && !strstr(m.c.errs.s, "=root\n"), "CMD's environment, wanted %s%s, got: %.900s",
+	     home, name, m.c.errs.s);
+	/* what the user set is the user's */
+	mt__start_v(t, &m, &other);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, "HOME=/chosen\n") != NULL, "CMD's HOME, got: %.900s", m.c.errs.s);
+	fclose(users);
+}
+
+/* What reads files that anybody may have made is not root. A FIFO holds it where it opens its file. */
+TEST(trust_report_below_sudo)
+{
+	const char *fifo = in_dir(t, "x.json");
+	struct spawn s = { .argv = { lt_bin, "report", fifo }, .env = { BELOW_SUDO } };
+	char path[64], *status;
+	struct mt m;
+	int fd;
+
+	must(t, !mkfifo(fifo, 0600) && !chown(fifo, USER, USER), "no FIFO");
+	mt__start_v(t, &m, &s);
+	fd = open(fifo, O_WRONLY | O_CLOEXEC);
+	must(t, fd >= 0, "nobody reads the FIFO");
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)m.c.pid);
+	status = read_all(path, NULL);
+	want(t, status && strstr(status, "\nUid:\t65534\t65534\t65534\t65534\n") && strstr(status, "\nGid:\t65534\t65534\t65534\t65534\n"),
+	     "user and group of report, got: %.900s", status ? status : "");
+	want(t, status && strstr(status, "\nCapPrm:\t0000000000000000\n"), "capabilities of report, got: %.900s", status ? status : "");
+	free(status);
+	must(t, write(fd, "{}", 2) == 2, "nobody reads the FIFO any more");
+	close(fd);
+	mt__stop(t, &m, 0, 1);
+}
+
+/* ---- files that may be open at a time */
+
+/* The soft limit is raised, and CMD has the one that it would have had; where even the hard one is too low, that is said. */
+static int limit_files(const void *arg)
+{
+	return setrlimit(RLIMIT_NOFILE, arg);
+}
+
+TEST(trust_few_descriptors)
+{
+	struct rlimit soft = { 16, 4096 }, hard = { 64, 64 };
+	struct spawn s = { .argv = { lt_bin, "--json", "--", "/bin/sh", "-c", "ulimit -n" }, .become = limit_files, .become_arg = &soft };
+	struct spawn d = { .argv = { lt_bin, "doctor" }, .become = limit_files, .become_arg = &hard };
+	struct mt m;
+
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, "\n16\n") || !strncmp(m.c.errs.s, "16\n", 3), "CMD's ulimit -n, wanted 16, got: %.400s", m.c.errs.s);
+	s.become_arg = &hard;
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit status", 125, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, "only 64 files may be open at a time") && !strstr(m.c.errs.s, "kernel"), "stderr, got: %.400s", m.c.errs.s);
+	mt__start_v(t, &m, &d);
+	want_eq(t, "doctor: exit status", 1, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.outs.s, "\nno: only 64 files may be open at a time") != NULL, "doctor, got: %.900s", m.c.outs.s);
+}
+
+/* More files are mapped than may be open: the rest is counted, and its allocator is traced all the same. */
+TEST(trust_many_files)
+{
+	struct rlimit few = { 256, 256 };
+	struct spawn s = { .argv = { lt_bin, "-p", NULL, "--json" }, .become = limit_files, .become_arg = &few };
+	struct mt m;
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "manyfiles", in_dir(t, "file"), "500", NULL);
+	s.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want(t, strstr(m.c.errs.s, "no more files can be opened") != NULL, "stderr, got: %.400s", m.c.errs.s);
+	want(t, json_integer_value(jget(root, "unread_files")) >= 500 - (256 - 160), "unread_files, wanted what is beyond the limit, got %lld",
+	     (long long)json_integer_value(jget(root, "unread_files")));
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	fx__quit(t, &f);
 	json_decref(root);
 }

@@ -26,6 +26,7 @@
 #include "trace/code_names.h"
 #include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
+#include "util/descriptors.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
@@ -356,6 +357,8 @@ static void print_answer(FILE *out, const struct opts *o, const struct selection
 int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 {
 	_cleanup_free_ char *targets = NULL;
+	_cleanup_err_ struct err files = {};
+	int files_err = descriptors__raise(&files);
 	unsigned int missing = features__missing_rights();
 	struct selection selection = {};
 	struct utsname u;
@@ -372,7 +375,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
 	err = selection__init(&selection, o, e);
 	if (!err)
-		err = selection__check(&selection, e);
+		err = files_err ? err_set(e, files_err, "%s", err_msg(&files)) : selection__check(&selection, e);
 	if (!err)
 		err = print_memory(out, o, &selection, e);
 	*ret_status = err || !features__can_trace();

@@ -16,6 +16,7 @@
 #include "elf/elffile.h"
 #include "elf/jitmap.h"
 #include "elf/object.h"
+#include "util/descriptors.h"
 #include "util/hash.h"
 #include "util/invoker.h"
 #include "util/rights.h"
@@ -37,6 +38,7 @@ struct seen {
 struct objects {
 	struct vec(struct object *) all;
 	struct hash seen;	/* of struct seen, which it owns */
+	uint64_t n_unread;	/* files that were not opened for lack of descriptors */
 };
 
 struct objects *objects__new(void)
@@ -57,6 +59,11 @@ void objects__free(struct objects *o)
 		free(o->seen.slots[i].value);
 	hash__done(&o->seen);
 	free(o);
+}
+
+uint64_t objects__n_unread(const struct objects *o)
+{
+	return o->n_unread;
 }
 
 void object__put(struct object *obj)
@@ -214,9 +221,11 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 		*ret = obj;
 		return 0;
 	}
-	fd = elffile__open_found(path_fd);
+	/* a process may map as many as it likes: what malloctrace needs for itself is left */
+	fd = o->all.n < descriptors__for_targets() ? elffile__open_found(path_fd) : -EMFILE;
 	if (fd < 0) {
 		r = fd;
+		o->n_unread += r == -EMFILE || r == -ENFILE;
 		if (r == -EACCES)
 			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH),
 					       "this user may not read %s", clean);

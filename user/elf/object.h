@@ -59,6 +59,8 @@ struct object {
 struct objects;
 struct objects *objects__new(void);
 void objects__free(struct objects *o);
+/* Files that were not opened, because no more may be open at a time: they have no names, and no probes. */
+uint64_t objects__n_unread(const struct objects *o);
 
 /*
  * The object behind a mapping of pid. The file found must have the mapping's

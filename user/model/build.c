@@ -633,6 +633,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->duration_ns = info->duration_ns;
 	s->paused_ns = MIN(info->paused_ns, info->duration_ns);
 	s->n_left_out = info->n_left_out;
+	s->n_unread = info->n_unread;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;
 	s->ended = info->ended;

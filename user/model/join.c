@@ -98,6 +98,7 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->duration_ns = MAX(to->duration_ns, s->duration_ns);
 	to->paused_ns = MAX(to->paused_ns, s->paused_ns);
 	to->n_left_out += s->n_left_out;
+	to->n_unread += s->n_unread;
 	to->wall_start_ns = MIN(to->wall_start_ns, s->wall_start_ns);
 	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
 	to->ended &= s->ended;

@@ -109,6 +109,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t duration_ns;
 	uint64_t paused_ns;	/* of it, without probes */
 	uint64_t n_left_out;	/* processes and programs that this user may not look into */
+	uint64_t n_unread;	/* files that were not opened for lack of descriptors */
 	int64_t wall_now_ns;
 	bool ended;
 	uint64_t target_cpu_ns, tool_cpu_ns;

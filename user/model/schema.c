@@ -275,6 +275,7 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("duration_ns", FIELD_U64, duration_ns, .line = 2),
 	WHOLE_OF("paused_ns", FIELD_U64, paused_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("left_out", FIELD_U64, n_left_out, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("unread_files", FIELD_U64, n_unread, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
 	WHOLE_OF("wall_now", FIELD_TIME, wall_now_ns),
 	WHOLE_OF("ended", FIELD_BOOL, ended),

@@ -25,7 +25,6 @@
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -128,17 +127,6 @@ static int add_threads(struct faults *f, const struct kernel *k)
 	return err ? err : n;
 }
 
-/* A process with thousands of threads takes more files than a shell allows. */
-static void allow_many_files(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int explain(struct err *e, int err, pid_t pid)
 {
 	char whose[40] = "all processes";
@@ -181,7 +169,6 @@ int faults__open(struct kernel *k, pid_t pid, struct faults **ret, struct err *e
 	if (!f)
 		return err_set(e, -ENOMEM, "out of memory");
 	f->pid = pid;
-	allow_many_files();
 	for (int i = 0; i < MAX_ROUNDS && n > 0; i++)
 		n = add_threads(f, k);
 	return finish(f, n, ret, e);
@@ -195,7 +182,6 @@ int faults__open_all(struct kernel *k, struct faults **ret, struct err *e)
 
 	if (!f)
 		return err_set(e, -ENOMEM, "out of memory");
-	allow_many_files();
 	f->n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	for (int cpu = 0; cpu < n_cpus && !err; cpu++) {
 		err = open_events(f, k, -1, cpu);

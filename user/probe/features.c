@@ -16,8 +16,11 @@
 #include "util/rights.h"
 #include "util/util.h"
 
+static bool no_files;	/* something could not be tried for lack of them */
+
 static enum feature_state by_errno(int err)
 {
+	no_files |= err == EMFILE || err == ENFILE;
 	return err == EPERM || err == EACCES ? FEATURE_DENIED : FEATURE_MISSING;
 }
 
@@ -194,6 +197,8 @@ int features__explain(struct err *e)
 {
 	const struct feature *perf = &features[FEATURE_PERF_UPROBE];
 
+	if (!features__can_trace() && no_files)
+		return err_set(e, -EMFILE, "too many files are open to find out what this kernel can do: raise ulimit -n");
 	if (feature__state(FEATURE_UPROBE_MULTI) == FEATURE_MISSING &&
 	    feature__state(FEATURE_PERF_UPROBE) == FEATURE_DENIED)
 		return rights__refused(e, -EPERM, perf->rights,

@@ -10,9 +10,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/mman.h>
@@ -24,6 +25,7 @@
 
 #include "process/process.h"
 #include "process/spawn.h"
+#include "util/descriptors.h"
 #include "util/environment.h"
 #include "util/exit_status.h"
 #include "util/invoker.h"
@@ -58,20 +60,41 @@ struct spawn {
 	struct rusage usage;	/* when it was last waited for */
 };
 
+/* sudo says whose they are: root's, which CMD is not. What was set to something else stays. */
+static void take_names_of(uid_t uid)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} rows[] = {
+		{ "HOME", offsetof(struct passwd, pw_dir) },
+		{ "USER", offsetof(struct passwd, pw_name) },
+		{ "LOGNAME", offsetof(struct passwd, pw_name) },
+		{ "SHELL", offsetof(struct passwd, pw_shell) },
+	};
+	char *of_root[ARRAY_SIZE(rows)] = {};
+	struct passwd *pw = getpwuid(0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && pw; i++)
+		of_root[i] = strdup(*(char **)((char *)pw + rows[i].at));
+	pw = getpwuid(uid);
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && pw; i++) {
+		const char *is = getenv(rows[i].name);
+
+		if (is && of_root[i] && !strcmp(is, of_root[i]))
+			setenv(rows[i].name, *(char **)((char *)pw + rows[i].at), 1);
+	}
+}
+
 static int become_user(void)
 {
-	struct passwd *pw;
 	uid_t uid;
 	gid_t gid;
 
-	if (!invoker__find(&uid, &gid))
-		return 0;
-	pw = getpwuid(uid);
-	if (pw ? initgroups(pw->pw_name, gid) : setgroups(0, NULL))
-		return -errno;
-	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
-		return -errno;
-	return 0;
+	/* asked for while we are root */
+	if (invoker__find(&uid, &gid))
+		take_names_of(uid);
+	return invoker__become();
 }
 
 int spawn__open_file(const char *path, bool as_root, struct err *e)
@@ -162,6 +185,7 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, pid_
 	 */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	environment__restore();
+	descriptors__restore();
 	execvp(o->argv[0], o->argv);
 	child_fail(errno_fd, errno);
 }

@@ -2,7 +2,6 @@
 /* Owns all stages of a trace and their order: the table `stages`. */
 #include <errno.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include "model/triggers.h"
 #include "trace/session.h"
@@ -10,6 +9,7 @@
 #include "tracee/scout.h"
 #include "tracee/tracee_pause.h"
 #include "tracee/tracee_standing.h"
+#include "util/descriptors.h"
 #include "util/exit_status.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -110,9 +110,8 @@ static int check_usage(struct session *s, struct err *e)
 static int check(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err = selection__init(&s->selection, o, e)	     ?:
-			  selection__check(&s->selection, e) ?:
-							       output__init(&s->output, o, e);
+	int err = descriptors__raise(e) ?: selection__init(&s->selection, o, e) ?: selection__check(&s->selection, e) ?:
+		  output__init(&s->output, o, e);
 
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
 		struct process p;
@@ -143,17 +142,6 @@ static int plan_probes(struct session *s, struct err *e)
 	if (!err && o->pids.n)
 		tracees__tell_named(&s->tracees);
 	return err;
-}
-
-/* A library file of the machine takes about ten descriptors. */
-static void raise_limit(void)
-{
-	struct rlimit r;
-
-	if (!getrlimit(RLIMIT_NOFILE, &r)) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
 }
 
 static int load(struct session *s, struct err *e)
@@ -193,7 +181,6 @@ static int load(struct session *s, struct err *e)
 	s->tracees.model = s->model;
 	s->tracees.unwind = s->unwind;
 	if (s->selection.adopt) {
-		raise_limit();
 		err = by_turns ? tracees__scout(&s->tracees, &s->selection, s->opts->recording.overhead_pct / 100, e) : tracees__share(&s->tracees, &s->selection, e);
 		if (err)
 			return err;

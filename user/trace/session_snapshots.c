@@ -109,6 +109,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.duration_ns = duration_ns(s, m),
 		.paused_ns = tracees__paused_ns(&s->tracees),
 		.n_left_out = tracees__n_left_out(&s->tracees),
+		.n_unread = objects__n_unread(s->tracees.objects),
 		.wall_now_ns = wall_ns(),
 		.ended = m->last || s->end_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),

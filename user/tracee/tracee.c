@@ -229,11 +229,14 @@ static void hint_moved(pid_t pid, struct err *e)
 	maps__done(&maps);
 }
 
+#define MAX_NAMED 20		/* files, in a message */
+
 static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
 {
 	const struct space *s = &tracee__life(p)->space;
 	const struct runtime *runtime = tracee__runtime(t, p);
 	const struct object *last = NULL;
+	size_t n_unread = 0;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (tracee__may_not_read(&s->v[i]))
@@ -246,7 +249,8 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 		const struct object *obj = s->v[i].object;
 
 		if (!obj) {
-			if (s->v[i].label && s->v[i].label[0] == '/')
+			/* it may have mapped thousands */
+			if (s->v[i].label && s->v[i].label[0] == '/' && n_unread++ < MAX_NAMED)
 				err_hint(e, "could not open %s", s->v[i].label);
 			continue;
 		}
@@ -258,6 +262,8 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 				err_hint(e, "searched %s (no malloc among %zu functions%s)", obj->path,
 					 t->files.v[k]->n_symbols, t->files.v[k]->n_symbols ? "" : ": it is stripped");
 	}
+	if (n_unread > MAX_NAMED)
+		err_hint(e, "nor %zu other files", n_unread - MAX_NAMED);
 	hint_moved(p->process.pid, e);
 	err_hint(e, "name one with -O FILE, and its functions with --sym malloc=NAME --sym free=NAME");
 	return -ENOENT;
@@ -279,6 +285,15 @@ int tracees__push(struct tracees *t, struct process *process, struct tracee **re
 	t->n_live++;
 	*ret = p;
 	return 0;
+}
+
+/* Once: the report has their number. */
+static void tell_full(struct tracees *t)
+{
+	if (t->reported_full || !objects__n_unread(t->objects))
+		return;
+	t->reported_full = true;
+	say("no more files can be opened (ulimit -Hn): code of other files that are mapped has no names, and its allocators are not seen");
 }
 
 static int add(struct tracees *t, pid_t pid, struct tracee **ret, struct err *e)
@@ -305,6 +320,7 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 			       "%s (%d) runs a program by translating its code: breakpoints would kill it, so it cannot be traced",
 			       translator__of(p->process.exe), (int)pid);
 	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
+	tell_full(t);
 	if (!err)
 		err = check_machine(p, e);
 	if (!err)
@@ -384,6 +400,7 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
 
 	t->n_changes += space__tidy(space);
 	err = space__refresh(space, t->objects, p->process.pid, &n_new, e);
+	tell_full(t);
 	t->n_changes += n_new;
 	p->dirty |= n_new > 0 || seq != l->code_seq;
 	if (!err)
@@ -404,6 +421,7 @@ int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mappi
 	had = space->n;
 	n_ended = space->n_ended;
 	err = space__add(space, t->objects, p->process.pid, m, t_ns, &is_new, e);
+	tell_full(t);
 	if (err || !is_new)
 		return err;
 	t->n_changes++;

@@ -245,20 +245,6 @@ int tracees__probe_own(struct tracees *t, struct err *e)
 
 /* ---- code */
 
-static bool is_full(const struct space_range *r)
-{
-	return r->why.code == -EMFILE || r->why.code == -ENFILE;
-}
-
-static void report_full(struct tracees *t, const struct space *space, size_t from)
-{
-	for (size_t i = from; i < space->n && !t->reported_full; i++) {
-		t->reported_full = is_full(&space->v[i]);
-		if (t->reported_full)
-			say("no more files can be opened (ulimit -Hn): code that is mapped from now on has no names, and its allocators are not seen");
-	}
-}
-
 int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e)
 {
 	struct space *space = &tracee__life(p)->space;
@@ -271,7 +257,6 @@ int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_
 	p->stale = false;
 	if (err)
 		return err;
-	report_full(t, space, from);
 	if (p->dirty)
 		err = tracee__update_unwind(t, p, e);
 	p->dirty &= err != 0;
@@ -286,7 +271,6 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 	if (err || space->n == from)
 		return err;
-	report_full(t, space, from);
 	return tracee__probe_files(t, p, from, t_ns, e);
 }
 

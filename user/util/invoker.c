@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,20 @@ bool invoker__find(uid_t *ret_uid, gid_t *ret_gid)
 	*ret_uid = (uid_t)uid;
 	*ret_gid = (gid_t)gid;
 	return true;
+}
+
+int invoker__become(void)
+{
+	struct passwd *pw;
+	uid_t uid;
+	gid_t gid;
+
+	if (!invoker__find(&uid, &gid))
+		return 0;
+	pw = getpwuid(uid);
+	if (pw ? initgroups(pw->pw_name, gid) : setgroups(0, NULL))
+		return -errno;
+	return setresgid(gid, gid, gid) || setresuid(uid, uid, uid) ? -errno : 0;
 }
 
 /* ---- for a while */

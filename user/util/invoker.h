@@ -17,6 +17,9 @@
 /* Who ran sudo; false: nobody, or we are not root. */
 bool invoker__find(uid_t *ret_uid, gid_t *ret_gid);
 
+/* Becomes that user, for good; nothing if there is none. -errno */
+int invoker__become(void);
+
 /* What this thread had before. */
 struct invoker_rights {
 	bool has_caps;		/* that were put aside */

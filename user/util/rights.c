@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "util/invoker.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -230,8 +231,12 @@ int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt
 int rights__give_up(struct err *e)
 {
 	static const cap_value_t of_files[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_CHOWN };
+	/* below sudo it is the user's business, with the user's files */
+	int err = invoker__become();
 	cap_t had = cap_get_proc(), keep = cap_init();
-	int err = had && keep ? 0 : -ENOMEM;
+
+	if (!err && !(had && keep))
+		err = -ENOMEM;
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_files) && !err && geteuid() == 0; i++)
 		if (has(had, of_files[i], CAP_PERMITTED) &&

@@ -43,7 +43,8 @@ int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt
 char *rights__why_refused(unsigned int needs);
 
 /*
- * For what needs no privileges: none of those that malloctrace was given remain.
+ * For what needs no privileges: none of those that malloctrace was given remain, and below
+ * sudo it goes on as the user who called that.
  * Root keeps what the files that it names may take, and nothing else.
  */
 int rights__give_up(struct err *e);

@@ -164,6 +164,8 @@ static void traced_line(struct report *r)
 		para__item(&r->para, "nothing was seen for %s of it, while a program ran that translates code", fmt_duration(t, s->paused_ns));
 	if (s->n_left_out)
 		para__item(&r->para, "%s processes and programs left out that this user may not look into", fmt_exact(t, s->n_left_out));
+	if (s->n_unread)
+		para__item(&r->para, "%s mapped files not read, as no more may be open at a time", fmt_exact(t, s->n_unread));
 	older_item(r);
 	if (s->recording.max_size != UINT64_MAX)
 		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->recording.min_size), fmt_bytes(b, s->recording.max_size));
