@@ -249,7 +249,7 @@ static int print_group(FILE *out, const struct selection *selection, struct trac
 	while ((d = readdir(proc))) {
 		uint64_t pid;
 
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() &&
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && !process__is_own(pid) &&
 		    process__has_memory(pid) && machine__wants(selection, pid))
 			look_at(pid, &a);
 	}

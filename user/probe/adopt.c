@@ -12,6 +12,7 @@
 
 #include "malloctrace.skel.h"
 #include "probe/kernel.h"
+#include "reader/reader.h"
 #include "util/util.h"
 
 static int ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t proc, uint32_t *ret)
@@ -27,7 +28,8 @@ static int ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t 
 int kernel__follow(struct kernel *k, struct err *e)
 {
 	const struct mt_known own = { .flags = MT_KNOWN_IGNORED | MT_KNOWN_OWN };
-	const uint32_t pid = getpid();
+	pid_t ours[32] = { getpid() };
+	size_t n_ours = 1 + readers__pids(ours + 1, ARRAY_SIZE(ours) - 1);
 	const struct {
 		struct bpf_program *program;
 		struct bpf_link **link;
@@ -46,8 +48,13 @@ int kernel__follow(struct kernel *k, struct err *e)
 		{ k->skel->progs.task_chosen, &k->skel->links.task_chosen, true },
 	};
 
-	if (bpf_map__update_elem(k->skel->maps.proc_of_pid, &pid, sizeof(pid), &own, sizeof(own), BPF_ANY))
-		return err_set(e, -errno, "table of processes: %s", strerror(errno));
+	/* what these fork later is ours as well */
+	for (size_t i = 0; i < n_ours; i++) {
+		const uint32_t pid = ours[i];
+
+		if (bpf_map__update_elem(k->skel->maps.proc_of_pid, &pid, sizeof(pid), &own, sizeof(own), BPF_ANY))
+			return err_set(e, -errno, "table of processes: %s", strerror(errno));
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
 		if (!bpf_program__autoload(points[i].program))
 			continue;

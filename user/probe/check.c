@@ -21,23 +21,20 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "malloctrace.skel.h"
 #include "probe/check.h"
 #include "probe/multi.h"
+#include "reader/lockdown.h"
 #include "util/signals.h"
 #include "util/util.h"
 
-#define NOBODY 65534
 #define RUN_MS 2000		/* that a child has for all that it is asked: a hundred times what it takes */
 #define VAIN_MS 4000		/* that children which did not answer have had in all: no more are tried then */
 #define SLICE_MS 100		/* a user who asks for the end does not wait longer */
@@ -82,35 +79,15 @@ static int verdict(struct check *c, enum check_verdict v, const char *what, cons
 
 /* ---- the child */
 
-/* Between fork and exec: gives up all that can be given up. Does not return. */
+/* Between fork and exec. */
 static _Noreturn void become_child(int exe, int file, int in, int out, bool is_libc)
 {
 	char *argv[] = { CHECK_CHILD_NAME, is_libc ? "libc" : "", NULL };
 	/* allocators keep thread-local data that glibc has room for at start only, unless it is set */
 	char *envp[] = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536", NULL };
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	sigset_t none;
+	const int fds[] = { in, out, -1, [CHECK_FD_FILE] = file };
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* out of the way of the low numbers first */
-	exe = fcntl(exe, F_DUPFD_CLOEXEC, 10);
-	file = fcntl(file, F_DUPFD_CLOEXEC, 10);
-	in = fcntl(in, F_DUPFD_CLOEXEC, 10);
-	out = fcntl(out, F_DUPFD_CLOEXEC, 10);
-	null = fcntl(null, F_DUPFD_CLOEXEC, 10);
-	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0 || dup2(file, CHECK_FD_FILE) < 0 ||
-	    dup3(exe, CHECK_FD_FILE + 1, O_CLOEXEC) < 0 || syscall(__NR_close_range, CHECK_FD_FILE + 2, ~0u, 0))
-		_exit(1);
-	if (!geteuid() &&
-	    (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
-		_exit(1);
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		_exit(1);
-	syscall(__NR_execveat, CHECK_FD_FILE + 1, "", argv, envp, 0x1000 /* AT_EMPTY_PATH */);
-	_exit(1);
+	lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
 }
 
 static int start(struct check *c)

@@ -17,106 +17,43 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/capability.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "probe/check.h"
+#include "reader/lockdown.h"
 #include "util/util.h"
-
-#if defined(__x86_64__)
-#define OWN_ARCH AUDIT_ARCH_X86_64
-#else
-#define OWN_ARCH AUDIT_ARCH_AARCH64
-#endif
 
 /* x86_64: what returns and entries by uprobes are made of in newer kernels; not in Debian 12's headers */
 #define NR_URETPROBE 335
 #define NR_UPROBE 336
 
-static const int allowed[] = {
-	__NR_read, __NR_write, __NR_close, __NR_fstat, __NR_newfstatat, __NR_lseek, __NR_pread64, __NR_mmap, __NR_mprotect,
-	__NR_munmap, __NR_mremap, __NR_madvise, __NR_brk, __NR_futex, __NR_getrandom, __NR_rt_sigprocmask, __NR_rt_sigaction,
-	__NR_rt_sigreturn, __NR_sched_getaffinity, __NR_sched_yield, __NR_getpid, __NR_gettid, __NR_getuid, __NR_geteuid, __NR_getgid,
-	__NR_getegid, __NR_set_robust_list, __NR_rseq, __NR_clock_gettime, __NR_sysinfo, __NR_uname, __NR_readlinkat, __NR_faccessat,
-	__NR_exit, __NR_exit_group,
+#define CALL LOCKDOWN_CALL
+
+static const struct lockdown_call allowed[] = {
+	CALL(read), CALL(write), CALL(close), CALL(fstat), CALL(newfstatat), CALL(lseek), CALL(pread64), CALL(mmap),
+	CALL(mprotect), CALL(munmap), CALL(mremap), CALL(madvise), CALL(brk), CALL(futex), CALL(getrandom),
+	CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(rt_sigreturn), CALL(sched_getaffinity), CALL(sched_yield),
+	CALL(getpid), CALL(gettid), CALL(getuid), CALL(geteuid), CALL(getgid), CALL(getegid), CALL(set_robust_list),
+	CALL(rseq), CALL(clock_gettime), CALL(sysinfo), CALL(uname), CALL(readlinkat), CALL(faccessat), CALL(exit),
+	CALL(exit_group),
+	/* files for reading only */
+	{ .number = __NR_openat, .arg = 2, .none_of = O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) },
 #if defined(__x86_64__)
-	__NR_readlink, __NR_access, NR_URETPROBE, NR_UPROBE,
+	CALL(readlink), CALL(access), { .number = NR_URETPROBE }, { .number = NR_UPROBE },
 #endif
 };
 
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
-#define DENY (SECCOMP_RET_ERRNO | EPERM)
-
-/* A system call that is not on the list fails with EPERM. */
-static int shut_doors(void)
-{
-	struct sock_filter f[16 + 2 * ARRAY_SIZE(allowed)];
-	struct sock_fprog prog = { .filter = f };
-	size_t n = 0;
-
-	f[n++] = (struct sock_filter)LOAD(arch);
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCH, 1, 0);
-	f[n++] = (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS);
-	f[n++] = (struct sock_filter)LOAD(nr);
-	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++) {
-		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
-		f[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
-	}
-	/* files for reading only */
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 1, 0);
-	f[n++] = (struct sock_filter)RETURN(DENY);
-	f[n++] = (struct sock_filter)LOAD(args[2]);
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 0, 1);
-	f[n++] = (struct sock_filter)RETURN(DENY);
-	f[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
-	prog.len = n;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) ? -errno : 0;
-}
-
-/*
- * Anybody can run malloctrace under the child's name, also one with capabilities
- * in its file, and with a library of theirs: it must be worth nothing to them.
- */
-static int give_up_rights(void)
-{
-	cap_t none = cap_init();
-	int err = !none || cap_set_proc(none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
-
-	cap_free(none);
-	return !err && (!getuid() || !geteuid()) ? -EPERM : err;
-}
-
-static int limit(void)
-{
-	static const struct {
-		int what;
-		rlim_t most;
-	} limits[] = {
-		{ RLIMIT_CPU, 2 },
-		/* of address space, not of memory: mimalloc and tcmalloc reserve a lot */
-		{ RLIMIT_AS, 16ull << 30 },
-		{ RLIMIT_CORE, 0 },
-		{ RLIMIT_FSIZE, 0 },
-		{ RLIMIT_NOFILE, 16 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		struct rlimit l = { limits[i].most, limits[i].most };
-
-		if (setrlimit(limits[i].what, &l) && errno != EPERM)
-			return -errno;
-	}
-	return 0;
-}
+static const struct lockdown_limit limits[] = {
+	{ RLIMIT_CPU, 2 },
+	/* of address space, not of memory: mimalloc and tcmalloc reserve a lot */
+	{ RLIMIT_AS, 16ull << 30 },
+	{ RLIMIT_CORE, 0 },
+	{ RLIMIT_FSIZE, 0 },
+	{ RLIMIT_NOFILE, 16 },
+};
 
 /* Is the file loaded here already, as our own C library is? */
 static int is_loaded(struct dl_phdr_info *info, size_t size, void *arg)
@@ -186,11 +123,9 @@ int check_child__main(int argc, char **argv)
 	void *lib;
 	int err;
 
-	err = give_up_rights();
-	if (!err)
-		err = limit();
-	if (!err)
-		err = shut_doors();
+	err = lockdown__give_up_rights(ROOT_REFUSED)	      ?:
+	      lockdown__limit(limits, ARRAY_SIZE(limits)) ?:
+							    lockdown__allow(allowed, ARRAY_SIZE(allowed));
 	if (err)
 		return refuse("the child process cannot be confined: %s", strerror(-err));
 	if (fstat(CHECK_FD_FILE, &st))

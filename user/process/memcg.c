@@ -349,7 +349,7 @@ int tights__find(size_t n_pages, struct tights *ret)
 	while (proc && !err && (d = readdir(proc))) {
 		uint64_t pid;
 
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && !process__is_own(pid) && process__has_memory(pid))
 			err = see(&all, mounts, pid);
 	}
 	if (proc)

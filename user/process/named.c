@@ -82,7 +82,7 @@ int nameds__find(const char *name, struct nameds *ret)
 	while (!err && (d = readdir(proc))) {
 		uint64_t pid;
 
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && !process__is_own(pid) && process__has_memory(pid))
 			err = add_if_called(ret, pid, name);
 	}
 	closedir(proc);
@@ -100,7 +100,7 @@ char *nameds__near(const char *name)
 	while (proc && !near && (d = readdir(proc))) {
 		uint64_t pid;
 
-		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) || pid == (uint64_t)getpid() || !process__has_memory(pid))
+		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) || process__is_own(pid) || !process__has_memory(pid))
 			continue;
 		process__thread_comm((pid_t)pid, (pid_t)pid, comm);
 		if (is_slip(name, comm) || (strlen(name) >= 3 && !strncmp(comm, name, strlen(name))))

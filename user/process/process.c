@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "process/process.h"
+#include "reader/reader.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -310,6 +311,11 @@ bool process__has_memory(pid_t pid)
 	struct stat_fields s;
 
 	return !read_stat(pid, &s) && !(s.flags & PF_KTHREAD) && (!has_ended(&s) || process__runner(pid));
+}
+
+bool process__is_own(pid_t pid)
+{
+	return pid == getpid() || readers__own(pid);
 }
 
 pid_t process__parent(pid_t pid)

@@ -199,7 +199,7 @@ static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_
 	while (!err && !signal_asks_for_end() && (d = readdir(proc))) {
 		uint64_t pid;
 
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && !process__is_own(pid) && process__has_memory(pid))
 			err = fn(m, pid, e);
 	}
 	closedir(proc);
@@ -341,7 +341,7 @@ static int on_record(struct tracees *t, const struct watch_record *r, struct err
 		err = images__begin(&m->images, r->pid, true, r->t_ns);
 		break;
 	case WATCH_MAPPED:
-		if (r->pid == getpid())
+		if (process__is_own(r->pid))
 			break;
 		err = images__add(&m->images, r);
 		if (err == -ENOENT && p)

@@ -79,7 +79,7 @@ static bool is_selected(const struct scout *s, const struct seen_process *p)
 {
 	const struct seen_process *parent = hash__get(&s->by_pid, (uint64_t)p->ppid);
 
-	if (p->pid == getpid() || p->ppid == getpid())
+	if (process__is_own(p->pid) || p->ppid == getpid())
 		return false;
 	/* -f: of those that were named, or of their children */
 	if (s->selection->follow && (tracees__find(s->t, p->ppid) || (parent && parent->selected)))

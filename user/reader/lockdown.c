@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns nothing: what is done here is done to the process that does it. */
+#include "reader/lockdown.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "util/util.h"
+
+#if defined(__x86_64__)
+#define OWN_ARCH AUDIT_ARCH_X86_64
+#else
+#define OWN_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+#define MAX_FDS 8
+#define MAX_CALLS 96
+#define OUT_OF_THE_WAY 10	/* of the low numbers, which descriptors get in the end */
+
+_Noreturn void lockdown__exec(const struct lockdown_start *s)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), exe = fcntl(s->exe, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY), fds[MAX_FDS];
+	sigset_t none;
+
+	if (null < 0 || exe < 0 || s->n_fds > MAX_FDS)
+		_exit(1);
+	for (size_t i = 0; i < s->n_fds; i++) {
+		fds[i] = fcntl(s->fds[i] < 0 ? null : s->fds[i], F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+		if (fds[i] < 0)
+			_exit(1);
+	}
+	for (size_t i = 0; i < s->n_fds; i++)
+		if (dup2(fds[i], (int)i) < 0)
+			_exit(1);
+	if (dup3(exe, (int)s->n_fds, O_CLOEXEC) < 0 || syscall(__NR_close_range, s->n_fds + 1, ~0u, 0))
+		_exit(1);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Ctrl-C is for malloctrace alone */
+	setsid();
+	/* not by the C library, which would have all threads do it, of which there are none after a fork; who is still root is judged later */
+	if (!geteuid()) {
+		syscall(__NR_setgroups, 0, NULL);
+		syscall(__NR_setresgid, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY);
+		syscall(__NR_setresuid, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY);
+	}
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		_exit(1);
+	/* the kernel forgets it with each change of user: so not before */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	syscall(__NR_execveat, (int)s->n_fds, "", s->argv, s->envp, 0x1000 /* AT_EMPTY_PATH */);
+	_exit(1);
+}
+
+/*
+ * Anybody can run malloctrace under a child's name, also one with capabilities
+ * in its file, and with a file of theirs: it must be worth nothing to them.
+ */
+int lockdown__give_up_rights(enum lockdown_root root)
+{
+	cap_t none = cap_init();
+	int err = !none || cap_set_proc(none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
+
+	cap_free(none);
+	if (!err && root == ROOT_REFUSED && (!getuid() || !geteuid()))
+		err = -EPERM;
+	if (!err && prctl(PR_SET_PDEATHSIG, SIGKILL))
+		err = -errno;
+	return err;
+}
+
+int lockdown__limit(const struct lockdown_limit *limits, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct rlimit l;
+
+		if (getrlimit(limits[i].what, &l))
+			return -errno;
+		l.rlim_max = MIN(l.rlim_max, limits[i].most);
+		l.rlim_cur = l.rlim_max;
+		if (setrlimit(limits[i].what, &l))
+			return -errno;
+	}
+	return 0;
+}
+
+#define LOAD(field) ((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field)))
+#define RETURN(what) ((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what))
+#define IF(how, value, yes, no) ((struct sock_filter)BPF_JUMP(BPF_JMP | (how) | BPF_K, (uint32_t)(value), yes, no))
+#define DENY (SECCOMP_RET_ERRNO | EPERM)
+
+int lockdown__allow(const struct lockdown_call *calls, size_t n_calls)
+{
+	struct sock_filter f[8 + 5 * MAX_CALLS];
+	struct sock_fprog prog = { .filter = f };
+	size_t n = 0;
+
+	if (n_calls > MAX_CALLS)
+		return -E2BIG;
+	f[n++] = LOAD(arch);
+	f[n++] = IF(BPF_JEQ, OWN_ARCH, 1, 0);
+	f[n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
+	f[n++] = LOAD(nr);
+	for (size_t i = 0; i < n_calls; i++) {
+		if (!calls[i].none_of) {
+			f[n++] = IF(BPF_JEQ, calls[i].number, 0, 1);
+			f[n++] = RETURN(SECCOMP_RET_ALLOW);
+			continue;
+		}
+		f[n++] = IF(BPF_JEQ, calls[i].number, 0, 4);
+		f[n++] = LOAD(args[calls[i].arg]);
+		f[n++] = IF(BPF_JSET, calls[i].none_of, 0, 1);
+		f[n++] = RETURN(DENY);
+		f[n++] = RETURN(SECCOMP_RET_ALLOW);
+	}
+	f[n++] = RETURN(DENY);
+	prog.len = n;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) ? -errno : 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * A child of ours that meets what is hostile: everything by which it is kept from doing harm. Between fork and exec it becomes
+ * another user, with no descriptors but those it is given, and then a fresh malloctrace that has read nothing; after the exec it
+ * gives up its capabilities, limits itself, and has the kernel refuse all but a list of system calls.
+ */
+#ifndef MT_LOCKDOWN_H
+#define MT_LOCKDOWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#define LOCKDOWN_NOBODY 65534	/* who it becomes, if we are root */
+
+struct lockdown_start {
+	int exe;		/* what is executed */
+	const int *fds;		/* the first of them becomes descriptor 0, and so on; all others are closed */
+	size_t n_fds;		/* at most 8; one that is -1 becomes /dev/null */
+	char *const *argv, *const *envp;
+};
+
+/* Of a child, after fork. What cannot be given up is left to lockdown__give_up_rights() to judge. */
+_Noreturn void lockdown__exec(const struct lockdown_start *s);
+
+/* Who must not be root: a child that can open files; one that can not may, where we may not become another user. */
+enum lockdown_root { ROOT_REFUSED, ROOT_POWERLESS };
+
+/* No capabilities, and none to come; dies with its parent. -EPERM: it is still root. */
+int lockdown__give_up_rights(enum lockdown_root root);
+
+struct lockdown_limit {
+	int what;		/* RLIMIT_... */
+	rlim_t most;
+};
+
+int lockdown__limit(const struct lockdown_limit *limits, size_t n);
+
+struct lockdown_call {		/* a system call that stays possible */
+	int number;
+	uint8_t arg;		/* the number of an argument that must have none of these bits */
+	uint32_t none_of;	/* 0: it may be anything */
+};
+
+#define LOCKDOWN_CALL(name) { .number = __NR_##name }
+
+/* All others fail with EPERM. At most 96. */
+int lockdown__allow(const struct lockdown_call *calls, size_t n);
+
+#endif

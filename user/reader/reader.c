@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the starter, the readers, and the list of files that are not read again.
+ *
+ * What always holds: one request at a time is under way in a reader (its lock); an answer is taken whole, so that a reader
+ * that dies in the middle has said nothing; whatever a reader does, a request ends in bounded time, and much sooner if an end
+ * is asked for. A reader that died is tried once more with a fresh one: it may have been somebody else, or what it kept of
+ * other files. One that was too slow is not. How many may be lost is bounded, too: then nothing is read any more.
+ */
+#include "reader/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "reader/lockdown.h"
+#include "util/hash.h"
+#include "util/signals.h"
+#include "util/util.h"
+
+#define PART_NS (10 * SECOND_NS)	/* for the next part of an answer */
+#define ANSWER_NS (60 * SECOND_NS)	/* for all of it */
+#define START_NS (20 * SECOND_NS)	/* for the starter to come up and answer */
+#define LOOK_NS (50 * MS_NS)		/* how often it is looked whether an end is asked for, */
+#define LONG_NS (200 * MS_NS)		/* which matters to what takes longer than this */
+#define ANSWER_MAX (256ull << 20)	/* bytes */
+#define WISH_MAX (64u << 10)
+#define WISHES_MAX 16
+#define ENDED_MAX 256			/* readers that came to a bad end, */
+#define WASTED_NS (120 * SECOND_NS)	/* and what was spent on them */
+#define N_SHARED 3
+
+struct reader {
+	pthread_mutex_t lock;
+	int fd;			/* -1: it is not running */
+	pid_t pid;		/* 0: not running, or a test's */
+	struct reader *next;	/* of all; desk.lock */
+};
+
+static struct {
+	pthread_mutex_t lock;	/* of all below; after a reader's own */
+	bool apart, lent;
+	void (*on_lost)(const char *path, const char *why);
+	int control;		/* -1: there is no starter */
+	pid_t starter;
+	struct reader *all;
+	struct hash lost;	/* files: hash of their numbers → something */
+	unsigned int n_ended;
+	uint64_t wasted_ns;
+	bool given_up;		/* and said so */
+	int hurry;		/* atomic */
+	struct reader shared[N_SHARED];
+} desk = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.control = -1,
+	.shared = { [0 ... N_SHARED - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } },
+};
+
+/* ---- talking */
+
+enum outcome { ANSWERED, DIED, LATE, NONSENSE, CALLED_OFF, NO_MEMORY, NO_READER };
+
+struct wait {			/* of one request */
+	uint64_t begun_ns, until_ns;
+};
+
+/* Until the socket can be read from, or written to. */
+static enum outcome wait_for(int fd, short events, const struct wait *w)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	for (;;) {
+		uint64_t now = now_ns();
+		int n;
+
+		if (now >= w->until_ns)
+			return LATE;
+		n = poll(&p, 1, (int)(MIN(w->until_ns - now, LOOK_NS) / MS_NS) + 1);
+		if (n > 0)
+			return ANSWERED;
+		if (n < 0 && errno != EINTR)
+			return DIED;
+		if (now_ns() - w->begun_ns > LONG_NS && (signal_asks_for_end() || __atomic_load_n(&desk.hurry, __ATOMIC_RELAXED)))
+			return CALLED_OFF;
+	}
+}
+
+static bool try_again(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static enum outcome put(int fd, const void *bytes, size_t n, int passed, const struct wait *w)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t put = reader_socket__put(fd, (const char *)bytes + done, n - done, done ? -1 : passed, MSG_DONTWAIT);
+		enum outcome o;
+
+		if (put >= 0) {
+			done += (size_t)put;
+			continue;
+		}
+		if (!try_again())
+			return DIED;
+		o = wait_for(fd, POLLOUT, w);
+		if (o != ANSWERED)
+			return o;
+	}
+	return ANSWERED;
+}
+
+static enum outcome get(int fd, void *bytes, size_t n, const struct wait *w)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t got = recv(fd, (char *)bytes + done, n - done, MSG_DONTWAIT);
+		enum outcome o;
+
+		if (got > 0) {
+			done += (size_t)got;
+			continue;
+		}
+		if (!got || !try_again())
+			return DIED;
+		o = wait_for(fd, POLLIN, w);
+		if (o != ANSWERED)
+			return o;
+	}
+	return ANSWERED;
+}
+
+/* ---- the starter; under desk.lock */
+
+static void bury_starter(void)
+{
+	struct timespec while_it_dies = { 0, 5 * (long)MS_NS };
+
+	if (desk.control >= 0)
+		close(desk.control);
+	desk.control = -1;
+	if (desk.starter > 0)
+		kill(desk.starter, SIGKILL);
+	/* who may not kill it has closed its socket; and it dies with us */
+	for (int i = 0; desk.starter > 0 && i < 200; i++) {
+		if (waitpid(desk.starter, NULL, WNOHANG))
+			break;
+		nanosleep(&while_it_dies, NULL);
+	}
+	desk.starter = 0;
+}
+
+static int start_starter(void)
+{
+	static char *const argv[] = { READER_CHILD_NAME, NULL }, *const envp[] = { NULL };
+	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	int pair[2];
+	pid_t pid;
+
+	if (desk.control >= 0)
+		return 0;
+	if (exe < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = fork();
+	if (!pid) {
+		const int fds[] = { pair[1], -1, -1 };
+
+		lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
+	}
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return -errno;
+	}
+	desk.control = pair[0];
+	desk.starter = pid;
+	return 0;
+}
+
+static int ask_starter(const struct starter_request *q, int passed, struct starter_answer *ret)
+{
+	uint64_t now = now_ns();
+	struct wait w = { now, now + START_NS };
+	enum outcome o = put(desk.control, q, sizeof(*q), passed, &w);
+
+	if (o == ANSWERED)
+		o = get(desk.control, ret, sizeof(*ret), &w);
+	return o == ANSWERED ? 0 : o == CALLED_OFF ? -EINTR : -EPIPE;
+}
+
+/* ---- a reader; its lock is held */
+
+static int start(struct reader *r)
+{
+	struct starter_answer a = {};
+	int pair[2], err = -EPIPE;
+
+	if (r->fd >= 0)
+		return 0;
+	if (desk.lent)
+		return -ENOTSUP;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pthread_mutex_lock(&desk.lock);
+	/* a starter that has died is noticed when it is asked */
+	for (int tries = 0; tries < 2 && err == -EPIPE; tries++) {
+		err = start_starter() ?: ask_starter(&(struct starter_request){}, pair[1], &a);
+		if (err)
+			bury_starter();
+	}
+	err = err ?: a.pid > 0 ? 0 : a.pid ?: -EIO;
+	if (!err) {
+		r->fd = pair[0];
+		r->pid = a.pid;
+	}
+	pthread_mutex_unlock(&desk.lock);
+	close(pair[1]);
+	if (err)
+		close(pair[0]);
+	return err;
+}
+
+/* How it ended, as of waitpid; 0: nobody knows. */
+static int end(struct reader *r)
+{
+	struct starter_answer a = {};
+
+	if (r->fd >= 0)
+		close(r->fd);
+	pthread_mutex_lock(&desk.lock);
+	if (r->pid && desk.control >= 0 && ask_starter(&(struct starter_request){ .end = r->pid }, -1, &a))
+		bury_starter();
+	r->fd = -1;
+	r->pid = 0;
+	pthread_mutex_unlock(&desk.lock);
+	return a.status;
+}
+
+static void enlist(struct reader *r)
+{
+	pthread_mutex_lock(&desk.lock);
+	r->next = desk.all;
+	desk.all = r;
+	pthread_mutex_unlock(&desk.lock);
+}
+
+static void strike_off(const struct reader *r)
+{
+	pthread_mutex_lock(&desk.lock);
+	for (struct reader **at = &desk.all; *at; at = &(*at)->next)
+		if (*at == r) {
+			*at = r->next;
+			break;
+		}
+	pthread_mutex_unlock(&desk.lock);
+}
+
+struct reader *reader__new(void)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->fd = -1;
+	pthread_mutex_init(&r->lock, NULL);
+	enlist(r);
+	return r;
+}
+
+void reader__free(struct reader *r)
+{
+	if (!r)
+		return;
+	end(r);
+	strike_off(r);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/* ---- all of them */
+
+void readers__set_apart(void (*on_lost)(const char *path, const char *why))
+{
+	desk.apart = true;
+	desk.on_lost = on_lost;
+	for (size_t i = 0; i < N_SHARED; i++)
+		enlist(&desk.shared[i]);
+}
+
+void readers__lend(int fd)
+{
+	desk.lent = true;
+	desk.given_up = false;
+	desk.shared[0].fd = fd;
+}
+
+bool readers__are_apart(void)
+{
+	return desk.apart;
+}
+
+void readers__prepare(void)
+{
+	pthread_mutex_lock(&desk.lock);
+	start_starter();	/* that it cannot be is told to whoever needs it */
+	pthread_mutex_unlock(&desk.lock);
+}
+
+void readers__end(void)
+{
+	for (size_t i = 0; i < N_SHARED; i++) {
+		if (desk.shared[i].fd >= 0)
+			close(desk.shared[i].fd);
+		desk.shared[i].fd = -1;
+		desk.shared[i].pid = 0;
+	}
+	/* it takes those along that are left */
+	bury_starter();
+	hash__done(&desk.lost);
+}
+
+void readers__hurry(bool on)
+{
+	__atomic_fetch_add(&desk.hurry, on ? 1 : -1, __ATOMIC_RELAXED);
+}
+
+size_t readers__pids(pid_t *v, size_t room)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&desk.lock);
+	if (desk.starter > 0 && n < room)
+		v[n++] = desk.starter;
+	for (const struct reader *r = desk.all; r && n < room; r = r->next)
+		if (r->pid)
+			v[n++] = r->pid;
+	pthread_mutex_unlock(&desk.lock);
+	return n;
+}
+
+bool readers__own(pid_t pid)
+{
+	bool own;
+
+	pthread_mutex_lock(&desk.lock);
+	own = pid == desk.starter;
+	for (const struct reader *r = desk.all; r && !own; r = r->next)
+		own = r->pid == pid;
+	pthread_mutex_unlock(&desk.lock);
+	return own && pid > 0;
+}
+
+/* ---- files that are not read again */
+
+/* 0: of no file */
+static uint64_t key_of(const struct reader_call *c)
+{
+	struct stat st;
+
+	return !c->path || c->fd < 0 || fstat(c->fd, &st) ? 0 : hash__mix(hash__mix(1, st.st_dev), st.st_ino) | 1;
+}
+
+static bool is_lost(const struct reader_call *c)
+{
+	uint64_t key = key_of(c);
+	bool is;
+
+	pthread_mutex_lock(&desk.lock);
+	is = desk.given_up || (key && hash__get(&desk.lost, key));
+	pthread_mutex_unlock(&desk.lock);
+	return is;
+}
+
+static void tell(const char *path, const char *why)
+{
+	if (desk.on_lost)
+		desk.on_lost(path, why);
+}
+
+static void give_up(const char *why)
+{
+	bool first;
+
+	pthread_mutex_lock(&desk.lock);
+	first = !desk.given_up;
+	desk.given_up = true;
+	pthread_mutex_unlock(&desk.lock);
+	if (first)
+		tell(NULL, why);
+}
+
+static void lose(const struct reader_call *c, const char *why, uint64_t wasted_ns)
+{
+	uint64_t key = key_of(c);
+	bool first, too_many;
+
+	pthread_mutex_lock(&desk.lock);
+	first = key && !hash__get(&desk.lost, key);
+	/* without memory for this it is tried, and told, again */
+	if (first)
+		hash__put(&desk.lost, key, &desk);
+	desk.n_ended++;
+	desk.wasted_ns += wasted_ns;
+	too_many = desk.n_ended > ENDED_MAX || desk.wasted_ns > WASTED_NS;
+	pthread_mutex_unlock(&desk.lock);
+	if (first)
+		tell(c->path, why);
+	if (too_many)
+		give_up("too many readers came to a bad end");
+}
+
+/* ---- a request */
+
+static struct reader *take_shared(void)
+{
+	for (size_t i = 0; i < N_SHARED; i++)
+		if (!pthread_mutex_trylock(&desk.shared[i].lock))
+			return &desk.shared[i];
+	pthread_mutex_lock(&desk.shared[0].lock);
+	return &desk.shared[0];
+}
+
+static enum outcome grant(struct reader *r, const struct reader_call *c, size_t len, struct wait *w)
+{
+	struct reader_head answer = { .err = -ENOENT };
+	unsigned char wish[WISH_MAX];
+	struct wire_in in = { wish, wish + len, false };
+	enum outcome o = len <= sizeof(wish) && c->on_wish ? get(r->fd, wish, len, w) : NONSENSE;
+	uint64_t asked_ns = now_ns();
+	int fd;
+
+	if (o != ANSWERED)
+		return o;
+	fd = c->on_wish(&in, c->arg);
+	answer.err = MIN(fd, 0);
+	/* what we took ourselves is not its time: a download may take minutes */
+	w->begun_ns += now_ns() - asked_ns;
+	w->until_ns = now_ns() + PART_NS;
+	o = put(r->fd, &answer, sizeof(answer), fd, w);
+	if (fd >= 0)
+		close(fd);
+	return o;
+}
+
+static enum outcome append(struct reader *r, size_t len, const struct wait *w, struct wire *ret)
+{
+	enum outcome o;
+
+	if (len > ANSWER_MAX - ret->n)
+		return NONSENSE;
+	if (len > ret->room - ret->n) {
+		size_t room = MAX(ret->n + len, ret->room * 2);
+		unsigned char *v = realloc(ret->v, room);
+
+		if (!v)
+			return NO_MEMORY;
+		ret->v = v;
+		ret->room = room;
+	}
+	o = get(r->fd, ret->v + ret->n, len, w);
+	if (o == ANSWERED)
+		ret->n += len;
+	return o;
+}
+
+static enum outcome converse(struct reader *r, const struct reader_call *c, struct wire *ret, int *ret_err, bool *ret_tired)
+{
+	struct reader_head head = { .what = c->kind, .len = c->args->n };
+	struct wait w = { .begun_ns = now_ns() };
+	unsigned int n_wishes = 0;
+	enum outcome o;
+
+	w.until_ns = w.begun_ns + PART_NS;
+	o = put(r->fd, &head, sizeof(head), c->fd, &w);
+	if (o == ANSWERED && head.len)
+		o = put(r->fd, c->args->v, head.len, -1, &w);
+	while (o == ANSWERED) {
+		o = get(r->fd, &head, sizeof(head), &w);
+		if (o != ANSWERED)
+			return o;
+		w.until_ns = MIN(now_ns() + PART_NS, w.begun_ns + ANSWER_NS);
+		switch (head.what) {
+		case FRAME_WISH:
+			o = n_wishes++ < WISHES_MAX ? grant(r, c, head.len, &w) : NONSENSE;
+			break;
+		case FRAME_PART:
+		case FRAME_DONE:
+		case FRAME_TIRED:
+			o = append(r, head.len, &w, ret);
+			if (o != ANSWERED || head.what == FRAME_PART)
+				break;
+			*ret_tired = head.what == FRAME_TIRED;
+			*ret_err = head.err;
+			return head.err <= 0 && head.err > -4096 ? ANSWERED : NONSENSE;
+		default:
+			return NONSENSE;
+		}
+	}
+	return o;
+}
+
+static void describe(enum outcome o, int status, char *buf, size_t size)
+{
+	char name[SIGNAL_NAME_MAX];
+
+	if (o == LATE)
+		snprintf(buf, size, "it took its reader more than %llu s", (unsigned long long)(PART_NS / SECOND_NS));
+	else if (o == NONSENSE)
+		snprintf(buf, size, "its reader's answer made no sense");
+	else if (WIFSIGNALED(status))
+		snprintf(buf, size, "its reader was ended by %s", signal_name(WTERMSIG(status), name));
+	else
+		snprintf(buf, size, "its reader ended");
+}
+
+int reader__ask(struct reader_call *c, struct wire *ret)
+{
+	struct reader *r;
+	enum outcome o = DIED;
+	uint64_t begun_ns = now_ns();
+	bool tired = false;
+	int err = 0, status = 0;
+	char why[128];
+
+	if (c->args->failed)
+		return -ENOMEM;
+	if (is_lost(c))
+		return READER_LOST;
+	r = c->reader;
+	if (r)
+		pthread_mutex_lock(&r->lock);
+	else
+		r = take_shared();
+	for (int tries = 0; tries < (desk.lent ? 1 : 2) && o == DIED; tries++) {
+		ret->n = 0;
+		err = start(r);
+		o = err ? (err == -EINTR ? CALLED_OFF : NO_READER) : converse(r, c, ret, &err, &tired);
+		c->by = r;
+		c->pid = r->pid;
+		if (o != ANSWERED || tired)
+			status = end(r);
+	}
+	pthread_mutex_unlock(&r->lock);
+	switch (o) {
+	case ANSWERED:
+		if (err != -ENOMEM)
+			return err;
+		lose(c, "its reader ran out of memory", now_ns() - begun_ns);
+		return READER_LOST;
+	case CALLED_OFF:
+		return -EINTR;
+	case NO_MEMORY:
+		return -ENOMEM;
+	case NO_READER:
+		snprintf(why, sizeof(why), "no process can be made for that: %s", strerror(-err));
+		give_up(why);
+		return READER_LOST;
+	default:
+		describe(o, status, why, sizeof(why));
+		lose(c, why, now_ns() - begun_ns);
+		return READER_LOST;
+	}
+}
+
+int reader__distrust(const struct reader_call *c)
+{
+	char why[128];
+
+	pthread_mutex_lock(&c->by->lock);
+	if (c->by->pid == c->pid)
+		end(c->by);
+	pthread_mutex_unlock(&c->by->lock);
+	describe(NONSENSE, 0, why, sizeof(why));
+	lose(c, why, 0);
+	return READER_LOST;
+}

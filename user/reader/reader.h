@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Readers: processes without rights that parse what targets control, so that a mistake in a parser costs names and not the
+ * machine. A request has a kind, plain bytes and a descriptor; the answer is plain bytes, which the caller checks. A reader
+ * that dies, answers nonsense or takes too long is ended: its file is told once, is not read again, and the next request gets
+ * a new reader.
+ *
+ *	malloctrace ──fork, exec──> the starter: has read nothing, is nobody, and forks
+ *	     │                          ├─> a reader
+ *	     └────── a socket each ─────┴─> a reader
+ *
+ * The starter is what makes new readers possible after malloctrace has given up the right to become another user.
+ */
+#ifndef MT_READER_H
+#define MT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "reader/wire.h"
+
+/* What can be asked for; who answers is in the table of cli/reader_kinds.c. */
+enum reader_kind {
+	READ_HEADERS, READ_FUNCTIONS, READ_STARTS, READ_CFI, READ_SECTION, READ_VARIABLES, READ_INLINED, READ_DEMANGLED,
+	READ_JIT_LIST, READ_NAMES, READ_PLAN, READ_SPOTS, READ_WITHIN, READ_CLOSEST, READ_LOADER, READ_REFUSALS, READ_LOOKALIKES,
+	N_READER_KINDS
+};
+
+/* ---- of malloctrace */
+
+/*
+ * From now on nothing hostile is parsed in this process. Without this call, as in tests and in readers themselves, it is.
+ * on_lost: a file, or with path NULL all that follow, is not read. Once for each, by any thread.
+ */
+void readers__set_apart(void (*on_lost)(const char *path, const char *why));
+bool readers__are_apart(void);
+/* The starter begins to come up; else the first request waits for that, too. */
+void readers__prepare(void);
+void readers__end(void);
+/* Somebody waits for a thread that may wait for a reader: what takes long comes to nothing meanwhile. In pairs. */
+void readers__hurry(bool on);
+/* The starter and all readers there are; how many. */
+size_t readers__pids(pid_t *v, size_t room);
+bool readers__own(pid_t pid);
+
+/* One that is its user's alone, and keeps what it has read from request to request. */
+struct reader;
+struct reader *reader__new(void);	/* NULL: out of memory */
+void reader__free(struct reader *r);
+
+struct reader_call {
+	enum reader_kind kind;
+	struct reader *reader;	/* NULL: any */
+	const char *path;	/* of the file, for messages; NULL: there is none, and nothing to be lost */
+	int fd;			/* the file; -1: none */
+	const struct wire *args;
+	/* The reader wants a file that goes with this one: a descriptor, which is closed when it was sent, or -errno. NULL: there are none. */
+	int (*on_wish)(struct wire_in *wish, void *arg);
+	void *arg;
+	/* set by reader__ask() */
+	struct reader *by;
+	pid_t pid;
+};
+
+#define READER_LOST (-121)	/* EREMOTEIO */
+
+/*
+ * The answer, whole; 0, or the negative errno that goes with it. READER_LOST: there is none, which has been told, or makes no
+ * difference to anybody; -EINTR: an end is asked for.
+ */
+int reader__ask(struct reader_call *c, struct wire *ret);
+/* The answer makes no sense: its reader is ended, its file lost. READER_LOST */
+int reader__distrust(const struct reader_call *c);
+
+/* ---- of a reader */
+
+#define READER_CHILD_NAME "malloctrace-reader"	/* argv[0] */
+
+struct reader_request {
+	struct wire_in in;	/* the arguments; these can be trusted */
+	int fd;			/* -1: none. Closed after the request, unless it was set to -1 */
+	struct wire out;	/* the answer */
+	bool tired;		/* to be set where so much is kept that a new reader is better */
+};
+
+/* 0 or a negative errno, which goes with the answer. */
+typedef int reader_serve_fn(struct reader_request *q);
+
+/* The whole life of a starter and of its readers. */
+int reader_child__main(reader_serve_fn *const serve[N_READER_KINDS]);
+bool reader_child__is(void);	/* is this process one? */
+/* Has malloctrace look for a file that goes with the one that is read. A descriptor, or -errno. */
+int reader_child__wish(const struct wire *wish);
+/* What there is of the answer goes off, and the time that may be taken begins anew. */
+void reader_child__flush(struct reader_request *q);
+
+/* ---- between the two; for tests, too */
+
+enum reader_frame { FRAME_PART, FRAME_WISH, FRAME_DONE, FRAME_TIRED, N_READER_FRAMES };
+
+struct reader_head {		/* before each message, in both directions */
+	uint32_t what;		/* enum reader_kind, or enum reader_frame */
+	int32_t err;		/* 0 or a negative errno: of the whole answer, or of a wish */
+	uint64_t len;		/* bytes that follow */
+};
+
+struct starter_request {
+	int32_t end;		/* the reader that is to be ended; 0: a new one, whose end of its socket comes along */
+};
+
+struct starter_answer {
+	int32_t pid;		/* of the new one, or a negative errno */
+	int32_t status;		/* of the one that was ended, as of waitpid */
+};
+
+/* A part of the bytes, and a descriptor that goes with the first of them, or -1; as sendmsg(2) and recvmsg(2) return. */
+ssize_t reader_socket__put(int fd, const void *bytes, size_t n, int passed, int flags);
+ssize_t reader_socket__get(int fd, void *bytes, size_t n, int *ret_passed, int flags);
+
+/* For tests: the next answer comes from this socket, which is taken, and no process is started. */
+void readers__lend(int fd);
+
+#endif
