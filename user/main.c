@@ -9,11 +9,13 @@
 #include "cli/doctor.h"
 #include "cli/heap_command.h"
 #include "cli/profiles.h"
+#include "cli/reader_kinds.h"
 #include "cli/targets.h"
 #include "options/complete.h"
 #include "options/opts.h"
 #include "probe/check.h"
 #include "probe/libbpf_words.h"
+#include "reader/reader.h"
 #include "trace/session.h"
 #include "util/environment.h"
 #include "util/exit_status.h"
@@ -33,6 +35,14 @@ static int fill_standard_fds(void)
 	return 0;
 }
 
+static void on_lost(const char *path, const char *why)
+{
+	if (path)
+		say("%s could not be read: %s; it is shown as addresses", path, why);
+	else
+		say("files of targets cannot be read: %s; they are shown as addresses", why);
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_err_ struct err e = {};
@@ -49,6 +59,9 @@ int main(int argc, char **argv)
 	}
 	if (argc > 0 && !strcmp(argv[0], CHECK_CHILD_NAME))
 		return check_child__main(argc, argv);
+	if (argc > 0 && !strcmp(argv[0], READER_CHILD_NAME))
+		return reader_child__main(reader_kinds);
+	readers__set_apart(on_lost);
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {
 		say_error("%s", err_msg(&e));
@@ -56,6 +69,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_level = o.verbosity;
+	if (o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP)
+		readers__prepare();
 	libbpf_words__keep();
 	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP ? targets__find(&o, &e) : 0;
 	if (err) {
@@ -96,5 +111,6 @@ int main(int argc, char **argv)
 	if (err && !status)
 		status = EXIT_FAILED;
 	opts__done(&o);
+	readers__end();
 	return status;
 }

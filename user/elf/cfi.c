@@ -26,6 +26,7 @@
 #include <errno.h>
 
 #include "elf/cfi.h"
+#include "elf/apart.h"
 #include "elf/cfi_parts.h"
 #include "util/sorted.h"
 #include "util/stint.h"
@@ -287,7 +288,7 @@ static int compile(const struct cfi_source *src, bool calls_only, struct cfi *re
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e)
 {
 	struct cfi_source src = { .obj = obj };
-	int r = compile(&src, calls_only, ret, e);
+	int r = readers__are_apart() ? cfi_apart__compile(obj, NULL, 0, calls_only, ret, e) : compile(&src, calls_only, ret, e);
 
 	if (r)
 		err_wrap(e, "%s", obj->path);
@@ -298,7 +299,7 @@ int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cf
 {
 	struct cfi_source src = { .image = image, .len = len };
 
-	return compile(&src, calls_only, ret, e);
+	return readers__are_apart() ? cfi_apart__compile(NULL, image, len, calls_only, ret, e) : compile(&src, calls_only, ret, e);
 }
 
 const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc)

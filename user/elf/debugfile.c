@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the search for separate debug files and dwz supplements.
+ * Owns the choice of separate debug files and dwz supplements; debugfind.c knows where they may be.
  *
  * What an object names (links, build ids) is as hostile as itself. So libdw never searches by itself: a supplement is
  * found here, or the DWARF that needs it is not used.
@@ -10,11 +10,11 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <gelf.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "elf/debugfind.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/stint.h"
@@ -90,52 +90,26 @@ int debugfile__take(struct elffile *f, int fd, const char *build_id)
 	return take_fd(f, fd, build_id, NULL);
 }
 
-static int try_path(struct elffile *f, const char *path, const char *build_id, const GElf_Word *crc)
+/* The same of a file that is yet to be found. */
+static int try(struct elffile *f, const struct debug_wish *w, const struct object *obj, const char *debug_dir, const char *build_id,
+	       const GElf_Word *crc)
 {
-	_cleanup_close_ int found = elffile__find(path);
-	int fd = found < 0 ? found : elffile__open_found(found);
+	int fd = debugfind__open(w, obj, debug_dir, NULL);
 
 	return fd < 0 ? fd : take_fd(f, fd, build_id, crc);
 }
 
-static int try_build_id(struct elffile *f, const char *debug_dir, const char *hex)
-{
-	_cleanup_free_ char *path = NULL;
-
-	if (strlen(hex) < 4 || strlen(hex) > 128 || strspn(hex, "0123456789abcdef") != strlen(hex))
-		return -ENOENT;
-	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", debug_dir, hex, hex + 2) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	return try_path(f, path, hex, NULL);
-}
-
 int debugfile__open(struct elffile *f, const struct object *obj, Elf *main, const char *debug_dir)
 {
-	const char *link, *slash;
+	const char *link;
 	GElf_Word crc;
-	int dir_len;
 
-	if (obj->build_id && !try_build_id(f, debug_dir, obj->build_id))
+	if (obj->build_id && !try(f, &(struct debug_wish){ WISH_BUILD_ID, 0, obj->build_id }, obj, debug_dir, obj->build_id, NULL))
 		return 0;
-
 	link = dwelf_elf_gnu_debuglink(main, &crc);
-	slash = obj->path && obj->path[0] == '/' ? strrchr(obj->path, '/') : NULL;
-	if (!link || !*link || strlen(link) > NAME_MAX || strchr(link, '/') || !slash)
-		return -ENOENT;
-	dir_len = MIN(slash - obj->path, (ptrdiff_t)PATH_MAX);
-	for (int i = 0; i < 3; i++) {
-		_cleanup_free_ char *path = NULL;
-
-		if (asprintf(&path, "%s%.*s/%s%s", i == 2 ? debug_dir : "", dir_len, obj->path,
-			     i == 1 ? ".debug/" : "", link) < 0) {
-			path = NULL;
-			return -ENOMEM;
-		}
-		if (!try_path(f, path, obj->build_id, &crc))
+	for (unsigned int i = 0; link && i < DEBUG_LINK_PLACES; i++)
+		if (!try(f, &(struct debug_wish){ WISH_LINK, i, link }, obj, debug_dir, obj->build_id, &crc))
 			return 0;
-	}
 	return -ENOENT;
 }
 
@@ -143,12 +117,11 @@ int debugfile__open(struct elffile *f, const struct object *obj, Elf *main, cons
  * dwz moves what several files share into one: <debug_dir>/.dwz/..., named and with its build id in
  * .gnu_debugaltlink.
  */
-static int open_alt(struct elffile *f, const char *debug_dir)
+static int open_alt(struct elffile *f, const struct object *obj, const char *debug_dir)
 {
-	_cleanup_free_ char *path = NULL;
 	const unsigned char *id = NULL;
 	struct elffile alt;
-	const char *name = NULL, *in_dwz;
+	const char *name = NULL;
 	char hex[129] = "";
 	ssize_t len;
 
@@ -159,17 +132,9 @@ static int open_alt(struct elffile *f, const char *debug_dir)
 		return -ENOENT;
 	for (ssize_t i = 0; i < len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	if (try_build_id(&alt, debug_dir, hex)) {
-		in_dwz = strstr(name, "/.dwz/");
-		if (!in_dwz || strstr(in_dwz, "/../") || strlen(in_dwz) > PATH_MAX)
-			return -ENOENT;
-		if (asprintf(&path, "%s%s", debug_dir, in_dwz) < 0) {
-			path = NULL;
-			return -ENOMEM;
-		}
-		if (try_path(&alt, path, hex, NULL))
-			return -ENOENT;
-	}
+	if (try(&alt, &(struct debug_wish){ WISH_BUILD_ID, 0, hex }, obj, debug_dir, hex, NULL) &&
+	    try(&alt, &(struct debug_wish){ WISH_DWZ, 0, name }, obj, debug_dir, hex, NULL))
+		return -ENOENT;
 	/* A supplement has none of its own. Were it to name one, libdw would go and look for it. */
 	alt.dwarf = elffile__begin_dwarf(&alt);
 	if (!alt.dwarf || dwelf_dwarf_gnu_debugaltlink(alt.dwarf, &name, (const void **)&id) != 0) {
@@ -183,14 +148,14 @@ static int open_alt(struct elffile *f, const char *debug_dir)
 	return 0;
 }
 
-int debugfile__open_dwarf(struct elffile *f, const char *debug_dir)
+int debugfile__open_dwarf(struct elffile *f, const struct object *obj, const char *debug_dir)
 {
 	int err;
 
 	f->dwarf = elffile__begin_dwarf(f);
 	if (!f->dwarf)
 		return -ENOENT;
-	err = open_alt(f, debug_dir);
+	err = open_alt(f, obj, debug_dir);
 	if (err) {
 		dwarf_end(f->dwarf);
 		f->dwarf = NULL;

@@ -21,6 +21,6 @@ int debugfile__open(struct elffile *f, const struct object *obj, Elf *main, cons
  */
 int debugfile__take(struct elffile *f, int fd, const char *build_id);
 /* Sets f->dwarf; -ENOENT without DWARF, or if part of it is in a file that is not there. */
-int debugfile__open_dwarf(struct elffile *f, const char *debug_dir);
+int debugfile__open_dwarf(struct elffile *f, const struct object *obj, const char *debug_dir);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "elf/apart.h"
 #include "elf/debugfile.h"
 #include "elf/minidebug.h"
 #include "elf/object.h"
@@ -97,11 +98,15 @@ bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const ch
 	bool may = false;
 
 	debug_dir = debug_dir ? debug_dir : DEBUG_DIR;
-	if (!obj->is_elf || obj->jit || object__look_for_change(obj) || elffile__open_fd(&file, obj->fd))
+	if (!obj->is_elf || obj->jit || object__look_for_change(obj))
 		return false;
-	if (debugfile__open_dwarf(&file, debug_dir)) {
+	if (readers__are_apart())
+		return defined_apart__may_be_inlined(obj, debug_dir, ident);
+	if (elffile__open_fd(&file, obj->fd))
+		return false;
+	if (debugfile__open_dwarf(&file, obj, debug_dir)) {
 		with = &debug;
-		if (debugfile__open(&debug, obj, file.elf, debug_dir) || debugfile__open_dwarf(&debug, debug_dir))
+		if (debugfile__open(&debug, obj, file.elf, debug_dir) || debugfile__open_dwarf(&debug, obj, debug_dir))
 			with = NULL;
 	}
 	if (with)

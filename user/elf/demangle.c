@@ -25,6 +25,7 @@
 #include <time.h>
 
 #undef ARRAY_SIZE	/* libiberty.h has one, too */
+#include "elf/apart.h"
 #include "util/util.h"
 
 #define ELLIPSIS "…"
@@ -162,7 +163,10 @@ size_t demangle(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
 	struct out out = { .buf = buf };
 	bool volatile ok = false;
 
-	if (n <= DEMANGLE_IN_MAX && name[0] == '_') {
+	if (n <= DEMANGLE_IN_MAX && name[0] == '_' && readers__are_apart()) {
+		if (demangle_apart(name, buf, DEMANGLE_OUT_MAX + 1))
+			return strlen(buf);
+	} else if (n <= DEMANGLE_IN_MAX && name[0] == '_') {
 		switch (sigsetjmp(out.leave, 0)) {
 		case LEFT_LONG:
 			end_watch(n);

@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 #include <sys/vfs.h>
 
+#include "elf/apart.h"
 #include "util/stint.h"
 #include "util/util.h"
 
@@ -328,6 +329,8 @@ bool elffile__has_section(int fd, const char *name)
 	struct elffile file = {};
 	bool found = false;
 
+	if (readers__are_apart())
+		return object_apart__has_section(fd, name);
 	if (elffile__open_fd(&file, fd))
 		return false;
 	while (!found && elffile__next_section(file.elf, &section))

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "elf/apart.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/sorted.h"
@@ -28,7 +29,6 @@
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */
 #define FUNCTIONS_MAX (1u << 20)
 #define NAMES_MAX (128u << 20)		/* bytes */
-#define NAME_BYTES_MAX 4096
 #define CHUNK_BYTES (256 * 1024)
 #define BACK_MAX 64			/* older functions tried, where newer ones have taken part of their place */
 
@@ -107,30 +107,37 @@ static void add_name(struct jitmap *j, const char *name, size_t len)
 	j->names.n += len + 1;
 }
 
+static void add_function(struct jitmap *j, uint64_t start, uint64_t end, const char *name, size_t len)
+{
+	size_t at = j->names.n;
+	struct function *f;
+
+	if (j->functions.n >= FUNCTIONS_MAX || j->names.n >= NAMES_MAX)
+		return;
+	add_name(j, name, len);
+	if (j->names.n == at)
+		return;
+	f = vec_push(&j->functions);
+	if (!f)
+		return;
+	*f = (struct function){ .start = start, .end = end, .name = at, .order = j->n_added++ };
+	j->sorted = false;
+}
+
 /* "START SIZE name with spaces" */
 static void parse_line(struct jitmap *j, const char *p, const char *end)
 {
 	uint64_t start, size, last;
-	size_t name = j->names.n;
-	struct function *f;
 
 	skip_blanks(&p, end);
 	if (!take_hex(&p, end, &start) || !skip_blanks(&p, end) || !take_hex(&p, end, &size) || !skip_blanks(&p, end))
 		return;
 	while (end > p && (end[-1] == '\r' || end[-1] == ' '))
 		end--;
-	end = MIN(end, p + NAME_BYTES_MAX);
-	if (p == end || memchr(p, '\0', end - p) || !size || __builtin_add_overflow(start, size, &last) ||
-	    j->functions.n >= FUNCTIONS_MAX || j->names.n >= NAMES_MAX)
+	end = MIN(end, p + JITMAP_NAME_MAX);
+	if (p == end || memchr(p, '\0', end - p) || !size || __builtin_add_overflow(start, size, &last))
 		return;
-	add_name(j, p, end - p);
-	if (j->names.n == name)
-		return;
-	f = vec_push(&j->functions);
-	if (!f)
-		return;
-	*f = (struct function){ .start = start, .end = last, .name = name, .order = j->n_added++ };
-	j->sorted = false;
+	add_function(j, start, last, p, end - p);
 }
 
 size_t jitmap__parse(struct jitmap *j, const char *text, size_t len)
@@ -164,23 +171,17 @@ static void sort(struct jitmap *j)
 	j->functions.n = out;
 }
 
-void jitmap__refresh(struct object *obj)
+static void take_function(uint64_t start, uint64_t end, const char *name, void *arg)
+{
+	add_function(arg, start, end, name, strlen(name));
+}
+
+static void read_lines(struct object *obj)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	struct jitmap *j = obj->jit;
-	_cleanup_free_ char *buf = NULL;
-	struct stat st;
+	_cleanup_free_ char *buf = malloc(CHUNK_BYTES);
 
-	if (fstat(obj->fd, &st))
-		return;
-	/* begun anew: another run of the same pid, or a list that is rewritten whole */
-	if ((uint64_t)st.st_size < j->read_bytes) {
-		j->functions.n = j->names.n = 0;
-		j->read_bytes = j->n_added = 0;
-	}
-	if ((uint64_t)st.st_size == j->read_bytes)
-		return;
-	buf = malloc(CHUNK_BYTES);
 	while (buf && j->all_bytes < LIST_MAX && !stint__is_over()) {
 		ssize_t got = pread(obj->fd, buf, CHUNK_BYTES, j->read_bytes);
 		size_t taken = got > 0 ? jitmap__parse(j, buf, got) : 0;
@@ -193,7 +194,59 @@ void jitmap__refresh(struct object *obj)
 		j->read_bytes += taken;
 		j->all_bytes += taken;
 	}
+}
+
+void jitmap__refresh(struct object *obj)
+{
+	struct jitmap *j = obj->jit;
+	struct stat st;
+
+	if (fstat(obj->fd, &st))
+		return;
+	/* begun anew: another run of the same pid, or a list that is rewritten whole */
+	if ((uint64_t)st.st_size < j->read_bytes) {
+		j->functions.n = j->names.n = 0;
+		j->read_bytes = j->n_added = 0;
+	}
+	if ((uint64_t)st.st_size == j->read_bytes)
+		return;
+	if (readers__are_apart()) {
+		uint64_t upto = j->all_bytes < LIST_MAX ? jitmap_apart__read(obj->fd, obj->path, j->read_bytes, take_function, j) : 0;
+
+		if (upto) {
+			j->all_bytes += upto - j->read_bytes;
+			j->read_bytes = upto;
+		}
+	} else {
+		read_lines(obj);
+	}
 	sort(j);
+}
+
+void jitmap__skip(struct jitmap *j, uint64_t bytes)
+{
+	j->read_bytes = bytes;
+}
+
+uint64_t jitmap__read_bytes(const struct jitmap *j)
+{
+	return j->read_bytes;
+}
+
+static int by_order(const void *pa, const void *pb)
+{
+	const struct function *a = pa, *b = pb;
+
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+void jitmap__each(struct jitmap *j, void (*fn)(uint64_t start, uint64_t end, const char *name, void *arg), void *arg)
+{
+	if (j->functions.n)
+		qsort(j->functions.v, j->functions.n, sizeof(*j->functions.v), by_order);
+	j->sorted = false;
+	for (size_t i = 0; i < j->functions.n; i++)
+		fn(j->functions.v[i].start, j->functions.v[i].end, j->names.v + j->functions.v[i].name, arg);
 }
 
 const char *jitmap__find(const struct jitmap *j, uint64_t addr)

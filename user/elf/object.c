@@ -380,6 +380,28 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
 	return err;
 }
 
+struct object *object__over(int fd, const char *path)
+{
+	struct object *obj = calloc(1, sizeof(*obj));
+	struct stat st;
+
+	if (!obj) {
+		close(fd);
+		return NULL;
+	}
+	obj->refs = 1;
+	obj->fd = fd;
+	obj->path = strdup(path);
+	if (!fstat(fd, &st)) {
+		obj->size_bytes = st.st_size;
+		obj->mtime_ns = mtime_ns(&st);
+	}
+	if (obj->path && !object__read_headers(obj))
+		return obj;
+	object__put(obj);
+	return NULL;
+}
+
 /* ---- images */
 
 static bool is_image(const struct object *obj, const char *name, const void *image, size_t len)

@@ -160,6 +160,11 @@ int object__read_headers(struct object *obj);
 /* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
 
+/* Does an executable segment hold this ELF virtual address? */
+bool object__is_code(const struct object *obj, uint64_t vaddr);
+/* Over an open file, in no table, and only for a call: takes fd, also on failure. NULL: out of memory. */
+struct object *object__over(int fd, const char *path);
+
 /* Without its folders; points into its path. */
 const char *object__file_name(const struct object *obj);
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/apart.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/util.h"
@@ -175,6 +176,8 @@ int object__read_headers(struct object *obj)
 	Elf64_Ehdr eh;
 	int r;
 
+	if (readers__are_apart())
+		return object_apart__read_headers(obj);
 	if (object__read_at(obj, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
 	    eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return 0;
@@ -194,6 +197,15 @@ int object__read_headers(struct object *obj)
 }
 
 /* ---- addresses */
+
+bool object__is_code(const struct object *obj, uint64_t vaddr)
+{
+	for (size_t i = 0; i < obj->n_segments; i++)
+		if (obj->segments[i].exec && vaddr >= obj->segments[i].vaddr &&
+		    vaddr - obj->segments[i].vaddr < obj->segments[i].mem_size)
+			return true;
+	return false;
+}
 
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "elf/apart.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/stint.h"
@@ -34,17 +35,6 @@ struct walk {
 	char plain[MAX_NAME_BYTES + 1];	/* a name that is not handed on as the file has it */
 };
 
-static bool in_code(const struct object *obj, uint64_t vaddr)
-{
-	size_t i;
-
-	for (i = 0; i < obj->n_segments; i++)
-		if (obj->segments[i].exec && vaddr >= obj->segments[i].vaddr &&
-		    vaddr - obj->segments[i].vaddr < obj->segments[i].mem_size)
-			return true;
-	return false;
-}
-
 static bool in_memory(const struct object *obj, uint64_t vaddr, uint64_t size)
 {
 	for (size_t i = 0; i < obj->n_segments; i++)
@@ -59,7 +49,7 @@ static bool is_wanted(const struct walk *w, const Elf64_Sym *sym)
 
 	if (w->variables)
 		return type == STT_OBJECT && sym->st_size && in_memory(w->obj, sym->st_value, sym->st_size);
-	return (type == STT_FUNC || type == STT_GNU_IFUNC) && in_code(w->obj, sym->st_value);
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && object__is_code(w->obj, sym->st_value);
 }
 
 /*
@@ -284,6 +274,8 @@ static int for_each(struct walk w, struct err *e)
 int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
 			      struct err *e)
 {
+	if (readers__are_apart())
+		return object_apart__each_function(obj, fn, arg);
 	return for_each((struct walk){ .obj = obj, .fn = fn, .arg = arg }, e);
 }
 
@@ -357,6 +349,8 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
 	struct starts all = { 0 };
 	int r;
 
+	if (readers__are_apart())
+		return object_apart__function_starts(obj, ret, ret_n);
 	r = object__for_each_function(obj, add_start, &all, NULL);
 	if (!r)
 		r = add_unwind_starts(obj, &all);
@@ -487,7 +481,7 @@ int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_
 	if (!n)
 		n = slot_symbol(obj, dyn.rela, dyn.rela_len, slot_vaddr);
 	if (!n || object__read_at(obj, syms_off + n * sizeof(sym), &sym, sizeof(sym)) || sym.st_shndx == SHN_UNDEF ||
-	    ELF64_ST_TYPE(sym.st_info) != STT_FUNC || !in_code(obj, sym.st_value) || sym.st_name >= dyn.strings_len)
+	    ELF64_ST_TYPE(sym.st_info) != STT_FUNC || !object__is_code(obj, sym.st_value) || sym.st_name >= dyn.strings_len)
 		return -ENOENT;
 	len = MIN(dyn.strings_len - sym.st_name, sizeof(name));
 	if (object__read_at(obj, strings_off + sym.st_name, name, len) || !memchr(name, 0, len))

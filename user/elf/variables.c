@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/apart.h"
 #include "elf/debugfile.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
@@ -133,6 +134,8 @@ int variables__read(struct object *obj, const char *debug_dir, struct variables 
 		*ret = all;
 		return 0;
 	}
+	if (readers__are_apart())
+		return variables_apart__read(obj, debug_dir, ret);
 	r = object__for_each_variable(obj, add, &all, NULL);
 	if (r != -ENOMEM && !elffile__has_section(obj->fd, ".symtab"))
 		r = add_debug_file(obj, debug_dir, &all);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "elf/object.h"
+#include "reader/reader.h"
 #include "util/hash.h"
 #include "util/util.h"
 
@@ -172,7 +173,9 @@ void names__free(struct names *n)
 	n->stop = true;
 	pthread_cond_broadcast(&n->more);
 	pthread_mutex_unlock(&n->lock);
+	readers__hurry(true);
 	pthread_join(n->thread, NULL);
+	readers__hurry(false);
 	give_back(n);
 	vec_done(&n->wishes);
 	vec_done(&n->found);

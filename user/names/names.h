@@ -17,7 +17,7 @@ struct names;
  * pause and resume.
  */
 struct names *names__new(struct sym *sym);
-/* Waits for the lookup that is under way. */
+/* The lookup that is under way ends soon. */
 void names__free(struct names *n);
 /* Readable when something was found since the last names__want(). */
 int names__fd(const struct names *n);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "elf/debugfile.h"
+#include "elf/debugfind.h"
 #include "elf/debuginfod.h"
 #include "elf/demangle.h"
 #include "elf/dwarfinfo.h"
@@ -24,9 +25,10 @@
 #include "elf/object.h"
 #include "elf/pool.h"
 #include "elf/symtab.h"
+#include "names/sym_apart.h"
 #include "util/util.h"
 
-#define FILE_NAME_MAX 4096
+#define EXPECTED_MAX 256	/* addresses that are asked for at once */
 
 struct result {
 	size_t n;
@@ -41,6 +43,8 @@ struct module {			/* what is known of one object */
 	struct dwarfinfo *dwarf;	/* NULL: none */
 	struct hash results;	/* return address → struct result */
 	bool reported;		/* that the object changed */
+	uint64_t id;		/* for a reader */
+	struct vec(uint64_t) expected;	/* return addresses that will be asked for */
 };
 
 struct sym {
@@ -49,6 +53,7 @@ struct sym {
 	struct pool pool;
 	struct hash modules;	/* address of the object → struct module */
 	struct vec(struct module *) all;
+	struct sym_apart apart;	/* without a reader: files are read here */
 };
 
 static const struct line unnamed;
@@ -67,6 +72,13 @@ struct sym *sym__new(const struct sym_opts *o)
 		return NULL;
 	}
 	pool__init(&s->pool);
+	s->apart = (struct sym_apart){ .opts = &s->opts, .debug_dir = s->debug_dir };
+	if (readers__are_apart())
+		s->apart.reader = reader__new();
+	if (readers__are_apart() && !s->apart.reader) {
+		sym__free(s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -78,6 +90,7 @@ static void module__free(struct module *m)
 	elffile__close(&m->debug);
 	elffile__close(&m->file);
 	hash__done(&m->results);
+	vec_done(&m->expected);
 	object__put(m->obj);
 	free(m);
 }
@@ -88,6 +101,7 @@ void sym__free(struct sym *s)
 		return;
 	for (size_t i = 0; i < s->all.n; i++)
 		module__free(s->all.v[i]);
+	reader__free(s->apart.reader);
 	vec_done(&s->all);
 	hash__done(&s->modules);
 	pool__done(&s->pool);
@@ -115,9 +129,8 @@ static int add_symbol(const struct object_symbol *sym, void *arg)
 /* As debugfile__open, from a server. */
 static int download(struct sym *s, struct module *m)
 {
-	int fd = s->opts.debuginfod && m->obj->build_id ?
-			 debuginfod__get(s->opts.debuginfod, m->obj->build_id, m->obj->path) :
-			 -ENOENT;
+	int fd = m->obj->build_id ? debugfind__open(&(struct debug_wish){ WISH_DOWNLOAD, 0, "" }, m->obj, s->debug_dir, s->opts.debuginfod) :
+				    -ENOENT;
 
 	return fd < 0 ? fd : debugfile__take(&m->debug, fd, m->obj->build_id);
 }
@@ -128,11 +141,11 @@ static void open_files(struct sym *s, struct module *m)
 
 	if (!m->obj->is_elf || elffile__open_fd(&m->file, m->obj->fd))
 		return;
-	if (!debugfile__open_dwarf(&m->file, s->debug_dir)) {
+	if (!debugfile__open_dwarf(&m->file, m->obj, s->debug_dir)) {
 		with_dwarf = &m->file;
 	} else if (!debugfile__open(&m->debug, m->obj, m->file.elf, s->debug_dir) || !download(s, m)) {
 		symtab__add_elf(&m->symtab, m->debug.elf);
-		if (!debugfile__open_dwarf(&m->debug, s->debug_dir))
+		if (!debugfile__open_dwarf(&m->debug, m->obj, s->debug_dir))
 			with_dwarf = &m->debug;
 	}
 	/* What a debug file has of symbols is more. */
@@ -162,8 +175,9 @@ static struct module *get_module(struct sym *s, struct object *obj)
 	*slot = m;
 	m->obj = obj;
 	object__hold(obj);
+	m->id = s->all.n;
 	hash__put(&s->modules, (uintptr_t)obj, m);
-	if (!obj->jit && !object__look_for_change(obj))
+	if (!s->apart.reader && !obj->jit && !object__look_for_change(obj))
 		open_files(s, m);
 	return m;
 }
@@ -189,7 +203,7 @@ static const char *function_name(struct sym *s, const char *raw)
 /* "a.c" as the compiler was given it; libdw has put the compiler's directory before it. */
 static const char *clean_copy(struct sym *s, const char *raw, size_t len)
 {
-	char buf[FILE_NAME_MAX + 1];
+	char buf[SYM_FILE_NAME_MAX + 1];
 
 	memcpy(buf, raw, len);
 	buf[len] = '\0';
@@ -199,7 +213,7 @@ static const char *clean_copy(struct sym *s, const char *raw, size_t len)
 
 static const char *file_name(struct sym *s, const char *raw, const char *comp_dir, const char **ret_dir)
 {
-	size_t len = comp_dir ? strnlen(comp_dir, FILE_NAME_MAX) : 0;
+	size_t len = comp_dir ? strnlen(comp_dir, SYM_FILE_NAME_MAX) : 0;
 
 	*ret_dir = NULL;
 	if (!raw || !*raw || !strcmp(raw, "???"))
@@ -210,7 +224,7 @@ static const char *file_name(struct sym *s, const char *raw, const char *comp_di
 		*ret_dir = clean_copy(s, raw, len);
 		raw += len + 1;
 	}
-	return clean_copy(s, raw, strnlen(raw, FILE_NAME_MAX));
+	return clean_copy(s, raw, strnlen(raw, SYM_FILE_NAME_MAX));
 }
 
 /*
@@ -292,6 +306,63 @@ static const struct result *resolve(struct sym *s, struct module *m, uint64_t ad
 	return r;
 }
 
+/* ---- by a reader */
+
+struct asked {
+	struct sym *s;
+	struct module *m;
+};
+
+static void keep_lines(uint64_t vaddr, const struct line *lines, size_t n, void *arg)
+{
+	const struct asked *a = arg;
+	struct result *r = pool__alloc(&a->s->pool, sizeof(*r) + n * sizeof(r->lines[0]));
+
+	r->n = n;
+	for (size_t i = 0; i < n; i++) {
+		r->lines[i] = lines[i];
+		r->lines[i].function = pool__string(&a->s->pool, lines[i].function);
+		r->lines[i].file = pool__string(&a->s->pool, lines[i].file);
+		r->lines[i].dir = pool__string(&a->s->pool, lines[i].dir);
+	}
+	hash__put(&a->m->results, vaddr, r);	/* without memory it is asked for again */
+}
+
+/* All that are expected. */
+static void ask(struct sym *s, struct module *m)
+{
+	if (!is_changed(s, m))
+		sym_apart__ask(&s->apart, m->id, m->obj, m->expected.v, m->expected.n, keep_lines, &(struct asked){ s, m });
+	m->expected.n = 0;
+}
+
+static void expect(struct sym *s, struct module *m, uint64_t vaddr)
+{
+	uint64_t *slot = vec_push(&m->expected);
+
+	if (slot)
+		*slot = vaddr;
+	if (m->expected.n >= EXPECTED_MAX)
+		ask(s, m);
+}
+
+void sym__expect(struct sym *s, struct object *obj, uint64_t vaddr)
+{
+	struct module *m = s->apart.reader && obj && !obj->jit && vaddr ? get_module(s, obj) : NULL;
+
+	if (m && !hash__get(&m->results, vaddr))
+		expect(s, m, vaddr);
+}
+
+/* NULL: an end is asked for, or there is no memory. */
+static const struct result *ask_for(struct sym *s, struct module *m, uint64_t vaddr)
+{
+	expect(s, m, vaddr);
+	if (m->expected.n)
+		ask(s, m);
+	return hash__get(&m->results, vaddr);
+}
+
 size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const struct line **ret)
 {
 	struct module *m = obj ? get_module(s, obj) : NULL;
@@ -306,6 +377,11 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 		if (is_changed(s, m)) {
 			*ret = &unnamed;
 			return 1;
+		}
+		if (s->apart.reader && !m->obj->jit) {
+			r = ask_for(s, m, vaddr);
+			*ret = r ? r->lines : &unnamed;
+			return r ? r->n : 1;
 		}
 		r = m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
 		hash__put(&m->results, vaddr, (void *)r);	/* without memory it is resolved again */

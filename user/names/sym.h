@@ -28,6 +28,8 @@ struct sym_opts {
 	void *arg;
 };
 
+#define SYM_FILE_NAME_MAX 4096	/* bytes; the rest of a longer one is left out */
+
 struct sym;
 
 /* NULL without memory; o may be NULL for the defaults. */
@@ -46,5 +48,7 @@ void sym__free(struct sym *s);
  * looked up once; obj is held (refs) until sym__free(). obj may be NULL.
  */
 size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const struct line **ret);
+/* It will be asked for soon: what is asked for together costs less. */
+void sym__expect(struct sym *s, struct object *obj, uint64_t vaddr);
 
 #endif

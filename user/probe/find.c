@@ -16,6 +16,7 @@
 
 #include "probe/features.h"
 #include "probe/plan.h"
+#include "probe/plan_apart.h"
 #include "util/stint.h"
 #include "util/util.h"
 
@@ -396,6 +397,8 @@ int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct
 	struct search s = { .obj = obj, .funcs = funcs, .asked = asked, .family = ARRAY_SIZE(families) };
 	int r;
 
+	if (readers__are_apart())
+		return plan_apart__make(obj, funcs, want, asked, ret, ret_n_symbols, e);
 	if (want)
 		s.want = *want;
 	r = make(&s, obj, ret, e);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "probe/plan_apart.h"
 #include "util/util.h"
 
 static const struct {
@@ -48,5 +49,7 @@ int loader__find(const struct object *obj, struct spot_points *ret)
 	if (!obj->is_elf || (!obj->is_exec && strncmp(name, "libc.so", 7) && strncmp(name, "libc-", 5) &&
 			     strncmp(name, "libdl", 5)))
 		return 0;
+	if (readers__are_apart())
+		return loader_apart__find(obj, ret);
 	return object__for_each_function(obj, take, &s, NULL) == -ENOMEM ? -ENOMEM : 0;
 }

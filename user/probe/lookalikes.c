@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "probe/plan_apart.h"
 #include "util/util.h"
 
 #define MAX_NAMES 4096
@@ -134,6 +135,8 @@ char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs)
 	size_t size, n_printed = 0;
 	FILE *out;
 
+	if (readers__are_apart())
+		return lookalikes_apart__of(obj, funcs);
 	if (!object__for_each_function(obj, look_at, &n, NULL) && n.v.n) {
 		qsort(n.v.v, n.v.n, sizeof(*n.v.v), by_name);
 		out = open_memstream(&text, &size);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "probe/plan_apart.h"
 #include "util/util.h"
 
 /* Makes room for an exception, in all C++ runtimes that follow the common ABI. */
@@ -80,5 +81,7 @@ int refusals__find(const struct plan *p, const struct alloc_funcs *funcs, struct
 
 	if (!p->object->is_elf || (!s.exceptions && !s.passing_on))
 		return 0;
+	if (readers__are_apart())
+		return refusals_apart__find(p, funcs, ret);
 	return object__for_each_function(p->object, take, &s, NULL) == -ENOMEM ? -ENOMEM : 0;
 }

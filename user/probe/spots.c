@@ -13,6 +13,7 @@
 #include "elf/defined.h"
 #include "elf/demangle.h"
 #include "probe/kernel.h"
+#include "probe/plan_apart.h"
 #include "probe/usdt.h"
 #include "util/funcname.h"
 #include "util/invoker.h"
@@ -276,6 +277,8 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 	bool functions = false, probes = false;
 	int err = 0;
 
+	if (readers__are_apart())
+		return spots_apart__find(s, obj, debug_dir, ret, e);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct spot *spot = &s->v[i];
 
@@ -383,6 +386,10 @@ void closest__look(struct closest *c, const struct spot *s, struct object *obj)
 	const char *asked = function_of(s);
 	struct look l = { .c = c, .asked = asked };
 
+	if (readers__are_apart()) {
+		closest_apart__look(c, s, obj);
+		return;
+	}
 	if (asked && spot__may_be_in(s, obj)) {
 		l.most = MAX(2, strlen(asked) / 3);
 		defined__each(obj, NULL, compare_symbol, &l);

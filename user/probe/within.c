@@ -14,6 +14,7 @@
 #include "elf/defined.h"
 #include "elf/demangle.h"
 #include "probe/plan.h"
+#include "probe/plan_apart.h"
 #include "util/funcname.h"
 
 struct search {
@@ -196,6 +197,8 @@ int within__find(const struct spots *spots, struct object *obj, const struct spo
 		any = is_wanted(spots, found->v[i].cookie);
 	if (!any)
 		return 0;
+	if (readers__are_apart())
+		return within_apart__find(spots, obj, found, ret, e);
 	err = find(&s, obj, found);
 	free(s.starts);
 	vec_done(&s.named);

@@ -62,7 +62,7 @@ static const struct lockdown_call reader_calls[] = {
 	{ .number = __NR_mmap, NO_CODE }, { .number = __NR_mprotect, NO_CODE }, CALL(munmap), CALL(mremap), CALL(madvise), CALL(brk),
 	CALL(futex), CALL(getrandom), CALL(sysinfo), CALL(clock_gettime), CALL(gettimeofday), CALL(sched_yield),
 	CALL(sched_getaffinity), CALL(getpid), CALL(gettid), CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(rt_sigreturn),
-	CALL(restart_syscall), CALL(exit), CALL(exit_group),
+	CALL(rt_sigpending), CALL(timer_create), CALL(timer_settime), CALL(timer_delete), CALL(fstatfs), CALL(restart_syscall), CALL(exit), CALL(exit_group),
 #if defined(__x86_64__)
 	{ .number = NR_URETPROBE }, { .number = NR_UPROBE },
 #endif

@@ -27,6 +27,12 @@ static bool is_own(const struct object *obj)
 	return frame__is_telling(&(struct frame){ .module = obj->path });
 }
 
+/* Of ASKED that lie at equal distances; of all, if there are no more. */
+static uint64_t nth(const uint64_t *starts, size_t n, size_t i)
+{
+	return starts[n > ASKED ? i * n / ASKED : i];
+}
+
 static struct file ask(struct sym *sym, struct object *obj)
 {
 	struct file f = { .module = { .path = obj->path, .handle = obj } };
@@ -35,9 +41,11 @@ static struct file ask(struct sym *sym, struct object *obj)
 
 	if (object__function_starts(obj, &starts, &n))
 		return f;
+	for (size_t i = 0; i < MIN(n, (size_t)ASKED); i++)
+		sym__expect(sym, obj, nth(starts, n, i) + 1);
 	for (size_t i = 0; i < MIN(n, (size_t)ASKED); i++) {
 		const struct line *lines;
-		size_t n_lines = sym__resolve(sym, obj, starts[n > ASKED ? i * n / ASKED : i] + 1, &lines);
+		size_t n_lines = sym__resolve(sym, obj, nth(starts, n, i) + 1, &lines);
 
 		f.n_asked++;
 		f.n_unnamed += !lines[n_lines - 1].function;

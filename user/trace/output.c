@@ -171,6 +171,13 @@ void output__done(struct output *o)
 	o->series = NULL;
 }
 
+/* What is named in a row is asked for together. */
+static void expect_place(struct output *o, const struct snapshot *s, const struct place *p)
+{
+	if (!p->resolved && p->module >= 0)
+		sym__expect(o->sym, (struct object *)s->modules[p->module].handle, p->offset);
+}
+
 static void name_place(struct output *o, struct snapshot *s, struct place *p)
 {
 	struct object *obj = p->module >= 0 ? (struct object *)s->modules[p->module].handle : NULL;
@@ -209,6 +216,9 @@ static int name_shown(struct output *o, struct snapshot *s)
 
 	for (size_t i = 0; !err && i < n; i++)
 		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
+			expect_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
+	for (size_t i = 0; !err && i < n; i++)
+		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
 			name_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
 	return err || !s->recording.free_stacks ? err : name_free_sites(o, s, shown, n);
 }
@@ -221,6 +231,8 @@ static int give_names(struct output *o, struct snapshot *s, const struct export_
 	names__pause(o->names);
 	if (!all)
 		err = name_shown(o, s);
+	for (size_t i = 0; all && i < s->n_places; i++)
+		expect_place(o, s, &s->places[i]);
 	for (size_t i = 0; all && i < s->n_places; i++)
 		name_place(o, s, &s->places[i]);
 	names__resume(o->names);

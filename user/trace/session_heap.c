@@ -15,6 +15,7 @@
 #include "heap/heap.h"
 #include "model/heaps.h"
 #include "probe/registers.h"
+#include "reader/reader.h"
 #include "trace/session_parts.h"
 #include "util/log.h"
 
@@ -380,7 +381,9 @@ static void call_off(struct heaps *h)
 	if (!h->running)
 		return;
 	__atomic_store_n(&h->over, true, __ATOMIC_RELAXED);
+	readers__hurry(true);
 	pthread_join(h->thread, NULL);
+	readers__hurry(false);
 	h->running = h->waiting.is = false;
 	if (h->wish.reachable && !h->wish.silent && !h->has_next)
 		say("the search for pointers was broken off");

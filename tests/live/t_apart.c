@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The processes that read files for malloctrace: what they may do, and what becomes of a trace when they are stopped or
+ * killed. Figures are exact whatever happens to them; at worst a file's names are missing, which is said.
+ */
+#include "lt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+#define READERS_MAX 16
+
+struct pids {
+	pid_t v[READERS_MAX];
+	size_t n;
+};
+
+static char *read_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return read_all(path, NULL);
+}
+
+static bool is_reader(pid_t pid)
+{
+	char *cmdline = read_proc(pid, "cmdline");
+	bool is = cmdline && !strcmp(cmdline, "malloctrace-reader");
+
+	free(cmdline);
+	return is;
+}
+
+static uint64_t status_field(pid_t pid, const char *field, int base)
+{
+	char *status = read_proc(pid, "status"), want[32];
+	const char *at;
+	uint64_t v = UINT64_MAX;
+
+	snprintf(want, sizeof(want), "\n%s:", field);
+	at = status ? strstr(status, want) : NULL;
+	if (at)
+		v = strtoull(at + strlen(want), NULL, base);
+	free(status);
+	return v;
+}
+
+/* Readers whose parent this is. */
+static struct pids readers_of(pid_t parent)
+{
+	DIR *proc = opendir("/proc");
+	struct pids found = {};
+	struct dirent *d;
+
+	while (proc && (d = readdir(proc)) && found.n < READERS_MAX) {
+		pid_t pid = (pid_t)atoi(d->d_name);
+
+		if (pid > 0 && status_field(pid, "PPid", 10) == (uint64_t)parent && is_reader(pid))
+			found.v[found.n++] = pid;
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+static pid_t starter_of(struct test *t, const struct mt *m)
+{
+	struct pids p = readers_of(m->c.pid);
+
+	must(t, p.n == 1, "children of malloctrace that start readers, wanted 1, got %zu", p.n);
+	return p.v[0];
+}
+
+/* All of malloctrace's: the one that starts others first. */
+static struct pids all_readers(struct test *t, const struct mt *m)
+{
+	struct pids p = { .v = { starter_of(t, m) }, .n = 1 }, of = readers_of(p.v[0]);
+
+	for (size_t i = 0; i < of.n && p.n < READERS_MAX; i++)
+		p.v[p.n++] = of.v[i];
+	return p;
+}
+
+static bool has(const struct pids *p, pid_t pid)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i] == pid)
+			return true;
+	return false;
+}
+
+static void want_gone(struct test *t, const struct pids *p)
+{
+	struct timespec moment = { 0, 10 * 1000 * 1000 };
+
+	for (size_t i = 0; i < p->n; i++) {
+		unsigned int left = patience_s(10) * 100;
+
+		while (is_reader(p->v[i]) && left--)
+			nanosleep(&moment, NULL);
+		want(t, !is_reader(p->v[i]), "reader %d is still there", (int)p->v[i]);
+	}
+}
+
+static void want_shut(struct test *t, pid_t pid)
+{
+	char path[64], to[256];
+	DIR *fds;
+	struct dirent *d;
+
+	want_eq(t, "Uid", NOBODY, status_field(pid, "Uid", 10));
+	want_eq(t, "Gid", NOBODY, status_field(pid, "Gid", 10));
+	want_eq(t, "CapEff", 0, status_field(pid, "CapEff", 16));
+	want_eq(t, "CapPrm", 0, status_field(pid, "CapPrm", 16));
+	want_eq(t, "NoNewPrivs", 1, status_field(pid, "NoNewPrivs", 10));
+	want_eq(t, "Seccomp", 2, status_field(pid, "Seccomp", 10));
+	snprintf(to, sizeof(to), "/proc/%d/fd", (int)pid);
+	fds = opendir(to);
+	must(t, fds != NULL, "%s: %s", to, strerror(errno));
+	while ((d = readdir(fds))) {
+		ssize_t n;
+
+		if (d->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, d->d_name);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[n > 0 ? n : 0] = 0;
+		want(t, !strcmp(to, "/dev/null") || !strncmp(to, "socket:", 7), "descriptor %s of a reader that does nothing is %s", d->d_name, to);
+	}
+	closedir(fds);
+}
+
+/* ---- what they may do */
+
+TEST(readers_have_no_rights)
+{
+	struct pids p;
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	if (geteuid())
+		skip(t, "not root: they are who malloctrace is");
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	p = all_readers(t, &m);
+	want(t, p.n >= 2, "the file was read by nobody");
+	for (size_t i = 0; i < p.n; i++)
+		want_shut(t, p.v[i]);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_gone(t, &p);
+	fx__quit(t, &f);
+}
+
+/* ---- what becomes of the trace */
+
+/* Those that have nothing to do just then are missed by nobody. */
+TEST(readers_killed)
+{
+	struct pids p, later;
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	p = all_readers(t, &m);
+	want(t, p.n >= 2, "the file was read by nobody");
+	for (size_t i = 1; i < p.n; i++)
+		kill(p.v[i], SIGKILL);
+	fx__go(t, &f);
+	later = all_readers(t, &m);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want(t, !strstr(m.c.errs.s, "could not be read"), "a file was lost: %s", m.c.errs.s);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_gone(t, &p);
+	want_gone(t, &later);
+	fx__quit(t, &f);
+}
+
+/* Also the one that starts others: another one takes its place. */
+TEST(readers_killed_all)
+{
+	struct pids p;
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	p = all_readers(t, &m);
+	kill(p.v[0], SIGKILL);
+	want_gone(t, &p);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want(t, !strstr(m.c.errs.s, "could not be read"), "a file was lost: %s", m.c.errs.s);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
+
+TEST(readers_die_with_malloctrace)
+{
+	struct pids p;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	p = all_readers(t, &m);
+	want(t, p.n >= 2, "the file was read by nobody");
+	/* one that does not listen dies, too */
+	for (size_t i = 0; i < p.n; i++)
+		kill(p.v[i], SIGSTOP);
+	child__kill(t, &m.c, SIGKILL);
+	child__wait(t, &m.c);
+	want_gone(t, &p);
+	fx__quit(t, &f);
+}
+
+static size_t count_frames(json_t *root, const char *module, bool named)
+{
+	json_t *f;
+	size_t i, n = 0;
+
+	json_array_foreach(json_object_get(root, "frames"), i, f)
+		n += strstr(jstr(f, "module"), module) && !*jstr(f, "function") == !named;
+	return n;
+}
+
+/*
+ * A reader that does not answer: its file is named and has no names, others have theirs, and the figures are those of the
+ * ledger. What was asked first is the program's own file: the innermost frame of a site is in it.
+ */
+TEST_LIMIT(readers_stopped, 180)
+{
+	const char *first = in_dir(t, "first.json"), *lost;
+	char pids[32];
+	struct pids before, p;
+	json_t *root;
+	struct fx a, b;
+	struct mt m;
+
+	fx__start(t, &a, "basic", "family", NULL);
+	fx__start(t, &b, "threads", "cross", "1000", "2", NULL);
+	snprintf(pids, sizeof(pids), "%d,%d", (int)a.c.pid, (int)b.c.pid);
+	mt__start(t, &m, "-p", pids, "--json", "-o", first, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &a);
+	before = all_readers(t, &m);
+	/* now there is one more, for names */
+	child__kill(t, &m.c, SIGUSR1);
+	child__wait_err(t, &m.c, "malloctrace: snapshot 1 written", NULL, 60);
+	p = all_readers(t, &m);
+	must(t, p.n == before.n + 1, "readers, wanted %zu, got %zu", before.n + 1, p.n);
+	for (size_t i = 0; i < p.n; i++)
+		if (!has(&before, p.v[i]))
+			kill(p.v[i], SIGSTOP);
+	fx__go(t, &b);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	lost = strstr(m.c.errs.s, "could not be read: it took its reader more than 10 s; it is shown as addresses");
+	must(t, lost != NULL, "nothing is said of the file: %s", m.c.errs.s);
+	want(t, !strstr(lost + 1, "could not be read"), "more than one file was lost: %s", m.c.errs.s);
+	want_ledger(t, root, process_of(t, root, a.c.pid, 0), &a.led, LED_TEMP | LED_PEAK | LED_REALLOC);
+	want_ledger(t, root, process_of(t, root, b.c.pid, 0), &b.led, LED_TOTALS);
+	want(t, count_frames(root, "/basic", true) > 0, "names that were known before are gone");
+	want(t, count_frames(root, "/threads", false) > 0, "the file that was lost has names");
+	want(t, count_frames(root, "/libc.so", true) > 0, "no other file has names");
+	want_gone(t, &p);
+	fx__quit(t, &a);
+	fx__quit(t, &b);
+}
