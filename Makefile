@@ -113,7 +113,7 @@ live: all $(B)/live-tests
 check-layers:
 	$(Q)scripts/check-layers
 
--include tests/live/live.mk tests/fuzz/fuzz.mk tests/oracle/oracle.mk bench/bench.mk scripts/demo.mk tests/vm/vm.mk tests/browser/browser.mk scripts/package/package.mk
+-include tests/live/live.mk tests/live/long.mk tests/fuzz/fuzz.mk tests/oracle/oracle.mk bench/bench.mk scripts/demo.mk tests/vm/vm.mk tests/browser/browser.mk scripts/package/package.mk
 
 clean:
 	rm -rf build build-san
