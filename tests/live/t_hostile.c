@@ -81,7 +81,8 @@ TEST_ALONE(hostile_constructors_and_ctrl_c)
 	asked_ms = now_ms();
 	child__kill(t, &m.c, SIGINT);
 	child__wait_for(t, &m.c, patience_s(60));
-	want(t, now_ms() - asked_ms < 1000, "it ended after %llu ms, wanted less than a second", (unsigned long long)(now_ms() - asked_ms));
+	/* a busy machine takes its time; but one that had waited would have done so for the two seconds of a child, or several */
+	want(t, now_ms() - asked_ms < 2000, "it ended after %llu ms, wanted less than one child has", (unsigned long long)(now_ms() - asked_ms));
 	want_unprobed(t, f.c.pid);
 	fx__quit(t, &f);
 }
