@@ -459,3 +459,56 @@ TEST(trust_many_files)
 	fx__quit(t, &f);
 	json_decref(root);
 }
+
+/* ---- what is held while tracing */
+
+static uint64_t caps_line(struct test *t, const char *status, const char *name)
+{
+	const char *line = status ? strstr(status, name) : NULL;
+	uint64_t caps = ~0ull;
+
+	want(t, line && sscanf(line + strlen(name), " %lx", &caps) == 1, "%s, wanted a line of it", name);
+	return caps;
+}
+
+/* Once it has attached, root's malloctrace has no more than doctor says, and cannot get it back. */
+TEST(trust_settled)
+{
+	static const uint64_t kept = OTHERS | BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYS_ADMIN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN) |
+				     BIT(CAP_FOWNER) | BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_KILL) | BIT(CAP_SYS_NICE);
+	char path[64], *status;
+	struct mt m, d;
+	json_t *root;
+	struct fx f;
+
+	fx__start(t, &f, "basic", "family", "10", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)m.c.pid);
+	status = read_all(path, NULL);
+	want_eq(t, "permitted beyond those", 0, caps_line(t, status, "\nCapPrm:") & ~kept);
+	want_eq(t, "effective beyond those", 0, caps_line(t, status, "\nCapEff:") & ~kept);
+	want_eq(t, "bounds beyond those", 0, caps_line(t, status, "\nCapBnd:") & ~kept);
+	want(t, status && strstr(status, "\nNoNewPrivs:\t1\n"), "NoNewPrivs, wanted 1");
+	free(status);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_eq(t, "doctor: exit status", 0, (uint64_t)mt__run(t, &d, "doctor", NULL));
+	want(t, strstr(d.c.outs.s, "\n  held while tracing             ok   ") && strstr(d.c.outs.s, "cap_bpf") && !strstr(d.c.outs.s, "cap_sys_module"),
+	     "doctor, got: %.900s", d.c.outs.s);
+	fx__quit(t, &f);
+	json_decref(root);
+}
+
+/* What CMD may gain by its exec, it may gain still. */
+TEST(trust_cmd_gains_by_exec)
+{
+	struct spawn s = { .argv = { lt_bin, "--json", "--", "/bin/sh", "-c", "grep NoNewPrivs /proc/self/status" } };
+	struct mt m;
+
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, "NoNewPrivs:\t0\n") != NULL, "CMD's NoNewPrivs, got: %.400s", m.c.errs.s);
+}

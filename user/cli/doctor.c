@@ -76,6 +76,15 @@ static void print_rights(FILE *out, unsigned int missing)
 		line(out, "capabilities", "ok", geteuid() ? "all that are needed" : "root");
 }
 
+/* Of a process that has been attached to; all else is given up then. */
+static void print_settled(FILE *out)
+{
+	_cleanup_free_ char *names = rights__settled_names();
+
+	if (names && *names)
+		line(out, "held while tracing", "ok", names);
+}
+
 /* Names by themselves first, so that a script can take them. */
 static void print_missing(FILE *out, unsigned int missing)
 {
@@ -393,6 +402,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	if (fclose(later))
 		return err_set(e, -ENOMEM, "out of memory");
 	print_rights(out, missing);
+	print_settled(out);
 	print_missing(out, missing);
 	fputs(targets, out);
 	print_answer(out, o, &selection, missing, !err && !*ret_status, err ? err_msg(e) : NULL);

@@ -13,6 +13,7 @@
 #include "util/exit_status.h"
 #include "util/log.h"
 #include "util/parse.h"
+#include "util/rights.h"
 
 void session__fail(struct session *s)
 {
@@ -205,6 +206,12 @@ static int begin(struct session *s, struct err *e)
 	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns());
 	session__await_start(s);
 	return 0;
+}
+
+/* CMD was made before, and has what it is to have. */
+static int settle(struct session *s, struct err *e)
+{
+	return rights__settle(e);
 }
 
 int session__start_timers(struct session *s)
@@ -434,6 +441,7 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	watch,		/* what is mapped and written from here on */
 	attach,		/* all probes */
 	begin,		/* the trace begins, at one instant */
+	settle,		/* what is not needed any more is given up, before there are threads that last */
 	fill_loop,
 	set_going,
 	live__begin,

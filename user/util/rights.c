@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -226,6 +227,73 @@ int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt
 	what = vformat(fmt, ap);
 	va_end(ap);
 	return err_set(e, code, "%s: %s", what ? what : "refused", why ? why : strerror(-code));
+}
+
+/* ---- what is given up */
+
+/* What a trace may need after its start: another program, another library, another file. */
+static const cap_value_t settled[] = {
+	CAP_BPF, CAP_PERFMON,			/* probes in what is mapped later */
+	CAP_SYS_PTRACE,				/* what processes of other users map, and their memory */
+	CAP_DAC_READ_SEARCH,			/* files that they map */
+	CAP_CHECKPOINT_RESTORE,			/* the same of files that are gone */
+	CAP_SYS_ADMIN,				/* which pages are the kernel's zeros; perf uprobes */
+	CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER,	/* output files, as root */
+	CAP_SETUID, CAP_SETGID,			/* children that have no rights; files by the rights of the user who ran sudo */
+	CAP_KILL,				/* CMD goes on after an exec */
+	CAP_SYS_NICE,				/* probes that go, go at once */
+};
+
+static bool is_settled(cap_value_t cap)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(settled); i++)
+		if (settled[i] == cap)
+			return true;
+	return false;
+}
+
+int rights__settle(struct err *e)
+{
+	const struct rlimit no_core = {};
+	cap_t had = cap_get_proc(), keep = cap_init();
+	int err = had && keep ? 0 : -ENOMEM;
+
+	for (cap_value_t cap = 0; cap <= cap_max_bits() && !err; cap++) {
+		/* without the right to it, what this process does not have stays within its bounds: nothing it executes gets it */
+		if (!is_settled(cap))
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+		else if ((has(had, cap, CAP_PERMITTED) && cap_set_flag(keep, CAP_PERMITTED, 1, &cap, CAP_SET)) ||
+			 (has(had, cap, CAP_EFFECTIVE) && cap_set_flag(keep, CAP_EFFECTIVE, 1, &cap, CAP_SET)))
+			err = -errno;
+	}
+	if (!err && (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) || cap_set_proc(keep) ||
+		     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || setrlimit(RLIMIT_CORE, &no_core)))
+		err = -errno;
+	cap_free(had);
+	cap_free(keep);
+	return err ? err_set(e, err, "privileges cannot be dropped: %s", strerror(-err)) : 0;
+}
+
+char *rights__settled_names(void)
+{
+	cap_t had = cap_get_proc();
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	for (cap_value_t cap = 0; f && cap <= cap_max_bits(); cap++) {
+		char *name = is_settled(cap) && has(had, cap, CAP_PERMITTED) ? cap_to_name(cap) : NULL;
+
+		if (name)
+			fprintf(f, "%s%s", ftell(f) ? ", " : "", name);
+		cap_free(name);
+	}
+	cap_free(had);
+	if (!f || fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }
 
 int rights__give_up(struct err *e)

@@ -49,4 +49,12 @@ char *rights__why_refused(unsigned int needs);
  */
 int rights__give_up(struct err *e);
 
+/*
+ * All probes are in place, and CMD has been made: from here on only what a trace may still need is held, by this thread and those
+ * that it makes; no program that is executed gains any, and no core is written.
+ */
+int rights__settle(struct err *e);
+/* What that is, of what this process has: "CAP_KILL, CAP_BPF and ..."; the caller's to free, NULL without memory. */
+char *rights__settled_names(void);
+
 #endif
