@@ -77,6 +77,7 @@ static void put_plan(struct wire *w, const struct plan *p, size_t n_symbols)
 		wire__u64(w, pt->how);
 		wire__u64(w, pt->sp_delta);
 		wire__u64(w, pt->return_only);
+		wire__u64(w, pt->own_return);
 		wire__u64(w, pt->no_args);
 	}
 }
@@ -145,6 +146,7 @@ static void get_point(struct wire_in *in, const struct object *obj, size_t n_row
 	p->how = wire_in__upto(in, ON_RET_INSN);
 	p->sp_delta = wire_in__upto(in, MT_COOKIE_SP_MAX);
 	p->return_only = wire_in__bool(in);
+	p->own_return = wire_in__bool(in);
 	p->no_args = wire_in__bool(in);
 	in->bad |= !is_code_in_file(obj, p->offset);
 }
@@ -162,7 +164,7 @@ static int get_plan(struct wire_in *in, const struct object *obj, size_t n_rows,
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_funcs && !in->bad; i++)
 		get_func(in, obj, n_rows, &p->funcs[i]);
-	p->n_points = wire_in__count(in, 6 * sizeof(uint64_t));
+	p->n_points = wire_in__count(in, 7 * sizeof(uint64_t));
 	p->points = calloc(p->n_points + 1, sizeof(*p->points));
 	p->family = strdup(family ? family : "");
 	if (!p->points || !p->family)
