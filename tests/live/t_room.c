@@ -379,6 +379,8 @@ TEST_AS(room_of_a_thousand, .alone = true, .limit_s = 120)
 		want_u64(t, p, "limit_bytes", LIMIT_OF(i_row));
 	}
 	want_eq(t, "cgroups with a limit", n, n_limits);
+	/* the programs that they were before they entered */
+	want(t, strstr(mt.c.outs.s, "\nended  "), "a line of those that ended, got:\n%.1000s", mt.c.outs.s);
 	want_eq(t, "rows of the report that say how full it is", n, n_told(&m, mt.c.outs.s));
 	json_decref(root);
 	free(text);

@@ -53,7 +53,7 @@ static const struct snap_site *site_of(const struct snapshot *g, const struct sn
 struct all {
 	uint64_t n[18];
 	double var;
-	uint64_t n_processes, n_threads, points_live;
+	uint64_t n_processes, n_threads, points_live, ended_blocks, ended_bytes;
 };
 
 static struct all sum_of(const struct snapshot *s)
@@ -85,6 +85,8 @@ static struct all sum_of(const struct snapshot *s)
 		a.n[9] += p->lost_blocks + p->lost_stacks;
 		a.n[10] += p->growth.bytes[GROWTH_FAULT];
 		a.n_processes += process__n(s, p);
+		a.ended_blocks += process__ended_blocks(p);
+		a.ended_bytes += process__ended_bytes(p);
 		a.n_threads += p->n_threads;
 		for (size_t k = 0; k < p->n_sizes; k++) {
 			a.n[11] += p->sizes[k].alloc_calls;
@@ -105,6 +107,8 @@ static void same_sums(const struct snapshot *a, const struct snapshot *b, const 
 	for (size_t i = 0; i < ARRAY_SIZE(sa.n); i++)
 		cr_assert_eq(sa.n[i], sb.n[i], "%s: sum %zu: %lu, %lu", by, i, (unsigned long)sa.n[i], (unsigned long)sb.n[i]);
 	cr_assert_eq(sa.n_processes, sb.n_processes, "%s", by);
+	cr_assert_eq(sa.ended_blocks, sb.ended_blocks, "%s", by);
+	cr_assert_eq(sa.ended_bytes, sb.ended_bytes, "%s", by);
 	cr_assert_eq(sa.n_threads, sb.n_threads, "%s", by);
 	cr_assert_eq(sa.points_live, sb.points_live, "%s", by);
 	cr_assert_lt(fabs(sa.var - sb.var), 1e-6 * (1 + sa.var), "%s", by);

@@ -101,6 +101,8 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	/* a row of a saved profile may stand for several already */
 	g->n_members += process__n(s, p);
 	g->n_ended += process__n_ended(s, p);
+	g->ended_live_blocks += process__ended_blocks(p);
+	g->ended_live_bytes += process__ended_bytes(p);
 	keep_common(&g->exe, p->exe, first);
 	keep_common(&g->cgroup, p->cgroup, first);
 	keep_common(&g->container, p->container, first);
@@ -196,6 +198,9 @@ static int build_group(struct work *w, const uint32_t *members, size_t n, struct
 		err = timelines__add_up(w->to, lines, n, &g->timeline, &g->n_timeline) ?:
 			      sizes__add_up(w->to, v, n, g)			       ?:
 			      lifetimes__add_up(w->to, v, n, g);
+	/* of a row that has ended that is all it held */
+	if (!err && g->ended)
+		g->ended_live_blocks = g->ended_live_bytes = 0;
 	if (!err) {
 		g->id = id_of(w, g, v[0]);
 		g->memory = (struct snap_memory){ .known = true, .grown_known = true, .sized_all = true };

@@ -112,6 +112,8 @@ static const struct field process_fields_rows[] = {
 	ROW("exit_signal", FIELD_INT, AT(snap_process, exit_signal), .empty = EMPTY_IS_NULL),
 	ROW("oom_killed", FIELD_BOOL, AT(snap_process, oom_killed)),
 	ROW("members", FIELD_U32, AT(snap_process, n_members), .unit = UNIT_COUNT, .empty = EMPTY_IS_NULL),
+	ROW("ended_live_blocks", FIELD_U64, AT(snap_process, ended_live_blocks), .unit = UNIT_COUNT, .empty = EMPTY_IS_ABSENT),
+	ROW("ended_live_bytes", FIELD_U64, AT(snap_process, ended_live_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
 	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .line = 6),
 	ROW("container", FIELD_STR, AT(snap_process, container)),
 	ROW("unit", FIELD_STR, AT(snap_process, unit)),

@@ -253,6 +253,16 @@ uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p
 	return p->ended ? process__n(s, p) : p->n_ended;
 }
 
+uint64_t process__ended_blocks(const struct snap_process *p)
+{
+	return p->ended ? p->c.live_blocks : p->ended_live_blocks;
+}
+
+uint64_t process__ended_bytes(const struct snap_process *p)
+{
+	return p->ended ? p->c.live_bytes : p->ended_live_bytes;
+}
+
 bool snapshot__has_both(const struct snapshot *s)
 {
 	bool any[2] = {};

@@ -299,6 +299,7 @@ struct snap_process {
 	uint32_t parent;	/* id of the process that forked it, if that was traced; else 0 */
 	uint32_t n_members;	/* --by comm, cgroup, none: processes in this row; else 0 */
 	uint32_t n_ended;	/* of these, those that have ended */
+	uint64_t ended_live_blocks, ended_live_bytes;	/* what those of a row held that have ended, where others of it run */
 	int64_t wall_started_ns;	/* since 1970; 0: unknown */
 	/* it ran for this long before its allocator was probed, while others were traced already */
 	uint64_t unseen_ns;
@@ -524,6 +525,9 @@ struct frame site__frame(const struct snapshot *s, const struct snap_site *site,
  */
 uint64_t process__n(const struct snapshot *s, const struct snap_process *p);
 uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p);
+/* What those of a row held that have ended. */
+uint64_t process__ended_blocks(const struct snap_process *p);
+uint64_t process__ended_bytes(const struct snap_process *p);
 /* What runs and what has ended are both in it: the latter is history. */
 bool snapshot__has_both(const struct snapshot *s);
 /* NULL: nothing was read of it. */

@@ -59,20 +59,18 @@ char *machine__words(const struct snapshot *s)
 bool ended__sum(const struct snapshot *s, struct ended *ret)
 {
 	struct ended sum = {};
+	uint64_t n = 0;
 
-	if (!(s->known & HAS_LIVE_BYTES) || !snapshot__has_both(s))
-		return false;
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 
-		if (!p->ended && p->n_ended)
-			return false;
-		if (!p->ended)
-			continue;
-		sum.n += process__n(s, p);
-		sum.live_blocks += p->c.live_blocks;
-		sum.live_bytes += p->c.live_bytes;
+		n += process__n(s, p);
+		sum.n += process__n_ended(s, p);
+		sum.live_blocks += process__ended_blocks(p);
+		sum.live_bytes += process__ended_bytes(p);
 	}
+	if (!(s->known & HAS_LIVE_BYTES) || !sum.n || sum.n >= n)
+		return false;
 	*ret = sum;
 	return true;
 }
@@ -102,12 +100,12 @@ static struct program *programs_of(const struct snapshot *s, size_t *ret_n)
 		const struct snap_process *p = &s->processes[i];
 		uint32_t id;
 
-		if (!p->ended || !p->c.live_bytes)
+		if (!process__ended_bytes(p))
 			continue;
 		if (string_ids__get(&comms, p->comm, &id))
 			break;
 		v[id].comm = p->comm;
-		v[id].live_bytes += p->c.live_bytes;
+		v[id].live_bytes += process__ended_bytes(p);
 		n = comms.n;
 	}
 	string_ids__done(&comms);
@@ -131,6 +129,8 @@ char *ended__words(const struct snapshot *s)
 	v = programs_of(s, &n);
 	if (!v || !begin(&t))
 		return NULL;
+	/* everything in one row has no name that says anything */
+	n = s->n_processes > 1 ? n : 0;
 	fprintf(t.out, "%s, held %s%s when %s did", fmt_exact(a, sum.n), mark, fmt_bytes(b, sum.live_bytes), sum.n == 1 ? "it" : "they");
 	for (size_t i = 0; i < MIN(n, (size_t)NAMED); i++) {
 		_cleanup_free_ char *name = text_shorten(v[i].comm, NAME_COLS);

@@ -12,7 +12,7 @@ char *machine__words(const struct snapshot *s);
 struct ended {
 	uint64_t n, live_blocks, live_bytes;
 };
-/* False: none has, or all have, or some rows are of both kinds. */
+/* False: none has, or all have. */
 bool ended__sum(const struct snapshot *s, struct ended *ret);
 /* "112, held 12.3 MiB when they did: cc1 9.1 MiB, awk 1.2 MiB and 14 others" */
 char *ended__words(const struct snapshot *s);

@@ -238,9 +238,13 @@ static void live_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
 	char a[FIGURE_MAX], b[FIGURE_MAX];
-	uint64_t rss = 0;
+	struct ended past = {};	/* the next line has it */
+	uint64_t bytes = s->totals.live_bytes, blocks = s->totals.live_blocks, rss = 0;
 	bool ended = true;
 
+	ended__sum(s, &past);
+	bytes -= MIN(past.live_bytes, bytes);
+	blocks -= MIN(past.live_blocks, blocks);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 
@@ -251,8 +255,8 @@ static void live_line(struct report *r)
 	}
 	para__begin(&r->para, "live", LABEL_WIDTH);
 	if (s->known & HAS_LIVE_BYTES)
-		para__item(&r->para, "%s in %s block%s", bytes_of(r, a, s->totals.live_bytes, s->error.live_bytes),
-			   count_of(r, b, s->totals.live_blocks, s->error.live_blocks), plural(s->totals.live_blocks));
+		para__item(&r->para, "%s in %s block%s", bytes_of(r, a, bytes, s->error.live_bytes), count_of(r, b, blocks, s->error.live_blocks),
+			   plural(blocks));
 	else
 		para__item(&r->para, "not recorded (--mode %s)", mode__name(s->recording.mode));
 	if (s->known & HAS_PEAK_BYTES && is_one(s) && s->totals.peak_bytes)

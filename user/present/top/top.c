@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "present/machine_words.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -134,7 +135,7 @@ void top__progress(struct top *t, const char *text)
 
 static void note_totals(struct top *t)
 {
-	struct top_total now = { .t_ns = t->shown->duration_ns, .live_bytes = t->shown->totals.live_bytes };
+	struct top_total now = { .t_ns = t->shown->duration_ns, .live_bytes = t->shown->totals.live_bytes - MIN(t->ended_bytes, t->shown->totals.live_bytes) };
 
 	for (size_t i = 0; i < t->shown->n_processes; i++)
 		now.rss_bytes += t->shown->processes[i].ended ? 0 : t->shown->processes[i].rss_bytes;
@@ -166,9 +167,12 @@ static void choose_view(struct top *t)
 
 static void show(struct top *t, struct snapshot *s)
 {
+	struct ended ended;
+
 	if (t->shown && s->duration_ns > t->shown->duration_ns + RATE_MIN_NS) {
 		top__remember(t, &t->before);
 		t->cost_before = t->cost;
+		t->ended_bytes_before = t->ended_bytes;
 	}
 	top__drop_tree(t);
 	t->rows.n = 0;
@@ -178,6 +182,7 @@ static void show(struct top *t, struct snapshot *s)
 	t->tagged = false;
 	drop(t, t->shown);
 	t->shown = s;
+	t->ended_bytes = s->machine.known && ended__sum(s, &ended) ? ended.live_bytes : 0;
 	tellings__begin(&t->tellings, s);
 	if (s->n_places + 1 > t->room_places) {
 		free(t->place_matches);

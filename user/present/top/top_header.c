@@ -71,6 +71,10 @@ static void sum_up(const struct top *t, struct sums *r)
 		r->before.live_bytes += b ? b->live_bytes : 0;
 		r->before_rss += b ? b->rss_bytes : p->ended ? 0 : p->rss_bytes;
 	}
+	if (!t->scope) {
+		r->c.live_bytes -= MIN(t->ended_bytes, r->c.live_bytes);
+		r->before.live_bytes -= MIN(t->ended_bytes_before, r->before.live_bytes);
+	}
 }
 
 static double per_second(const struct sums *s, uint64_t now, uint64_t before)

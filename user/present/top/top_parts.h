@@ -108,6 +108,7 @@ struct top {
 	} only_sum;
 	size_t sites_view;	/* the view of sites that sums were called for from */
 	struct seen_table before;
+	uint64_t ended_bytes, ended_bytes_before;	/* of a whole machine: what processes held that have ended, told apart */
 	struct top_cost cost, cost_before;
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
 	size_t n_totals;

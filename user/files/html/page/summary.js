@@ -108,13 +108,24 @@ function lossCard() {
 		card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none", DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good");
 }
 
+function endedLive() {
+	const sum = (of) => PROCESSES.reduce((n, p) => n + of(p), 0);
+
+	return {bytes: sum((p) => p.ended ? counter(p.totals, "live_bytes") : p.ended_live_bytes || 0),
+		blocks: sum((p) => p.ended ? counter(p.totals, "live_blocks") : p.ended_live_blocks || 0)};
+}
+
 function figureCards() {
 	const t = shownTotals(), e = shownErrors() || {}, of = (name) => counter(t, name);
 	const cards = [];
 
-	if (KNOWN.has("live_bytes"))
-		cards.push(card("Live", MARK + bytes(of("live_bytes")), changeWords() +
-			`${withError(exact(of("live_blocks")), e.live_blocks, count)} ${of("live_blocks") === 1 ? "block" : "blocks"}`, "main"));
+	if (KNOWN.has("live_bytes")) {
+		// what processes held that have ended is said beside it
+		const past = shown.process < 0 && WORDS.ended ? endedLive() : {bytes: 0, blocks: 0}, blocks = of("live_blocks") - past.blocks;
+
+		cards.push(card("Live", MARK + bytes(of("live_bytes") - past.bytes), changeWords() +
+			`${withError(exact(blocks), e.live_blocks, count)} ${blocks === 1 ? "block" : "blocks"}`, "main"));
+	}
 	if (KNOWN.has("peak_bytes"))
 		cards.push(card("Peak", MARK + bytes(of("peak_bytes")), peakWords()));
 	cards.push(rssCard());
