@@ -127,14 +127,14 @@ int limits__of_cgroups(struct snapshot *to, const struct snapshot *of, uint64_t 
 	_cleanup_free_ char *mounts = NULL;
 	_cleanup_free_ struct found *v = NULL;
 	struct snap_cgroup *rows;
-	uint64_t until_ns = now_ns() + most_ns;
+	uint64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	size_t n = 0, n_rows = 0;
 	int err = find(of, &v, &n);
 
 	if (err || read_small_file("/proc/self/mountinfo", &mounts, NULL))
 		return err;
 	rows = snapshot__alloc(to, n + 1, sizeof(*rows));
-	for (size_t i = 0; i < n && now_ns() < until_ns; i++)
+	for (size_t i = 0; i < n && clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns < most_ns; i++)
 		n_rows += read_one(to, mounts, &v[i], &rows[n_rows]);
 	to->cgroups = rows;
 	to->n_cgroups = n_rows;

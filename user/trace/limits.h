@@ -8,7 +8,7 @@
 /* All processes of the machine are traced: its memory, now. */
 void limits__of_machine(struct snapshot *s);
 /*
- * Of the cgroups that processes of `of` run in, as many as can be read in that time: those that hold the most before others.
+ * Of the cgroups that processes of `of` run in, as many as can be read in so much of our CPU time: those that hold the most before others.
  * What is read is kept in `to`. -ENOMEM
  */
 int limits__of_cgroups(struct snapshot *to, const struct snapshot *of, uint64_t most_ns);
