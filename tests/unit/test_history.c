@@ -266,6 +266,24 @@ Test(history, ends_with_its_process)
 	history__done(&h);
 }
 
+/* Rows of stacks that were given up share a number, and hold nothing: they have no course, and take none from others. */
+Test(history, what_was_given_up_has_none)
+{
+	struct cut_site rows[] = { { .site = 1, .proc = 1, .first_ns = 1, .counts = { .alloc_calls = 5, .alloc_bytes = 50 } },
+				   { .site = 9, .proc = 1, .func = 1, .first_ns = 2, .n_evicted = 3, .counts = { .alloc_calls = 900, .alloc_bytes = 9000, .free_calls = 900, .free_bytes = 9000 } },
+				   { .site = 9, .proc = 1, .func = 2, .first_ns = 3, .n_evicted = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 90, .free_calls = 10, .free_bytes = 90 } } };
+	struct cut_proc procs[] = { { .proc = 1 } };
+	struct cut cut = { .sites = rows, .n_sites = 3, .procs = procs, .n_procs = 1 };
+	struct history h = {};
+
+	for (uint64_t t = 1; t < 4; t++)
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+	cr_expect_eq(n_points(&h, &rows[0]), 3);
+	cr_expect_eq(n_points(&h, &rows[1]), 0);
+	cr_expect_eq(n_points(&h, &rows[2]), 0);
+	history__done(&h);
+}
+
 /* Of each second the calls of that second; of a new site those since the last note; cuts that follow at once do not count. */
 Test(history, most_calls_per_s)
 {

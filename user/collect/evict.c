@@ -72,7 +72,7 @@ void evict__done(struct collect *c)
 bool collect__may_evict(const struct collect *c)
 {
 	return can_evict(c) && c->kernel->skel->bss->mt_sites_in_use > c->kernel->sizes.max_stacks &&
-	       kernel__clock_ns(c->kernel) >= c->evict.not_before_ns;
+	       now_ns() >= c->evict.not_before_ns;
 }
 
 bool collect__must_evict(const struct collect *c)
@@ -178,7 +178,7 @@ int collect__evict(struct collect *c, bool *ret_any)
 		qsort(v, n, sizeof(*v), by_worth);
 	n = MIN(n, wanted);
 	if (n * FEW_PART < sizes->n_sites)
-		c->evict.not_before_ns = c->cut.now_ns + TRY_AGAIN_NS;
+		c->evict.not_before_ns = now_ns() + TRY_AGAIN_NS;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t *to = vec_push(&c->evict.sites);
 
@@ -191,8 +191,11 @@ int collect__evict(struct collect *c, bool *ret_any)
 	*ret_any = n > 0;
 	err = void_memos(c);
 	/* a thread may still be led to them: they stay, each found no more by its stack, and a cut adds them up */
-	if (err)
+	if (err) {
 		unchoose(c);
+		*ret_any = false;
+		c->evict.not_before_ns = now_ns() + TRY_AGAIN_NS;
+	}
 	return err;
 }
 

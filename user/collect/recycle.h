@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Room that processes left behind when they ended is given to others. For collect/ alone. */
+/* Room that processes left behind when they ended, and that of stacks that hold nothing, is given to others. For collect/ alone. */
 #ifndef MT_RECYCLE_H
 #define MT_RECYCLE_H
 

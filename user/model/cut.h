@@ -23,7 +23,11 @@ struct cut_error {
 #define CUT_FUNC_SPARE MT_MAX_FUNCS
 
 struct cut_site {
-	uint32_t site;		/* its number in the kernel's tables */
+	/*
+	 * its number in the kernel's tables, which is given again; of a row of stacks that were given up one that no table has, the
+	 * same for all such rows of a process
+	 */
+	uint32_t site;
 	uint32_t proc, func;
 	uint32_t tid;		/* --by thread: whose it is; else 0 */
 	uint64_t n_evicted;	/* stacks that held nothing and gave up their room: it is the sum of so many; 0: a site */

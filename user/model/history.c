@@ -286,14 +286,14 @@ static uint64_t nth_largest(uint64_t *v, size_t n, size_t nth)
 	return v[nth];
 }
 
-/* Processes that have ended: their courses ended with them. */
+/* Processes that have ended: their courses ended with them. Rows of stacks that were given up have none: they hold nothing. */
 struct over {
 	uint64_t word[(MAX_PROC + 1) / 64];
 };
 
-static bool is_over(const struct over *o, uint32_t proc)
+static bool is_over(const struct over *o, const struct cut_site *s)
 {
-	return proc > MAX_PROC || o->word[proc / 64] >> (proc % 64) & 1;
+	return s->n_evicted || s->proc > MAX_PROC || o->word[s->proc / 64] >> (s->proc % 64) & 1;
 }
 
 static void list_over(struct over *o, const struct cut *cut)
@@ -314,7 +314,7 @@ static void choose(struct history *h, const struct cut *cut, const struct over *
 	uint64_t least;
 
 	for (size_t i = 0; i < cut->n_sites; i++)
-		h->keys.v[i] = is_over(over, cut->sites[i].proc) ? 0 : key_of(h, list, &cut->sites[i]);
+		h->keys.v[i] = is_over(over, &cut->sites[i]) ? 0 : key_of(h, list, &cut->sites[i]);
 	/* the search changes their order */
 	memcpy(h->keys.v + cut->n_sites, h->keys.v, cut->n_sites * sizeof(*h->keys.v));
 	least = MAX(1u, nth_largest(h->keys.v + cut->n_sites, cut->n_sites, list->room - 1));
@@ -342,7 +342,7 @@ static void choose_all(struct history *h, const struct cut *cut, const struct ov
 
 		if (cut->n_sites <= HISTORY_MAX_SITES) {
 			h->wanted.v[i] = false;
-			for (size_t k = 0; k < ARRAY_SIZE(lists) && !is_over(over, cut->sites[i].proc); k++)
+			for (size_t k = 0; k < ARRAY_SIZE(lists) && !is_over(over, &cut->sites[i]); k++)
 				h->wanted.v[i] |= lists[k].key(h, &cut->sites[i]) > 0;
 		}
 		c = h->wanted.v[i] ? course_of(h, &cut->sites[i]) : NULL;
@@ -407,7 +407,7 @@ int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 		const struct cut_site *s = &cut->sites[i];
 		struct site_course *c;
 
-		if (is_over(&over, s->proc))
+		if (is_over(&over, s))
 			continue;
 		c = course_of(h, s);
 		if (!c && h->wanted.v[i])
@@ -416,7 +416,9 @@ int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 			err = course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
 	}
 	for (size_t i = 0; i < cut->n_sites; i++)
-		note_base(h, &cut->sites[i], t_ns);
+		/* rows of stacks that were given up share a number */
+		if (!cut->sites[i].n_evicted)
+			note_base(h, &cut->sites[i], t_ns);
 	h->noted_ns = t_ns;
 	return err;
 }

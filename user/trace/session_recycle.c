@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Room for others: processes that have ended leave the kernel's tables when these
- * get full. Owns the order: what the programs reported of a process was read, its rows
- * are copied into the model, its numbers are forgotten by all, and only then the
+ * get full, and so do stacks that hold nothing of those that go on. Owns the order: what the programs reported of a process was read,
+ * its rows are copied into the model (of stacks, into a row of their process), its numbers are forgotten by all, and only then the
  * kernel may give them again.
  */
 #include <poll.h>
