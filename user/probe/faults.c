@@ -196,6 +196,11 @@ bool faults__have_all(const struct faults *f)
 	return f->n_cpus == sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+void faults__settle_for(struct faults *f)
+{
+	f->n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 void faults__close(struct faults *f)
 {
 	if (!f)

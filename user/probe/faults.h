@@ -17,6 +17,8 @@ int faults__open(struct kernel *k, pid_t pid, struct faults **ret, struct err *e
 int faults__open_all(struct kernel *k, struct faults **ret, struct err *e);
 /* False: CPUs were switched on or off since then, and who runs on a new one is not seen. */
 bool faults__have_all(const struct faults *f);
+/* Those that there are will do, until CPUs are switched on or off again. */
+void faults__settle_for(struct faults *f);
 void faults__close(struct faults *f);	/* takes NULL */
 
 #endif

@@ -148,7 +148,7 @@ void kernel__reconsider(struct kernel *k, pid_t pid);
 
 /*
  * A process goes on that was not seen for a while: its life ends, and another begins, whose number is returned. 0: there is no
- * room, or that life was over. Only while none of its probes are in place.
+ * room, or that life was over. Only while the programs do nothing: nobody may charge anything to either.
  */
 uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc);
 

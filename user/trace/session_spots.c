@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "trace/session_parts.h"
+#include "tracee/tracee_pause.h"
 #include "util/log.h"
 
 static const struct {
@@ -65,6 +66,8 @@ void session__await_start(struct session *s)
 		kernel__wait_for_start(s->kernel);
 	else
 		kernel__freeze(s->kernel, false);
+	if (!s->spots.waiting)
+		tracees__begin_paused(&s->tracees);
 }
 
 void session__say_waiting(const struct session *s)

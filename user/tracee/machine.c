@@ -626,7 +626,9 @@ static void follow_cpus(struct tracees *t)
 		return;
 	t->gone_unprobed++;
 	if (faults__open_all(t->kernel, &now, &why)) {
-		say("processors were switched on or off: %s", err_msg(&why));
+		/* it is tried again when there are others */
+		faults__settle_for(t->all_faults);
+		say("processors were switched on or off: page faults on new ones are not seen: %s", err_msg(&why));
 		return;
 	}
 	/* what is under way meanwhile is charged once: the program knows a fault by its number */

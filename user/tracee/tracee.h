@@ -169,7 +169,8 @@ struct tracees {
 	struct hash by_proc;	/* of struct tracee_life */
 	size_t n_live;		/* tracees that have not ended */
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
-	uint64_t gone_cpu_ns, gone_unprobed;	/* of those that were forgotten */
+	uint64_t gone_cpu_ns;	/* of those that were forgotten */
+	uint64_t gone_unprobed;	/* the same; and each time that CPUs came or went (--mode growth) */
 	size_t turn;		/* which is sampled next */
 	size_t check_turn;	/* whose probes are checked next */
 	bool reported_full;		/* that no more files can be opened */

@@ -61,6 +61,14 @@ static void pause_now(struct tracees *t, const struct suspect *who, const char *
 	    name, (int)who->pid);
 }
 
+void tracees__begin_paused(struct tracees *t)
+{
+	if (!is_paused(t) || t->pause.froze)
+		return;
+	kernel__pause(t->kernel, true);
+	t->pause.froze = true;
+}
+
 /* Should it make code later, it is one: disproven ones are looked at each second. */
 static void disbelieve(struct tracees *t, const struct suspect *who)
 {

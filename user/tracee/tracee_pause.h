@@ -19,6 +19,8 @@
 void tracees__pause_for(struct tracees *t, pid_t pid, const char *name, bool installed);
 /* For those that run. */
 void tracees__pause_for_any(struct tracees *t);
+/* The trace has just begun: if one ran before that, nothing is recorded all the same, page faults neither. */
+void tracees__begin_paused(struct tracees *t);
 /* Once a second: have they all ended? Then the probes come back. Fails for lack of memory or rights. */
 int tracees__try_to_resume(struct tracees *t, struct err *e);
 /* A life that ends during a pause was not seen to its end. Before the model hears of that. */
