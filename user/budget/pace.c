@@ -11,8 +11,6 @@
 #define HOLD_MAX_NS 120000000.0
 /* The estimate of the cost has an error of some percent: the promise shall hold all the same. */
 #define CAUTION 0.9
-/* A target that sleeps has next to no CPU time to share; a few hundred hits in a second are no burden. */
-#define LEAST_NS 250000.0
 /* Looks, in time that the target has for itself. They become longer until they are dear. */
 #define LOOK_FIRST_NS 1e6
 #define LOOK_MIN_NS 20e3
@@ -130,7 +128,7 @@ double pace__allowance(const struct pace *p)
 	double cpu_ns, spent_ns;
 
 	last_second(p, &cpu_ns, &spent_ns);
-	return MAX(CAUTION * p->share * cpu_ns, LEAST_NS) - spent_ns;
+	return MAX(CAUTION * p->share * cpu_ns, PACE_LEAST_NS) - spent_ns;
 }
 
 /* What a second earns, at the targets' present pace. */
@@ -139,7 +137,7 @@ double pace__earns(const struct pace *p)
 	double cpu_ns, spent_ns;
 
 	last_second(p, &cpu_ns, &spent_ns);
-	return MAX(CAUTION * p->share * cpu_ns, LEAST_NS);
+	return MAX(CAUTION * p->share * cpu_ns, PACE_LEAST_NS);
 }
 
 uint64_t pace__limit(const struct pace *p)
@@ -148,7 +146,7 @@ uint64_t pace__limit(const struct pace *p)
 
 	/* what it takes to end a window here is not known yet */
 	if (!p->n_looks)
-		left = MIN(left, MAX(pace__earns(p) / 2, LEAST_NS));
+		left = MIN(left, MAX(pace__earns(p) / 2, PACE_LEAST_NS));
 	return p->n ? back(p, 0)->spent_ns + (left > 0 ? (uint64_t)left : 0) : 0;
 }
 

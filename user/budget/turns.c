@@ -14,7 +14,6 @@
 #include "util/parse.h"
 
 #define TIMES_SHARE 2.0
-#define LEAST_NS 250e3		/* in a purse: as in pace.c */
 #define LEAST_WEIGHT 0.01	/* of one that rests */
 #define NEARLY 0.8
 #define LEAST_PART 0.15		/* of a purse: with less, no look is possible */
@@ -69,7 +68,7 @@ double turns__share(const struct budget *b)
 
 static double purse_room(const struct budget *b, const struct account *a)
 {
-	return MAX(turns__share(b) * a->cpus * SECOND_NS, LEAST_NS);
+	return MAX(turns__share(b) * a->cpus * SECOND_NS, PACE_LEAST_NS);
 }
 
 void turns__book(struct account *a, const struct budget *b, bool in_window, uint64_t fine_ns, double lasted_ns)
@@ -82,7 +81,7 @@ void turns__book(struct account *a, const struct budget *b, bool in_window, uint
 	a->unbooked_ns += more;
 	if (lasted_ns > 0)
 		a->cpus += (more / lasted_ns - a->cpus) * MIN(lasted_ns / SECOND_NS, 1);
-	a->purse_ns = MIN(a->purse_ns + MAX(turns__share(b) * more, LEAST_NS * lasted_ns / SECOND_NS), purse_room(b, a));
+	a->purse_ns = MIN(a->purse_ns + MAX(turns__share(b) * more, PACE_LEAST_NS * lasted_ns / SECOND_NS), purse_room(b, a));
 	if (a == b->looked && fine_ns > a->fine_ns) {
 		if (in_window) {
 			a->window_ns += fine_ns - a->fine_ns;
