@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Where resident memory is, in words and in files: what is an estimate is told so, everywhere, and nothing else is. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "files/export.h"
 #include "model/group.h"
+#include "present/machine_words.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 #include "written.h"
@@ -112,5 +114,28 @@ Test(memory_words, of_several_in_one_row)
 		cr_expect_eq(strstr(text, "overhead 643.8 KiB (1.7%), free 20.") != NULL, members == 1, "%s", text);
 		cr_expect_eq(strstr(text, "overhead 643.8 KiB (1.7%), free or older than the trace 41.4 MiB") != NULL, members > 1, "%s", text);
 		snapshot__free(s);
+	}
+}
+
+/* What is not known is not said, and a limit of nothing is one. */
+Test(memory_words, of_cgroups)
+{
+	static const struct {
+		struct snap_cgroup c;
+		const char *says;
+	} rows[] = {
+		{ { .current_bytes = 1 << 20, .max_bytes = 4 << 20, .limited_by = "/a", .limit_bytes = 4 << 20, .limit_current_bytes = 1 << 20 }, "1.0 MiB of 4.0 MiB (25%)" },
+		{ { .current_bytes = 1 << 20, .max_bytes = UINT64_MAX, .limit_bytes = UINT64_MAX, .limit_current_bytes = UINT64_MAX }, "1.0 MiB and no limit" },
+		{ { .current_bytes = UINT64_MAX, .max_bytes = UINT64_MAX, .limit_bytes = UINT64_MAX, .limit_current_bytes = UINT64_MAX }, "no limit" },
+		{ { .current_bytes = UINT64_MAX, .max_bytes = UINT64_MAX, .limited_by = "/a", .limit_bytes = 4 << 20, .limit_current_bytes = 2 << 20 },
+		  "2.0 MiB of the 4.0 MiB (50%) that /a may have" },
+		{ { .current_bytes = 1 << 20, .max_bytes = 0, .limited_by = "/a", .limit_bytes = 0, .limit_current_bytes = 1 << 20 }, "1.0 MiB of 0 B (100%)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *says = cgroup__words(&rows[i].c);
+
+		cr_expect_str_eq(says, rows[i].says, "%zu", i);
+		free(says);
 	}
 }

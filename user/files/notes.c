@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "files/owner.h"
+#include "present/machine_words.h"
 #include "present/unexplained_words.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -42,7 +43,8 @@ static int counters(struct export_notes *notes, const char *label, const struct 
 
 int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 {
-	char a[FMT_MAX], words[UNEXPLAINED_MAX];
+	_cleanup_free_ char *watched = watched__words(s);
+	char a[FMT_MAX], observed[3 * FMT_MAX], words[UNEXPLAINED_MAX];
 	int err;
 
 	*notes = (struct export_notes){};
@@ -58,7 +60,9 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 	if (!err && s->recording.sample_bytes)
 		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (!err && s->observed_share < 1)
-		err = add(notes, "estimated: %d%% of the time observed", (int)(s->observed_share * 100));
+		err = add(notes, "estimated: %s", observed__words(s, observed));
+	if (!err && watched)
+		err = add(notes, "%s", watched);
 	for (size_t i = 0; i < n_recording_flags && !err; i++)
 		if (recording__has(&s->recording, &recording_flags[i]))
 			err = add(notes, "%s: %s", recording_flags[i].option, recording_flags[i].of_all);

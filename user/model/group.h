@@ -10,6 +10,7 @@
 
 struct grouping {
 	const char *name;	/* of --by */
+	const char *row;	/* what one is, for people */
 	/* The name of the group that a process belongs to; NULL: each process is a row, as it was. */
 	const char *(*group_of)(const struct snap_process *p);
 	bool threads;		/* sites are kept apart by thread: those of the snapshot must have a tid */
@@ -20,6 +21,7 @@ struct grouping {
 	 */
 	uint32_t ended_from;
 	bool is_all;		/* there is one group, and its name says nothing */
+	bool has_limits;	/* a group is a cgroup */
 	const char *title;	/* of the column with the groups' names; NULL: that of processes */
 };
 

@@ -26,16 +26,16 @@ static const char *all_of_them(const struct snap_process *p)
 }
 
 const struct grouping groupings[] = {
-	{ .name = "process" },
-	{ .name = "thread", .threads = true },
-	{ .name = "comm", .group_of = comm_of },
-	{ .name = "cgroup", .group_of = cgroup_of, .title = "CGROUP" },
-	{ .name = "none", .group_of = all_of_them, .is_all = true },
+	{ .name = "process", .row = "a process" },
+	{ .name = "thread", .row = "a process, with stacks of each thread", .threads = true },
+	{ .name = "comm", .row = "a program", .group_of = comm_of },
+	{ .name = "cgroup", .row = "a cgroup", .group_of = cgroup_of, .title = "CGROUP", .has_limits = true },
+	{ .name = "none", .row = "everything", .group_of = all_of_them, .is_all = true },
 };
 const size_t n_groupings = ARRAY_SIZE(groupings);
 
-const struct grouping grouping_programs = { .name = "comm", .group_of = comm_of, .ended_apart = true };
-const struct grouping grouping_crowd = { .name = "process", .ended_from = 17 };
+const struct grouping grouping_programs = { .name = "comm", .row = "a program", .group_of = comm_of, .ended_apart = true };
+const struct grouping grouping_crowd = { .name = "process", .row = "a process", .ended_from = 17 };
 
 const struct grouping *grouping__find(const char *name)
 {

@@ -3,7 +3,8 @@
  * Owns what tells sites apart that have the same telling frame. A group of such sites is split by one way after the
  * other (the table `ways`), until each stands alone or nothing more is known.
  *
- * What always holds: the names depend on the sites alone, not on their order.
+ * What always holds: the names depend on the sites alone, not on their order; where very many are alike, on what they hold, too, because
+ * those that matter are told apart.
  */
 #include "present/alike.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "present/figures.h"
 #include "util/ids.h"
 #include "util/text.h"
@@ -51,6 +52,31 @@ char *machine__words(const struct snapshot *s)
 		fprintf(t.out, ", swap %s of %s used", fmt_bytes(a, m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), fmt_bytes(b, m->swap_bytes));
 	if (m->has_pressure)
 		fprintf(t.out, ", pressure %.2f%%", m->some_pct);
+	return end(&t);
+}
+
+/* ---- --overhead */
+
+#define SHARE_SCALE 1000000
+
+const char *observed__words(const struct snapshot *s, char buf[static 3 * FMT_MAX])
+{
+	char a[FMT_MAX];
+
+	snprintf(buf, 3 * FMT_MAX, "%s of the %s observed", fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE),
+		 s->n_selected ? "CPU time" : "time");
+	return buf;
+}
+
+char *watched__words(const struct snapshot *s)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+	struct text t;
+
+	if (!s->n_selected || !begin(&t))
+		return NULL;
+	fprintf(t.out, "%s process%s watched by turns, and figures are of these alone; %s run now", fmt_exact(a, s->n_watched),
+		s->n_watched == 1 ? " was" : "es were", fmt_exact(b, s->n_selected));
 	return end(&t);
 }
 
@@ -146,14 +172,17 @@ char *ended__words(const struct snapshot *s)
 
 double cgroup__nearness(const struct snap_cgroup *c)
 {
-	if (!c->limited_by || !c->limit_bytes || c->limit_bytes == UINT64_MAX || c->limit_current_bytes == UINT64_MAX)
+	if (!c->limited_by || c->limit_bytes == UINT64_MAX || c->limit_current_bytes == UINT64_MAX)
 		return NAN;
-	return (double)c->limit_current_bytes / (double)c->limit_bytes;
+	/* a limit of nothing is full */
+	return c->limit_bytes ? (double)c->limit_current_bytes / (double)c->limit_bytes : 1;
 }
 
 const struct snap_cgroup *cgroup__of_row(const struct snapshot *s, const struct snap_process *p)
 {
-	return s->by && !strcmp(s->by, "cgroup") ? snapshot__cgroup(s, p->cgroup) : NULL;
+	const struct grouping *by = grouping__find(s->by);
+
+	return by && by->has_limits ? snapshot__cgroup(s, p->cgroup) : NULL;
 }
 
 char *cgroup__words(const struct snap_cgroup *c)
@@ -174,12 +203,12 @@ char *cgroup__words(const struct snap_cgroup *c)
 	if (c->current_bytes != UINT64_MAX)
 		fprintf(t.out, "%s", fmt_bytes(a, c->current_bytes));
 	if (isnan(cgroup__nearness(c)))
-		fprintf(t.out, " and no limit");
-	else if (c->max_bytes != UINT64_MAX)
+		fprintf(t.out, "%sno limit", c->current_bytes != UINT64_MAX ? " and " : "");
+	else if (c->max_bytes != UINT64_MAX && c->current_bytes != UINT64_MAX)
 		fprintf(t.out, " of %s (%s)", fmt_bytes(b, c->max_bytes), fmt_percent(share, c->current_bytes, c->max_bytes));
 	else
-		fprintf(t.out, ", and %s of the %s (%s) that %s may have", fmt_bytes(a, c->limit_current_bytes), fmt_bytes(b, c->limit_bytes),
-			fmt_percent(share, c->limit_current_bytes, c->limit_bytes), c->limited_by);
+		fprintf(t.out, "%s%s of the %s (%s) that %s may have", c->current_bytes != UINT64_MAX ? ", and " : "", fmt_bytes(a, c->limit_current_bytes),
+			fmt_bytes(b, c->limit_bytes), fmt_percent(share, c->limit_current_bytes, c->limit_bytes), c->limited_by);
 	for (size_t i = 0; c->has_events && i < ARRAY_SIZE(events); i++) {
 		uint64_t n = *(const uint64_t *)((const char *)c + events[i].at);
 

@@ -4,9 +4,15 @@
 #define MT_MACHINE_WORDS_H
 
 #include "model/snapshot.h"
+#include "util/parse.h"
 
 /* "23.5 GiB, 22.9 GiB available, 21.2 GiB free, pressure 0.00%" */
 char *machine__words(const struct snapshot *s);
+
+/* --overhead of processes that come and go: "12% of the CPU time observed", "12% of the time observed" where they were named. */
+const char *observed__words(const struct snapshot *s, char buf[static 3 * FMT_MAX]);
+/* "31 processes were watched by turns, and figures are of these alone; 120 run now"; NULL where all are watched. */
+char *watched__words(const struct snapshot *s);
 
 /* Processes that have ended, among others that run. */
 struct ended {

@@ -4,8 +4,9 @@
  * source file, or the function, by how it begins, ends, or is spelled; whoever
  * misses a wrapper adds a row.
  *
- * What always holds: the answer depends on the stack and its names alone, so a
- * row of the live view does not change its mind from one second to the next.
+ * What always holds: which frame it is depends on the stack and its names alone, so a
+ * row of the live view does not change its mind from one second to the next. What is added to the name where
+ * sites would be alike depends on these others, too (alike.c).
  */
 #include "present/telling.h"
 

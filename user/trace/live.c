@@ -180,7 +180,7 @@ static void update(struct live *l)
 		return;
 	if (grouping__changes(l->by))
 		shown = snapshot__group(base, l->by);
-	if (shown && !strcmp(l->by->name, "cgroup") && limits__of_cgroups(shown, base, LIMITS_NS)) {
+	if (shown && l->by->has_limits && limits__of_cgroups(shown, base, LIMITS_NS)) {
 		snapshot__free(shown);
 		shown = NULL;
 	}
@@ -212,7 +212,7 @@ static void switch_rows(struct live *l)
 	l->by = l->other;
 	l->other = by;
 	update(l);
-	say("A row is %s.", !l->by->group_of ? "a process" : !strcmp(l->by->name, "comm") ? "a program" : l->by->is_all ? "everything" : "a cgroup");
+	say("A row is %s.", l->by->row);
 }
 
 /* ---- the heap */

@@ -406,9 +406,9 @@ static const struct grouping *grouping_of(const struct output *o, const struct s
 /* Of a running trace: those that are shown as rows, or written. */
 static int give_limits(const struct output *o, const struct snapshot *s, struct snapshot *shown, const struct export_format *f)
 {
-	bool by_cgroup = o->opts->by && !strcmp(o->opts->by, "cgroup"), text = !strcmp(f->name, "text");
+	const struct grouping *by = grouping__find(o->opts->by);
 
-	if (o->opts->command != CMD_TRACE || !(by_cgroup || o->opts->cgroups.n || (o->opts->all && !text)))
+	if (o->opts->command != CMD_TRACE || !((by && by->has_limits) || o->opts->cgroups.n || (o->opts->all && f->carries_limits)))
 		return 0;
 	return limits__of_cgroups(shown, s, LIMITS_NS);
 }

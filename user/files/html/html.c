@@ -324,11 +324,27 @@ static void names_of_sites(struct json *j, const struct snapshot *s, const struc
 	json__array_end(j);
 }
 
+/* [path, words] of the cgroups that processes run in. */
+static void limits(struct json *j, const struct snapshot *s)
+{
+	json__array(j, "limits");
+	for (size_t i = 0; i < s->n_cgroups; i++) {
+		_cleanup_free_ char *says = cgroup__words(&s->cgroups[i]);
+
+		json__array(j, NULL);
+		json__str(j, NULL, s->cgroups[i].path);
+		json__str(j, NULL, says);
+		json__array_end(j);
+	}
+	json__array_end(j);
+}
+
 /* ---- all of them */
 
 static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
 {
-	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s);
+	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s), *watched = watched__words(s);
+	char observed[3 * FMT_MAX];
 
 	json__object(j, NULL);
 	metric_table(j, s, o->metric ? o->metric : metric__preset(s->known));
@@ -336,6 +352,9 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	/* of a whole machine */
 	json__str(j, "memory", memory);
 	json__str(j, "ended", ended);
+	json__str(j, "observed", s->observed_share < 1 ? observed__words(s, observed) : NULL);
+	json__str(j, "watched", watched);
+	limits(j, s);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);
 	json__line(j, 0);

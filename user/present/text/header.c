@@ -25,7 +25,6 @@
 #define NS_PER_S 1000000000ll
 #define LOUD_WIDTH 8	/* "LOSSES: " */
 #define FIGURE_MAX (2 * FMT_MAX)
-#define SHARE_SCALE 1000000
 
 void report__line(struct report *r, const char *fmt, ...)
 {
@@ -190,7 +189,8 @@ static void traced_line(struct report *r)
 static void estimated_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
-	char a[FMT_MAX], b[FMT_MAX];
+	_cleanup_free_ char *watched = watched__words(s);
+	char a[FMT_MAX], observed[3 * FMT_MAX];
 
 	if (!s->estimated)
 		return;
@@ -198,11 +198,9 @@ static void estimated_line(struct report *r)
 	if (s->recording.sample_bytes)
 		para__item(&r->para, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1)
-		para__item(&r->para, "%s%s of the %s observed", s->recording.sample_bytes ? "" : "estimated: ",
-			   fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE), s->n_selected ? "CPU time" : "time");
-	if (s->n_selected)
-		para__item(&r->para, "%s process%s watched by turns, and figures are of these alone; %s run now",
-			   fmt_exact(a, s->n_watched), s->n_watched == 1 ? " was" : "es were", fmt_exact(b, s->n_selected));
+		para__item(&r->para, "%s%s", s->recording.sample_bytes ? "" : "estimated: ", observed__words(s, observed));
+	if (watched)
+		para__item(&r->para, "%s", watched);
 	if (s->n_selected && s->machine_cpu_ns)
 		para__item(&r->para, "they had %s of the CPU time that this machine used", fmt_share(a, MIN(s->watched_cpu_ns, s->machine_cpu_ns), s->machine_cpu_ns));
 	para__item(&r->para, "± is one standard error");

@@ -26,7 +26,6 @@
 #define BYTES_COLS 9
 #define SPARK_MIN 4
 #define SPARK_MAX 40
-#define SHARE_SCALE 1000000
 #define LIST_COLS 24		/* what is listed, beside all tabs */
 
 /* ---- sums of what is in sight */
@@ -126,7 +125,7 @@ static const char *rate_text(char buf[static CELL_MAX], double per_s)
 static void caveats(const struct top *t, char *buf, size_t size)
 {
 	const struct snapshot *s = t->shown;
-	char a[FMT_MAX];
+	char a[FMT_MAX], observed[3 * FMT_MAX];
 	int n = 0;
 
 	*buf = 0;
@@ -135,8 +134,7 @@ static void caveats(const struct top *t, char *buf, size_t size)
 	if (s->recording.sample_bytes && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1 && n < (int)size)
-		n += snprintf(buf + n, size - n, "  ~ %s of the time observed",
-			      fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
+		n += snprintf(buf + n, size - n, "  ~ %s", observed__words(s, observed));
 	for (size_t i = 0; i < n_recording_flags; i++)
 		if (recording__has(&s->recording, &recording_flags[i]) && n < (int)size)
 			n += snprintf(buf + n, size - n, "  %s", recording_flags[i].option);

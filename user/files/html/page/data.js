@@ -90,6 +90,10 @@ function processName(p) {
 	return p.n_members && !p.comm.startsWith("(") ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : p.pid ? `${p.comm} (${p.pid})` : p.comm;
 }
 
+const LIMITS = new Map(WORDS.limits);
+// With what it uses of what it may.
+const cgroupWords = (p) => LIMITS.has(p.cgroup) ? `${p.cgroup}: ${LIMITS.get(p.cgroup)}` : p.cgroup;
+
 // What the page shows: one process, or -1 for all.
 const shown = {process: -1};
 const isShown = (process) => shown.process < 0 || process === shown.process;

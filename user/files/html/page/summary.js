@@ -167,8 +167,7 @@ function estimateWords() {
 
 	if (DATA.sample_bytes)
 		words.push(`one sample per ${bytes(DATA.sample_bytes)} on average`);
-	if (DATA.observed_share < 1)
-		words.push(`${share(DATA.observed_share, 1)} of the time observed`);
+	words.push(...[WORDS.observed, WORDS.watched].filter(Boolean));
 	return words.join(", ");
 }
 
@@ -201,7 +200,7 @@ function conditionRows() {
 		row("Program", p.exe);
 		row("Unit", p.unit);
 		row("Container", p.container);
-		row("Control group", p.cgroup);
+		row("Control group", cgroupWords(p));
 		row("Started", p.wall_started_ms ? wallTime(p.wall_started_ms) : "");
 		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");
 		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");

@@ -35,7 +35,7 @@ const tables = (() => {
 
 	function processDetail(p) {
 		const parent = p.parent && PROCESSES.find((q) => q.id === p.parent);
-		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", p.cgroup],
+		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", cgroupWords(p)],
 			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
 			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
 			[`since ${BASELINE}`, p.since_baseline_bytes !== null && signed(p.since_baseline_bytes, bytes)],
