@@ -162,6 +162,8 @@ int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_
 
 /* Does an executable segment hold this ELF virtual address? */
 bool object__is_code(const struct object *obj, uint64_t vaddr);
+/* The same of a place in the file. */
+bool object__is_code_at(const struct object *obj, uint64_t file_off);
 /* Over an open file, in no table, and only for a call: takes fd, also on failure. NULL: out of memory. */
 struct object *object__over(int fd, const char *path);
 

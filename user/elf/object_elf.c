@@ -207,6 +207,15 @@ bool object__is_code(const struct object *obj, uint64_t vaddr)
 	return false;
 }
 
+bool object__is_code_at(const struct object *obj, uint64_t file_off)
+{
+	for (size_t i = 0; i < obj->n_segments; i++)
+		if (obj->segments[i].exec && file_off >= obj->segments[i].file_off &&
+		    file_off - obj->segments[i].file_off < obj->segments[i].file_size)
+			return true;
+	return false;
+}
+
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret)
 {
 	size_t i;

@@ -8,18 +8,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "probe/loader.h"
-#include "probe/lookalikes.h"
-#include "probe/refusals.h"
 #include "util/util.h"
 
 #define NAME_BYTES_MAX (1u << 16)
-#define WORDS_MAX (1u << 16)
 #define FAMILY_MAX 31
 
 /* ---- the table of functions */
 
-static void put_funcs(struct wire *w, const struct alloc_funcs *funcs)
+void alloc_funcs__put(struct wire *w, const struct alloc_funcs *funcs)
 {
 	wire__u64(w, funcs->n_builtin);
 	wire__u64(w, funcs->n);
@@ -29,8 +25,7 @@ static void put_funcs(struct wire *w, const struct alloc_funcs *funcs)
 	}
 }
 
-/* In a reader: what malloctrace sends can be trusted. Names are those of the request. */
-static int get_funcs(struct wire_in *in, struct alloc_funcs *ret)
+int alloc_funcs__get(struct wire_in *in, struct alloc_funcs *ret)
 {
 	size_t n_builtin = wire_in__u64(in), n = wire_in__count(in, sizeof(*ret->v));
 
@@ -91,7 +86,7 @@ int plan_apart__serve(struct reader_request *q)
 	struct plan_want want;
 	struct plan plan = {};
 	size_t n_symbols = 0;
-	int err = get_funcs(&q->in, &funcs);
+	int err = alloc_funcs__get(&q->in, &funcs);
 
 	if (!err && obj && bytes) {
 		memcpy(&want, bytes, sizeof(want));
@@ -105,17 +100,6 @@ int plan_apart__serve(struct reader_request *q)
 	free(funcs.v);
 	object__put(obj);
 	return err;
-}
-
-static bool is_code_in_file(const struct object *obj, uint64_t offset)
-{
-	for (size_t i = 0; i < obj->n_segments; i++) {
-		const struct object_segment *s = &obj->segments[i];
-
-		if (s->exec && offset >= s->file_off && offset - s->file_off < s->file_size)
-			return true;
-	}
-	return false;
 }
 
 static void get_func(struct wire_in *in, const struct object *obj, size_t n_rows, struct planned_func *f)
@@ -148,7 +132,7 @@ static void get_point(struct wire_in *in, const struct object *obj, size_t n_row
 	p->return_only = wire_in__bool(in);
 	p->own_return = wire_in__bool(in);
 	p->no_args = wire_in__bool(in);
-	in->bad |= !is_code_in_file(obj, p->offset);
+	in->bad |= !object__is_code_at(obj, p->offset);
 }
 
 static int get_plan(struct wire_in *in, const struct object *obj, size_t n_rows, struct plan *p, size_t *ret_n_symbols)
@@ -190,7 +174,7 @@ int plan_apart__make(struct object *obj, const struct alloc_funcs *funcs, const 
 	/* no pointer is of use over there */
 	wanted.recording.within = NULL;
 	wire__bytes(&a.args, &wanted, sizeof(wanted));
-	put_funcs(&a.args, funcs);
+	alloc_funcs__put(&a.args, funcs);
 	err = apart__ask(&a);
 	if (!err)
 		err = get_plan(&a.in, obj, funcs->n, &plan, &n_symbols);
@@ -212,142 +196,4 @@ int plan_apart__make(struct object *obj, const struct alloc_funcs *funcs, const 
 	if (ret_n_symbols)
 		*ret_n_symbols = n_symbols;
 	return 0;
-}
-
-/* ---- points without a plan */
-
-void spot_points__put(struct wire *w, const struct spot_points *p)
-{
-	wire__u64(w, p->n);
-	for (size_t i = 0; i < p->n; i++) {
-		wire__u64(w, p->v[i].offset);
-		wire__u64(w, p->v[i].counter);
-		wire__u64(w, p->v[i].cookie);
-	}
-}
-
-int spot_points__get(struct wire_in *in, const struct object *obj, struct spot_points *ret)
-{
-	size_t n = wire_in__count(in, 3 * sizeof(uint64_t));
-
-	for (size_t i = 0; i < n && !in->bad; i++) {
-		struct spot_point *p = vec_push(ret);
-
-		if (!p)
-			return -ENOMEM;
-		p->offset = wire_in__u64(in);
-		p->counter = wire_in__u64(in);
-		p->cookie = wire_in__u64(in);
-		in->bad |= !is_code_in_file(obj, p->offset);
-	}
-	return 0;
-}
-
-/* The answer is points alone. -ENOMEM; a file that was lost has none. */
-static int ask_for_points(struct apart *a, struct spot_points *ret)
-{
-	struct spot_points got = {};
-	int err = apart__ask(a);
-
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	err = spot_points__get(&a->in, a->obj, &got);
-	if (err || apart__settle(a)) {
-		vec_done(&got);
-		return err;
-	}
-	for (size_t i = 0; i < got.n; i++) {
-		struct spot_point *p = spot_points__at(ret, got.v[i].offset);
-
-		if (p)
-			*p = got.v[i];
-		else
-			err = -ENOMEM;
-	}
-	vec_done(&got);
-	return err;
-}
-
-int loader_apart__serve(struct reader_request *q)
-{
-	struct object *obj = apart__object(q);
-	struct spot_points points = {};
-	int err = obj ? loader__find(obj, &points) : -ENOMEM;
-
-	spot_points__put(&q->out, &points);
-	vec_done(&points);
-	object__put(obj);
-	return err;
-}
-
-int loader_apart__find(const struct object *obj, struct spot_points *ret)
-{
-	apart_cleanup struct apart a;
-
-	apart__begin(&a, READ_LOADER, obj);
-	return ask_for_points(&a, ret);
-}
-
-int refusals_apart__serve(struct reader_request *q)
-{
-	struct planned_func func = {};
-	struct plan plan = { .object = apart__object(q), .funcs = &func, .n_funcs = 1 };
-	struct spot_points points = {};
-	struct alloc_funcs funcs = {};
-	int err;
-
-	/* all that is asked of the functions of the plan */
-	func.usable = wire_in__bool(&q->in);
-	err = plan.object ? get_funcs(&q->in, &funcs) : -ENOMEM;
-	if (!err)
-		err = refusals__find(&plan, &funcs, &points);
-	spot_points__put(&q->out, &points);
-	vec_done(&points);
-	free(funcs.v);
-	object__put(plan.object);
-	return err;
-}
-
-int refusals_apart__find(const struct plan *p, const struct alloc_funcs *funcs, struct spot_points *ret)
-{
-	apart_cleanup struct apart a;
-
-	apart__begin(&a, READ_REFUSALS, p->object);
-	wire__u64(&a.args, refusals__may_pass_on(p));
-	put_funcs(&a.args, funcs);
-	return ask_for_points(&a, ret);
-}
-
-/* ---- lookalikes */
-
-int lookalikes_apart__serve(struct reader_request *q)
-{
-	struct object *obj = apart__object(q);
-	struct alloc_funcs funcs = {};
-	int err = obj ? get_funcs(&q->in, &funcs) : -ENOMEM;
-	_cleanup_free_ char *words = err ? NULL : lookalikes__of(obj, &funcs);
-
-	wire__string(&q->out, words);
-	free(funcs.v);
-	object__put(obj);
-	return err;
-}
-
-char *lookalikes_apart__of(const struct object *obj, const struct alloc_funcs *funcs)
-{
-	apart_cleanup struct apart a;
-	const char *said;
-	char *words;
-
-	apart__begin(&a, READ_LOOKALIKES, obj);
-	put_funcs(&a.args, funcs);
-	if (apart__ask(&a))
-		return NULL;
-	said = wire_in__string(&a.in, WORDS_MAX);
-	if (apart__settle(&a) || !said)
-		return NULL;
-	words = strdup(said);
-	if (words)
-		clean_name(words);
-	return words;
 }

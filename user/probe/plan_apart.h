@@ -26,6 +26,10 @@ reader_serve_fn spots_apart__serve, within_apart__serve, closest_apart__serve;
 
 /* ---- for both */
 
+void alloc_funcs__put(struct wire *w, const struct alloc_funcs *funcs);
+/* In a reader, which can trust malloctrace. Names are those of the request; free ret->v. */
+int alloc_funcs__get(struct wire_in *in, struct alloc_funcs *ret);
+
 void spot_points__put(struct wire *w, const struct spot_points *p);
 /* Each is in code that is in the file; -ENOMEM. */
 int spot_points__get(struct wire_in *in, const struct object *obj, struct spot_points *ret);
