@@ -30,7 +30,7 @@ HARDEN_CC := -fPIE -fstack-protector-strong $(call has_flag,-fstack-clash-protec
 	$(call has_flag,$(if $(filter arm64,$(ARCH)),-mbranch-protection=standard,-fcf-protection))
 HARDEN_CPP := $(if $(SAN)$(filter -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 HARDEN_LD := -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
-ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(HARDEN_CC) $(HARDEN_CPP) $(SANFLAGS) -Iuser -I. -I$(B) -MMD -MP
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(NOMEM) -DVERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(HARDEN_CC) $(HARDEN_CPP) $(SANFLAGS) -Iuser -I. -I$(B) -MMD -MP
 LIBS := -lncursesw -ltinfo -lbpf -ldw -lelf -lcapstone -lcap -liberty -ljansson -llzma -lz -lm
 
 SRC := $(shell find user -name '*.c')
@@ -72,6 +72,8 @@ $(B)/user/options/complete.o: $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/
 
 # ---- the program
 $(OBJ): | $(SKELETONS)
+# each refusal of memory is counted, see there
+$(OBJ): NOMEM := -include user/util/nomem.h
 
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c $< -o $@

@@ -2,6 +2,8 @@
 /* malloctrace: parse, run, exit status. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <obstack.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@
 #include "util/environment.h"
 #include "util/exit_status.h"
 #include "util/log.h"
+#include "util/nomem.h"
 
 
 /*
@@ -30,7 +33,7 @@
 static int fill_standard_fds(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
 			return -1;
 	return 0;
 }
@@ -43,6 +46,18 @@ static void on_lost(const char *path, const char *why)
 		say("files of targets cannot be read: %s; they are shown as addresses", why);
 }
 
+/* What was shown without something for which there was no memory is no success. A CMD's status is its own. */
+static void tell_refusals(const struct opts *o, int *status)
+{
+	uint64_t n = nomem__n();
+
+	if (!n || (*status && !o->cmd))
+		return;
+	say_error("there was no memory for malloctrace, %" PRIu64 " time%s: what it showed and wrote may lack something", n, n == 1 ? "" : "s");
+	if (!*status && !o->cmd)
+		*status = EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_err_ struct err e = {};
@@ -50,8 +65,11 @@ int main(int argc, char **argv)
 	int status = 0, err;
 
 	environment__clean();
-	if (fill_standard_fds())
+	obstack_alloc_failed_handler = nomem__end;
+	if (fill_standard_fds()) {
+		say_error("standard input, output or error is closed, and /dev/null cannot take its place");
 		return EXIT_FAILED;
+	}
 	/* files would be written as another user than the one who names them */
 	if (getuid() != geteuid()) {
 		say_error("malloctrace must not run set-user-ID: use sudo, or capabilities (setcap; docs/SECURITY.md, 'Without root')");
@@ -71,6 +89,8 @@ int main(int argc, char **argv)
 	log_level = o.verbosity;
 	if (o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP)
 		readers__prepare();
+	if (o.command == CMD_TRACE && o.cmd)
+		nomem__end_with(EXIT_CMD_UNTRACED);
 	libbpf_words__keep();
 	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP ? targets__find(&o, &e) : 0;
 	if (err) {
@@ -107,7 +127,9 @@ int main(int argc, char **argv)
 		break;
 	}
 	if (err)
-		say_error("%s", err_msg(&e));
+		say_error("%s", e.code ? err_msg(&e) : strerror(-err));
+	else
+		tell_refusals(&o, &status);
 	if (err && !status)
 		status = EXIT_FAILED;
 	opts__done(&o);

@@ -116,15 +116,15 @@ Test(err, order)
 	cr_expect_eq(err_set(&e, -ENOENT, "no %s", "file"), -ENOENT);
 	cr_expect_eq(e.code, -ENOENT);
 	cr_expect_str_eq(err_msg(&e), "no file");
-	cr_expect_eq(err_wrap(&e, "inner %d", 1), -ENOENT);
-	cr_expect_eq(err_hint(&e, "first %s", "hint"), -ENOENT);
-	cr_expect_eq(err_wrap(&e, "outer"), -ENOENT);
-	cr_expect_eq(err_hint(&e, "second"), -ENOENT);
+	cr_expect_eq(err_wrap(&e, -ENOENT, "inner %d", 1), -ENOENT);
+	err_hint(&e, "first %s", "hint");
+	cr_expect_eq(err_wrap(&e, -ENOENT, "outer"), -ENOENT);
+	err_hint(&e, "second");
 	cr_expect_str_eq(err_msg(&e), "outer: inner 1: no file\n  first hint\n  second");
 	/* a new error takes the old one's place whole */
 	cr_expect_eq(err_set(&e, -EPERM, "%s", "100%s"), -EPERM);
 	cr_expect_str_eq(err_msg(&e), "100%s");
-	cr_expect_eq(err_wrap(&e, "%s", "50%d"), -EPERM);
+	cr_expect_eq(err_wrap(&e, -EPERM, "%s", "50%d"), -EPERM);
 	cr_expect_str_eq(err_msg(&e), "50%d: 100%s");
 	err_done(&e);
 	cr_expect_null(e.msg);
@@ -137,15 +137,26 @@ Test(err, without_a_message)
 	struct err e = { .code = -ENOMEM };
 
 	cr_expect_str_eq(err_msg(&e), strerror(ENOMEM));
-	cr_expect_eq(err_wrap(&e, "tables"), -ENOMEM);
+	cr_expect_eq(err_wrap(&e, -ENOMEM, "tables"), -ENOMEM);
 	cr_expect(strstr(err_msg(&e), "tables: ") == err_msg(&e) && strstr(err_msg(&e), strerror(ENOMEM)));
+	err_done(&e);
+}
+
+/* A code that came without a sentence is still an error. */
+Test(err, without_being_set)
+{
+	struct err e = {};
+
+	cr_expect_eq(err_wrap(&e, -ENOMEM, "element %d", 3), -ENOMEM);
+	cr_expect_eq(e.code, -ENOMEM);
+	cr_expect(strstr(err_msg(&e), "element 3: ") == err_msg(&e) && strstr(err_msg(&e), strerror(ENOMEM)));
 	err_done(&e);
 }
 
 Test(err, nobody_listens)
 {
 	cr_expect_eq(err_set(NULL, -EIO, "%s", "lost"), -EIO);
-	err_wrap(NULL, "%s", "x");
+	cr_expect_eq(err_wrap(NULL, -ENOMEM, "%s", "x"), -ENOMEM);
 	err_hint(NULL, "%s", "x");
 }
 

@@ -222,7 +222,7 @@ int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, 
 	if (proc)
 		unwind__drop(u, proc);
 	if (err)
-		return err_wrap(e, "--overhead: the cost of a probe hit cannot be measured");
+		return err_wrap(e, err, "--overhead: the cost of a probe hit cannot be measured");
 	hits /= (double)PAIRS * SLICES;
 	if (hits < 1 || after.timed == before.timed)
 		return err_set(e, -EIO,

@@ -22,6 +22,7 @@
 #include "util/clock.h"
 #include "util/exit_status.h"
 #include "util/log.h"
+#include "util/nomem.h"
 #include "util/signals.h"
 #include "util/util.h"
 
@@ -166,6 +167,7 @@ static int show(struct output *out, struct snapshot *s, struct err *e)
 
 static int run(struct look *l, struct output *out, struct err *e)
 {
+	uint64_t n_refused = nomem__n();
 	size_t n = l->o->pids.n;
 	int err = output__init(out, l->o, e);
 
@@ -182,6 +184,8 @@ static int run(struct look *l, struct output *out, struct err *e)
 	err = look_at_all(l, e);
 	if (err)
 		return err;
+	if (nomem__n() != n_refused)
+		return err_set(e, -ENOMEM, "out of memory while heaps were read: what was found is incomplete, and is not shown");
 	snapshot__set_heaps(l->s, l->heaps, l->s->n_heaps);
 	/* it may be written into a pager: from now on nothing need be left in order */
 	sigprocmask(SIG_UNBLOCK, &l->ends, NULL);

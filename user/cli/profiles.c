@@ -23,6 +23,7 @@
 #include "util/exit_status.h"
 #include "util/log.h"
 #include "util/parse.h"
+#include "util/nomem.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -226,6 +227,7 @@ int profiles__report(const struct opts *o, int *ret_status, struct err *e)
 static int write_diff(const struct diff *d, const struct diff_opts *how, const char *path, const char *format,
 		      struct err *e)
 {
+	uint64_t n_refused = nomem__n();
 	const struct diff_format *f = diff_format__find(format);
 	struct outfile out;
 	int err = outfile__open(&out, path, e);
@@ -233,6 +235,8 @@ static int write_diff(const struct diff *d, const struct diff_opts *how, const c
 	if (err)
 		return err;
 	err = f->write(out.f, d, how);
+	if (!err && nomem__n() != n_refused)
+		err = -ENOMEM;
 	if (!err)
 		return outfile__commit(&out, e);
 	outfile__abort(&out);
@@ -306,6 +310,7 @@ static int check_sums(const struct opts *o, const struct snapshot *const v[2], s
 /* Two looks at heaps: there are no stacks to compare. */
 static int compare_heaps(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct diff_opts *how, int *ret_status, struct err *e)
 {
+	uint64_t n_refused = nomem__n();
 	uint64_t was = heap_diff__in_use(a), is = heap_diff__in_use(b);
 	const char *path = o->outputs.n ? o->outputs.v[0] : "-";
 	struct outfile out;
@@ -320,6 +325,8 @@ static int compare_heaps(const struct opts *o, const struct snapshot *a, const s
 	if (err)
 		return err;
 	err = heap_diff__write(out.f, a, b, how);
+	if (!err && nomem__n() != n_refused)
+		err = -ENOMEM;
 	if (err) {
 		outfile__abort(&out);
 		return err_set(e, err, "cannot write %s: %s", outfile__name(path), strerror(-err));

@@ -290,9 +290,7 @@ int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, str
 	struct cfi_source src = { .obj = obj };
 	int r = readers__are_apart() ? cfi_apart__compile(obj, NULL, 0, calls_only, ret, e) : compile(&src, calls_only, ret, e);
 
-	if (r)
-		err_wrap(e, "%s", obj->path);
-	return r;
+	return r ? err_wrap(e, r, "%s", obj->path) : 0;
 }
 
 int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e)

@@ -247,8 +247,18 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 	return fd;
 }
 
+/* The one that is being written: a program that ends for want of memory (util/nomem.h) leaves none behind. */
+static struct outfile *unfinished;
+
+static void remove_unfinished(void)
+{
+	if (unfinished && unfinished->tmp)
+		unlinkat(unfinished->dir_fd, unfinished->tmp, 0);
+}
+
 static int open_file(struct outfile *ret, const char *path, struct err *e)
 {
+	static bool registered;
 	struct outfile o = { .dir_fd = -1 };
 	struct dest d;
 	int fd, err = find(path, &d, e);
@@ -285,6 +295,10 @@ static int open_file(struct outfile *ret, const char *path, struct err *e)
 	/* one thread writes it: a lock for each character would take a third of the time */
 	__fsetlocking(o.f, FSETLOCKING_BYCALLER);
 	*ret = o;
+	if (!registered)
+		atexit(remove_unfinished);
+	registered = true;
+	unfinished = ret;
 	return 0;
 fail:
 	outfile__abort(&o);
@@ -302,6 +316,8 @@ int outfile__open(struct outfile *ret, const char *path, struct err *e)
 
 static void done(struct outfile *o)
 {
+	if (unfinished == o)
+		unfinished = NULL;
 	cleanup_close(&o->dir_fd);
 	free(o->path);
 	free(o->tmp);

@@ -85,6 +85,10 @@ static const struct counter_words unprobed_words = {
 	"unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",
 	"probe points were not in place in a process, for a while at least: calls there were not seen"
 };
+static const struct counter_words no_memory_words = {
+	"no_memory", "time there was no memory for malloctrace: something that it meant to note is missing",
+	"times there was no memory for malloctrace: what it meant to note is missing"
+};
 static const struct counter_words inside_at_end_words = { "inside_at_end", "call was under way when the trace ended",
 							  "calls were under way when the trace ended" };
 
@@ -92,7 +96,7 @@ const char *counter__says(const char *name, uint64_t n)
 {
 	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words,
 							      &codes_full_words, &unprobed_words,
-							      &inside_at_end_words };
+							      &no_memory_words, &inside_at_end_words };
 
 	for (size_t i = 0; i < ARRAY_SIZE(counter_words) + ARRAY_SIZE(others); i++) {
 		const struct counter_words *w = i < ARRAY_SIZE(counter_words) ? &counter_words[i] : others[i - ARRAY_SIZE(counter_words)];
@@ -427,9 +431,20 @@ static struct snap_counter counted(const struct counter_words *w, uint64_t n)
 	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
 }
 
+void snapshot__count_refused(struct snapshot *s, uint64_t n)
+{
+	struct snap_counter *c = (struct snap_counter *)s->losses;
+
+	for (size_t i = 0; i < s->n_losses; i++)
+		if (!strcmp(c[i].name, no_memory_words.name)) {
+			s->losses_total += n - c[i].n;
+			c[i] = counted(&no_memory_words, n);
+		}
+}
+
 static void build_counters(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info)
 {
-	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 5, sizeof(*c));
+	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 6, sizeof(*c));
 	size_t n = 0;
 
 	s->losses = c;
@@ -439,6 +454,7 @@ static void build_counters(struct snapshot *s, const struct cut *cut, const stru
 	c[n++] = counted(&unwind_full_words, info->unwind_full);
 	c[n++] = counted(&codes_full_words, info->codes_full);
 	c[n++] = counted(&unprobed_words, info->n_unprobed);
+	c[n++] = counted(&no_memory_words, 0);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)
 		s->losses_total += c[i].n;

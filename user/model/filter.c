@@ -113,7 +113,7 @@ static int read_suppressions(struct filter *f, const char *path, struct err *e)
 	for (const char *line = text; line && *line && !err; n++) {
 		err = read_suppression(f, line, e);
 		if (err)
-			return err_wrap(e, "--suppressions %s, line %zu", path, n);
+			return err_wrap(e, err, "--suppressions %s, line %zu", path, n);
 		line = strchr(line, '\n');
 		if (line)
 			line++;

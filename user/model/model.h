@@ -122,6 +122,9 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
 };
 
+/* How often memory was refused is a loss, known when all else is done. */
+void snapshot__count_refused(struct snapshot *s, uint64_t n);
+
 /* NULL without memory. Probes are added by the caller. */
 struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
 				 const struct model_calls *calls);

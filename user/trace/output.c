@@ -14,6 +14,7 @@
 #include "trace/limits.h"
 #include "trace/output.h"
 #include "util/log.h"
+#include "util/nomem.h"
 #include "util/util.h"
 
 static void on_changed(const char *path, void *arg)
@@ -112,7 +113,7 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		}
 		err = outfile__check(path, e);
 		if (err)
-			return err_wrap(e, "-o %s", path);
+			return err_wrap(e, err, "-o %s", path);
 	}
 	err = output__prints(o) ? outfile__check("-", e) : 0;
 	if (!err)
@@ -348,9 +349,11 @@ char *output__missing_names(const struct output *o, const struct snapshot *s)
 	return missing_names__words(&m, install, o->debuginfod, traced);
 }
 
+/* What lacks something because there was no memory for it is not written. */
 static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f,
 		     struct err *e)
 {
+	uint64_t n_refused = nomem__n();
 	_cleanup_free_ char *missing = NULL;
 	struct snapshot *shown = NULL;
 	uint64_t began_ns = now_ns();
@@ -361,7 +364,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	int err = give_names(o, s, f) ?: shown_of(o, s, &shown) ?: give_source(o, shown, f);
 
 	if (err)
-		err_set(e, err, "%s: %s", path, strerror(-err));
+		err_set(e, err, "%s: %s", outfile__name(path), strerror(-err));
 	else if (f->needs & ~s->known)
 		err = err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
 	else
@@ -374,12 +377,14 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 		how.report.missing_names = missing = f == export__find_by_name("text") ? output__missing_names(o, shown) : NULL;
 		tellings__begin(&o->tellings, shown);
 		err = f->write(out.f, shown, &how, e);
+		if (!err && nomem__n() != n_refused)
+			err = err_set(e, -ENOMEM, "out of memory");
 		if (err) {
 			int write_err = outfile__error(&out);
 
 			outfile__abort(&out);
 			err = write_err ? err_set(e, write_err, "cannot write %s: %s", outfile__name(path), strerror(-write_err)) :
-					  err_wrap(e, "%s", path);
+					  err_wrap(e, err, "%s", outfile__name(path));
 		} else {
 			err = outfile__commit(&out, e);
 		}

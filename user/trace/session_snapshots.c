@@ -17,6 +17,7 @@
 #include "tracee/scout.h"
 #include "tracee/tracee_standing.h"
 #include "util/log.h"
+#include "util/nomem.h"
 
 #define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
@@ -156,6 +157,8 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);
 	session__list_spots(s, snap, m->mark);
+	/* last, so that what was refused up to here is in it: what is refused later is the writer's (output.c) */
+	snapshot__count_refused(snap, nomem__n());
 	s->cut_ns = now_ns();
 	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites,
 		    m->ages ? " with ages" : "", (s->cut_ns - m->began_ns) / 1e6,

@@ -27,44 +27,42 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	return code;
 }
 
-static int join(struct err *e, const char *fmt, va_list ap, int before)
+static void join(struct err *e, const char *fmt, va_list ap, int before)
 {
 	char *add = NULL, *both = NULL;
 
-	/* the caller did not want the message; which error it was is lost with it, but an error it stays */
-	if (!e)
-		return -EIO;
 	if (vasprintf(&add, fmt, ap) < 0)
-		return e->code;
+		return;
 	if (before ? asprintf(&both, "%s: %s", add, err_msg(e)) >= 0 :
 		     asprintf(&both, "%s\n  %s", err_msg(e), add) >= 0) {
 		free(e->msg);
 		e->msg = both;
 	}
 	free(add);
-	return e->code;
 }
 
-int err_wrap(struct err *e, const char *fmt, ...)
+int err_wrap(struct err *e, int code, const char *fmt, ...)
 {
 	va_list ap;
-	int code;
 
+	if (!e)
+		return code;
+	e->code = code;
 	va_start(ap, fmt);
-	code = join(e, fmt, ap, 1);
+	join(e, fmt, ap, 1);
 	va_end(ap);
 	return code;
 }
 
-int err_hint(struct err *e, const char *fmt, ...)
+void err_hint(struct err *e, const char *fmt, ...)
 {
 	va_list ap;
-	int code;
 
+	if (!e)
+		return;
 	va_start(ap, fmt);
-	code = join(e, fmt, ap, 0);
+	join(e, fmt, ap, 0);
 	va_end(ap);
-	return code;
 }
 
 const char *err_msg(const struct err *e)

@@ -11,12 +11,12 @@ struct err {
 	char *msg;	/* owned; NULL if none */
 };
 
-/* All return the code, so that `return err_set(...)` reads well. A NULL e is allowed. */
+/* These return the code, so that `return err_set(...)` reads well. A NULL e is allowed. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Put "fmt: " before the message that is there. Without an e these two return -EIO. */
-int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Put "fmt: " before the message that is there; one that nobody has set is that of the code. */
+int err_wrap(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Put "\n  fmt" after it: what to do, or what was searched. */
-int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *err_msg(const struct err *e);
 void err_done(struct err *e);
 

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "util/log.h"
@@ -36,26 +38,33 @@ static char *clean_text(const char *fmt, va_list ap)
 	return text;
 }
 
+/* One write, without memory of its own: what ran out of memory has something to say. */
 static void write_line(const char *text)
 {
-	char *line;
-	int len = asprintf(&line, "malloctrace: %s\n", text);
+	struct iovec line[] = { { "malloctrace: ", 13 }, { (char *)text, strlen(text) }, { "\n", 1 } };
 
-	if (len < 0)
-		return;
-	if (write(STDERR_FILENO, line, len) < 0) {
+	if (writev(STDERR_FILENO, line, ARRAY_SIZE(line)) < 0) {
 		/* nothing reads it any more */
 	}
-	free(line);
 }
 
 static void put(const char *fmt, va_list ap)
 {
-	_cleanup_free_ char *text = clean_text(fmt, ap);
+	static char shorter[1024];	/* the lock's */
+	_cleanup_free_ char *own = NULL;
+	const char *text;
+	va_list again;
 
-	if (!text)
-		return;
+	va_copy(again, ap);
+	own = clean_text(fmt, ap);
 	pthread_mutex_lock(&lock);
+	text = own;
+	if (!text) {
+		vsnprintf(shorter, sizeof(shorter), fmt, again);
+		clean_message(shorter);
+		text = shorter;
+	}
+	va_end(again);
 	if (sink.say)
 		sink.say(text, sink.arg);
 	else

@@ -20,6 +20,7 @@
 #include "files/json/json_probes.h"
 #include "files/json/json_sources.h"
 #include "files/json/json_tags.h"
+#include "util/nomem.h"
 #include "util/util.h"
 
 #define FILE_MAX_BYTES (1ull << 30)
@@ -193,18 +194,32 @@ static int read_all(struct reader *r, struct span all)
 	return 0;
 }
 
+/* Jansson goes on with what it has when it gets no memory: names lose letters, and worse. */
+static void *get_or_end(size_t n)
+{
+	void *p = malloc(n);
+
+	if (!p)
+		nomem__end();
+	return p;
+}
+
 int json_read__text(const char *text, size_t len, struct snapshot **ret, struct err *e)
 {
+	uint64_t n_refused = nomem__n();
 	struct reader r = { .s = snapshot__new(), .e = e };
 	int err;
 
 	if (!r.s)
 		return err_set(e, -ENOMEM, "out of memory");
+	json_set_alloc_funcs(get_or_end, free);
 	r.s->version = r.s->kernel = r.s->arch = "";
 	r.s->recording = (struct recording){ .max_size = UINT64_MAX };
 	r.s->observed_share = 1;
 	r.s->baseline_ns = UINT64_MAX;
 	err = read_all(&r, (struct span){ text, text + len });
+	if (!err && nomem__n() != n_refused)
+		err = err_set(e, -ENOMEM, "out of memory");
 	string_ids__done(&r.strings);
 	key_ids__done(&r.process_ids);
 	key_ids__done(&r.lines);
@@ -268,5 +283,5 @@ int json_read__file(const char *path, struct snapshot **ret, struct err *e)
 		return err_set(e, err, "%s: %s", path, strerror(-err));
 	}
 	err = read_text(fd, &text, &len, e) ?: json_read__text(text, len, ret, e);
-	return err ? err_wrap(e, "%s", is_stdin ? "standard input" : path) : 0;
+	return err ? err_wrap(e, err, "%s", is_stdin ? "standard input" : path) : 0;
 }

@@ -65,7 +65,7 @@ int reader__elements(struct reader *r, struct span array, const char *key,
 		json_decref(j);
 		n++;
 		if (err)
-			err = err_wrap(r->e, "%s, element %zu", key, n);
+			err = err_wrap(r->e, err, "%s, element %zu", key, n);
 	}
 	return err;
 }
