@@ -244,6 +244,7 @@ TEST_AS(harm_killed_at_random, .alone = true, .limit_s = LIMIT_S)
 	for (unsigned int i = 0; i < n; i++) {
 		const char *ledger = in_dir(t, "ledger.%u", i);
 		struct mt m;
+		int status;
 
 		if (i % 3 == 0)
 			mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
@@ -253,7 +254,9 @@ TEST_AS(harm_killed_at_random, .alone = true, .limit_s = LIMIT_S)
 			mt__start(t, &m, "--json", "--as-root", "--", fixture("harmed"), "--auto", ledger, "2", NULL);
 		wait_at_random(&seed);
 		child__kill(t, &m.c, SIGKILL);
-		want_eq(t, "malloctrace's exit status", 128 + SIGKILL, (uint64_t)child__wait(t, &m.c));
+		status = child__wait(t, &m.c);
+		/* CMD has an end of its own, which may come before */
+		want(t, status == 128 + SIGKILL || (i % 3 == 2 && !status), "malloctrace's exit status, wanted that of its kill, got %d", status);
 		if (i % 10 == 0)
 			want_well(t, &f, done);
 	}
