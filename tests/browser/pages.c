@@ -474,6 +474,7 @@ static int pages(const char *dir)
 	put_large_heap(dir);
 	put_hostile_heap(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));
+	put(dir, "machine", sample__machine());
 	put(dir, "empty", sample__new(SAMPLE_EMPTY));
 	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));
 	put(dir, "estimated", sample__new(SAMPLE_SINGLE | SAMPLE_ESTIMATED));

@@ -146,3 +146,21 @@ test("a_frame_unfolds_its_source", async () => {
 	assert.strictEqual((await texts(".source")).length, 0, "and folds it");
 	quiet();
 });
+
+// ---- a whole machine
+
+// What lives is apart from what was held at an end, and a process says how near its cgroup is to its limit.
+test("machine_tells_limits", async () => {
+	await open("machine");
+	assert.strictEqual((await texts("#cards .card-value"))[0], "115.4 MiB");
+	assert.match(await text("#conditions"), /Processes that ended: 15, held 1\.2 MiB when they did/);
+	const panel = await show("Processes");
+
+	await browser.type(`${panel} input`, "nginx.service");
+	await browser.click(`${panel} .folder`);
+	assert.match(await text(`${panel} .facts`), /control group \/system\.slice\/nginx\.service: 430\.0 MiB of 512\.0 MiB \(84%\), 1 kill by OOM/);
+	await browser.click(`${panel} .unfolded > button`);
+	// it is folded
+	assert.match(await browser.run("document.getElementById('conditions-list').textContent"), /430\.0 MiB of 512\.0 MiB \(84%\)/);
+	quiet();
+});
