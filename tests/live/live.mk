@@ -39,6 +39,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 $(FX)/libtally.so: tests/fixtures/tally.h tests/fixtures/held.h
+$(FX)/libmishap.so: tests/fixtures/mishap.h
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
 $(filter $(FX)/life% $(FX)/stacks%,$(FIXTURES)): tests/fixtures/place.h
 $(filter $(FX)/names% $(FX)/mixed% $(FX)/patched% $(FX)/byhand% $(FX)/stacks% $(FX)/libstacks% $(FX)/libplug% $(FX)/code%,$(FIXTURES)): tests/fixtures/frame.h
@@ -180,3 +181,8 @@ $(FX)/names.nodebug: tests/fixtures/names.c
 # What no pointer reaches, by address; static, as the tests themselves are.
 $(FX)/reach-tool: $(B)/tests/heap/reach_tool.o $(LIB_OBJ)
 	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $(filter %.o,$^) $(if $(SAN),$(LIBS),$(STATIC_LIBS))
+
+# Every call fails in its turn: an hour and more. `make test` has a part of it.
+.PHONY: fault-test
+fault-test: all $(B)/live-tests
+	$(Q)MISHAPS=all $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$(nproc) --filter 'mishaps_*'

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns who makes calls fail. Memory: a library that is preloaded (tests/fixtures/libmishap.c). System calls: the kernel asks before
+ * each of those in the table (a seccomp filter with a listener), and a process beside the test answers, so that all of them
+ * are met, whichever library makes them: the kernel goes on with the call, or it has failed.
+ *
+ * What always holds: calls of malloctrace's own process are counted, and no others: not those of children, nor of a target.
+ */
+#include "mishap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ROW(call, kind, err) { __NR_##call, #call, kind, err }
+
+static const struct call {
+	int nr;
+	const char *name;
+	enum mishap_kind kind;
+	int err;
+} calls[] = {
+	ROW(bpf, MISHAP_KERNEL, ENOMEM),
+	ROW(perf_event_open, MISHAP_KERNEL, EMFILE),
+	ROW(openat, MISHAP_FILES, EMFILE),
+	ROW(read, MISHAP_FILES, EIO),
+	ROW(pread64, MISHAP_FILES, EIO),
+	ROW(fstat, MISHAP_FILES, EIO),
+	ROW(newfstatat, MISHAP_FILES, EIO),
+	ROW(statx, MISHAP_FILES, EIO),
+	ROW(readlinkat, MISHAP_FILES, EIO),
+	ROW(getdents64, MISHAP_FILES, EIO),
+	ROW(faccessat, MISHAP_FILES, EIO),
+	ROW(process_vm_readv, MISHAP_FILES, EFAULT),
+	ROW(write, MISHAP_WRITES, EIO),
+	ROW(writev, MISHAP_WRITES, EIO),
+	ROW(pwrite64, MISHAP_WRITES, EIO),
+	ROW(renameat, MISHAP_WRITES, EIO),
+	ROW(mmap, MISHAP_OTHERS, ENOMEM),
+	ROW(mremap, MISHAP_OTHERS, ENOMEM),
+	ROW(clone, MISHAP_OTHERS, EAGAIN),
+	ROW(clone3, MISHAP_OTHERS, EAGAIN),
+	ROW(pipe2, MISHAP_OTHERS, EMFILE),
+	ROW(dup, MISHAP_OTHERS, EMFILE),
+	ROW(dup3, MISHAP_OTHERS, EMFILE),
+	ROW(fcntl, MISHAP_OTHERS, EMFILE),
+	ROW(ioctl, MISHAP_OTHERS, EIO),
+	ROW(epoll_create1, MISHAP_OTHERS, EMFILE),
+	ROW(epoll_ctl, MISHAP_OTHERS, ENOMEM),
+	ROW(timerfd_create, MISHAP_OTHERS, EMFILE),
+	ROW(timerfd_settime, MISHAP_OTHERS, EINVAL),
+	ROW(eventfd2, MISHAP_OTHERS, EMFILE),
+	ROW(signalfd4, MISHAP_OTHERS, EMFILE),
+	ROW(inotify_init1, MISHAP_OTHERS, EMFILE),
+	ROW(inotify_add_watch, MISHAP_OTHERS, ENOSPC),
+	ROW(pidfd_open, MISHAP_OTHERS, EMFILE),
+	ROW(getrandom, MISHAP_OTHERS, EAGAIN),
+	ROW(uname, MISHAP_OTHERS, EFAULT),
+#ifdef __NR_open
+	ROW(open, MISHAP_FILES, EMFILE),
+	ROW(stat, MISHAP_FILES, EIO),
+	ROW(lstat, MISHAP_FILES, EIO),
+	ROW(readlink, MISHAP_FILES, EIO),
+	ROW(access, MISHAP_FILES, EIO),
+	ROW(rename, MISHAP_WRITES, EIO),
+	ROW(dup2, MISHAP_OTHERS, EMFILE),
+#endif
+};
+#define N_CALLS (sizeof(calls) / sizeof(*calls))
+
+static char path[256];		/* of the file */
+static int ours = -1, theirs = -1;	/* the way that the listener takes from malloctrace-to-be */
+
+struct mishap *mishap__new(struct test *t)
+{
+	struct mishap *m;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s", in_dir(t, "mishap"));
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	must(t, fd >= 0 && !ftruncate(fd, sizeof(*m)), "%s: %s", path, strerror(errno));
+	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	must(t, m != MAP_FAILED, "mmap: %s", strerror(errno));
+	close(fd);
+	return m;
+}
+
+void mishap__ask(struct mishap *m, uint64_t at, bool lasting)
+{
+	m->at = at;
+	m->lasting = lasting;
+	m->pid = 0;
+	m->n_calls = m->n_failed = 0;
+	m->where[0] = 0;
+}
+
+/* ---- in malloctrace-to-be */
+
+static enum mishap_kind filtered;
+
+/* Sends the listener, and is filtered from here on; what the loader does is not counted. */
+static int be_watched(const void *arg)
+{
+	struct sock_filter f[2 * N_CALLS + 2];
+	struct sock_fprog prog = { .filter = f };
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr h;
+	} control = {};
+	struct iovec byte = { "", 1 };
+	struct msghdr msg = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room) };
+	int fd;
+
+	f[prog.len++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < N_CALLS; i++) {
+		if (!(calls[i].kind & filtered))
+			continue;
+		f[prog.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i].nr, 0, 1);
+		f[prog.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
+	}
+	f[prog.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	fd = (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	if (fd < 0)
+		return -1;
+	control.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
+	return sendmsg(theirs, &msg, 0) == 1 ? 0 : -1;
+}
+
+/* ---- beside the test */
+
+static int receive(void)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr h;
+	} control = {};
+	char c;
+	struct iovec byte = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room) };
+	int fd;
+
+	if (recvmsg(ours, &msg, 0) != 1 || msg.msg_controllen < CMSG_LEN(sizeof(int)))
+		_exit(0);
+	memcpy(&fd, CMSG_DATA(&control.h), sizeof(fd));
+	return fd;
+}
+
+static const struct call *call_of(int nr)
+{
+	size_t i = 0;
+
+	while (i < N_CALLS - 1 && calls[i].nr != nr)
+		i++;
+	return &calls[i];
+}
+
+static bool is_thread_of(pid_t pid, uint32_t tid)
+{
+	char task[64];
+
+	snprintf(task, sizeof(task), "/proc/%d/task/%u", (int)pid, tid);
+	return !access(task, F_OK);
+}
+
+static bool fails(struct mishap *m, const struct seccomp_notif *n, const struct call *c)
+{
+	uint64_t at;
+
+	if (!m->pid || !is_thread_of(m->pid, n->pid) || (c->kind == MISHAP_WRITES && n->data.args[0] == 2 && c->nr != __NR_renameat))
+		return false;
+	at = ++m->n_calls;
+	if (!m->at || (m->lasting ? at < m->at : at != m->at))
+		return false;
+	if (!m->n_failed++)
+		snprintf(m->where, sizeof(m->where), "%s(%#llx, %#llx, %#llx, %#llx)", c->name, (unsigned long long)n->data.args[0],
+			 (unsigned long long)n->data.args[1], (unsigned long long)n->data.args[2], (unsigned long long)n->data.args[3]);
+	return true;
+}
+
+static _Noreturn void answer(struct mishap *m)
+{
+	int listener;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* pipes of fixtures among them, which would not end */
+	if (ours != 3)
+		dup2(ours, 3);
+	ours = 3;
+	syscall(__NR_close_range, 4u, ~0u, 0);
+	listener = receive();
+	for (;;) {
+		struct pollfd p = { .fd = listener, .events = POLLIN };
+		struct seccomp_notif n = {};
+		struct seccomp_notif_resp r = {};
+		const struct call *c;
+
+		if (poll(&p, 1, -1) < 0)
+			continue;
+		if (!(p.revents & POLLIN))
+			_exit(0);
+		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n))
+			continue;
+		c = call_of(n.data.nr);
+		r.id = n.id;
+		if (fails(m, &n, c))
+			r.error = -c->err;
+		else
+			r.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &r);
+	}
+}
+
+void mishap__prepare(struct test *t, struct mishap *m, enum mishap_kind kind, struct spawn *s)
+{
+	static char preload[4200], where[300];
+	int fds[2];
+	pid_t pid;
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", fixture("libmishap.so"));
+	snprintf(where, sizeof(where), MISHAP_ENV "=%s", path);
+	s->env[0] = preload;
+	s->env[1] = where;
+	m->in_memory = kind == MISHAP_MEMORY;
+	if (m->in_memory)
+		return;
+	must(t, !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), "socketpair: %s", strerror(errno));
+	ours = fds[0];
+	theirs = fds[1];
+	filtered = kind;
+	fflush(NULL);
+	pid = fork();
+	must(t, pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		answer(m);
+	close(ours);
+	s->become = be_watched;
+}
+
+void mishap__begun(void)
+{
+	if (theirs >= 0)
+		close(theirs);
+	theirs = -1;
+}

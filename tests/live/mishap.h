@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Faults on purpose for live tests: what fails, in whom, and how often. */
+#ifndef LT_MISHAP_H
+#define LT_MISHAP_H
+
+#include "../fixtures/mishap.h"
+#include "lt.h"
+
+/* Kinds of calls: those that fail are of one of them. */
+enum mishap_kind {
+	MISHAP_MEMORY = 1,	/* malloc and its like: libmishap.so */
+	MISHAP_KERNEL = 2,	/* bpf, perf_event_open */
+	MISHAP_FILES = 4,	/* opening and reading */
+	MISHAP_WRITES = 8,	/* writing, renaming: but for standard error, where the words come out */
+	MISHAP_OTHERS = 16,	/* memory maps, threads, descriptors, signals, timers */
+};
+
+/* In memory that is shared, and in a file of the test's directory. */
+struct mishap *mishap__new(struct test *t);
+/* The next run: the at-th call of malloctrace's fails, and all after it if lasting; 0: none. */
+void mishap__ask(struct mishap *m, uint64_t at, bool lasting);
+/* Before child__start() and after it: s gets what it needs. mishap__begun() is for system calls, and does nothing for memory. */
+void mishap__prepare(struct test *t, struct mishap *m, enum mishap_kind kind, struct spawn *s);
+void mishap__begun(void);
+
+#endif

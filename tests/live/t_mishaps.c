@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Faults on purpose: the first call fails, then the second, and so on until none is left. What malloctrace may do then: say in words
+ * what happened and end with a status that is not 0, or show the very same as without a fault. Never a signal, never status 0 with
+ * other figures, no probe left.
+ *
+ * With MISHAPS=all (`make fault-test`) each call fails in its turn. Else some of them do, others in each run.
+ */
+#include "mishap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SOME 12		/* runs of a scene, if not all */
+#define HOURS 4 * 3600	/* with all */
+#define OLD "what was there before"
+
+struct scene {
+	struct test *t;
+	struct mishap *m;
+	enum mishap_kind kind;
+	bool lasting;
+	const char *name;
+};
+
+/* ---- which calls */
+
+struct walk {
+	uint64_t at, step, last;
+};
+
+static struct walk walk__of(uint64_t n_calls)
+{
+	const char *how = getenv("MISHAPS");
+	bool all = how && !strcmp(how, "all");
+	uint64_t step = all ? 1 : n_calls / SOME + 1;
+
+	/* with all, until none fails: a run may make more calls than another */
+	return (struct walk){ 1 + (uint64_t)time(NULL) % step, step, all ? UINT64_MAX : n_calls };
+}
+
+/* ---- what came of it */
+
+static bool has_words(const char *said)
+{
+	const char *line = strstr(said, "malloctrace: ");
+
+	return line && strlen(line) > strlen("malloctrace: ") + 8;
+}
+
+static void tell(const struct scene *s, const char *what, int status, const char *said)
+{
+	want(s->t, false, "%s, call %" PRIu64 "%s: %s; status %d, stderr: %.300s; it was %.1500s", s->name, s->m->at, s->lasting ? " and all after it" : "", what, status, said,
+	     s->m->where);
+}
+
+/* It ended in a fair way, as far as that can be seen from outside: false if it was told. */
+static bool want_fair(const struct scene *s, int status, const char *said)
+{
+	const char *what = status >= 128 ? "it died by a signal" : status == 124 || (status && !has_words(said)) ? "it says nothing" : NULL;
+
+	if (what)
+		tell(s, what, status, said);
+	else
+		want(s->t, true, "fair");
+	return !what;
+}
+
+/* ---- what is the same each time: report, diff, heap */
+
+struct outcome {
+	int status;
+	struct text out, err;
+	char *file;		/* what is in the -o file */
+	size_t n_file;
+};
+
+static struct outcome run(const struct scene *s, const char *const *args, const char *file)
+{
+	struct spawn how = { .argv = { lt_bin } };
+	struct outcome o;
+	struct mt m;
+
+	for (size_t i = 0; args[i]; i++)
+		how.argv[1 + i] = args[i];
+	if (file) {
+		FILE *f = fopen(file, "w");
+
+		must(s->t, f && fputs(OLD, f) >= 0 && !fclose(f), "%s: %s", file, strerror(errno));
+	}
+	mishap__prepare(s->t, s->m, s->kind, &how);
+	mt__start_v(s->t, &m, &how);
+	mishap__begun();
+	o.status = child__wait(s->t, &m.c);
+	o.out = m.c.outs;
+	o.err = m.c.errs;
+	o.file = file ? read_all(file, &o.n_file) : NULL;
+	return o;
+}
+
+static void outcome__done(struct outcome *o)
+{
+	free(o->out.s);
+	free(o->err.s);
+	free(o->file);
+}
+
+static bool same(const struct outcome *a, const struct outcome *b)
+{
+	return a->out.n == b->out.n && !memcmp(a->out.s, b->out.s, a->out.n) &&
+	       (!a->file || (b->file && a->n_file == b->n_file && !memcmp(a->file, b->file, a->n_file)));
+}
+
+/* The file is as it was, or as it is to be: nothing else is ever there. */
+static bool is_whole(const struct outcome *o, const struct outcome *wanted)
+{
+	return !wanted->file || (o->file && ((o->n_file == strlen(OLD) && !memcmp(o->file, OLD, o->n_file)) ||
+					     (o->n_file == wanted->n_file && !memcmp(o->file, wanted->file, o->n_file))));
+}
+
+static void every_call(struct scene *s, const char *const *args, const char *file)
+{
+	struct outcome wanted;
+	struct walk w;
+
+	mishap__ask(s->m, 0, false);
+	wanted = run(s, args, file);
+	must(s->t, wanted.status == 0, "%s without a fault, wanted 0, got %d: %.300s", s->name, wanted.status, wanted.err.s);
+	must(s->t, s->m->n_calls > 0, "%s: no call was counted", s->name);
+	for (w = walk__of(s->m->n_calls); w.at <= w.last; w.at += w.step) {
+		struct outcome got;
+
+		mishap__ask(s->m, w.at, s->lasting);
+		got = run(s, args, file);
+		if (s->m->n_failed && want_fair(s, got.status, got.err.s)) {
+			if (!got.status && !same(&wanted, &got))
+				tell(s, "other figures, and status 0", got.status, got.err.s);
+			if (!is_whole(&got, &wanted))
+				tell(s, "a file that is neither the old one nor a whole one", got.status, got.err.s);
+		}
+		outcome__done(&got);
+		if (!s->m->n_failed)
+			break;
+	}
+	outcome__done(&wanted);
+}
+
+/* Two profiles, of a program that uses each function of the malloc family. */
+static void record(struct test *t, const char *to, const char *n)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", n ? "leak" : "family", n, NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--free-stacks", "-o", to, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	fx__quit(t, &f);
+}
+
+#define MAX_ARGS 16
+struct line {
+	const char *name;
+	const char *args[MAX_ARGS];	/* A, B: the profiles; OUT: a file */
+	const char *suffix;		/* of OUT */
+};
+
+static const struct line reports[] = {
+	{ "report", { "report", "A" }, NULL },
+	{ "report --full", { "report", "A", "--full" }, NULL },
+	{ "report, views", { "report", "A", "--view", "leaks", "--view", "threads", "--view", "lifetimes", "--view", "frees", "--view", "tree", "--view", "functions" }, NULL },
+	{ "report, filtered", { "report", "A", "--filter", "site_", "--by", "comm" }, NULL },
+	{ "report, tags", { "report", "A", "--tag", "site_malloc", "--view", "tags" }, NULL },
+	{ "report of two", { "report", "A", "B" }, NULL },
+	{ "diff", { "diff", "B", "A" }, NULL },
+};
+
+static const struct line files[] = {
+	{ "report, text", { "report", "A", "-q", "-o", "OUT" }, ".txt" },
+	{ "report, json", { "report", "A", "-q", "-o", "OUT" }, ".json" },
+	{ "report, html", { "report", "A", "-q", "-o", "OUT" }, ".html" },
+	{ "report, folded", { "report", "A", "-q", "-o", "OUT" }, ".folded" },
+	{ "report, pprof", { "report", "A", "-q", "-o", "OUT" }, ".pb.gz" },
+	{ "report, speedscope", { "report", "A", "-q", "-o", "OUT" }, ".speedscope.json" },
+	{ "report, dhat", { "report", "A", "-q", "-o", "OUT" }, ".dhat.json" },
+	{ "report, massif", { "report", "A", "-q", "-o", "OUT" }, ".massif" },
+	{ "report, callgrind", { "report", "A", "-q", "-o", "OUT" }, ".callgrind" },
+	{ "report, dot", { "report", "A", "-q", "-o", "OUT" }, ".dot" },
+	{ "diff, json", { "diff", "B", "A", "-q", "-o", "OUT" }, ".json" },
+	{ "diff, folded", { "diff", "B", "A", "-q", "-o", "OUT" }, ".folded" },
+	{ "diff, html", { "diff", "B", "A", "-q", "-o", "OUT" }, ".html" },
+};
+
+static void walk_lines(struct test *t, const struct line *lines, size_t n, unsigned int kinds, bool lasting)
+{
+	const char *a = in_dir(t, "a.json"), *b = in_dir(t, "b.json");
+	struct mishap *m = mishap__new(t);
+
+	record(t, a, NULL);
+	record(t, b, "100");
+	for (size_t i = 0; i < n; i++) {
+		const char *args[MAX_ARGS + 1] = {}, *out = lines[i].suffix ? in_dir(t, "out%s", lines[i].suffix) : NULL;
+
+		for (size_t k = 0; k < MAX_ARGS && lines[i].args[k]; k++)
+			args[k] = !strcmp(lines[i].args[k], "A") ? a : !strcmp(lines[i].args[k], "B") ? b : !strcmp(lines[i].args[k], "OUT") ? out : lines[i].args[k];
+		for (unsigned int kind = MISHAP_MEMORY; kind <= MISHAP_OTHERS; kind <<= 1)
+			if (kinds & kind)
+				every_call(&(struct scene){ t, m, kind, lasting, lines[i].name }, args, out);
+	}
+}
+
+#define LINES(lines) lines, sizeof(lines) / sizeof(*lines)
+
+TEST_LIMIT(mishaps_report_memory, HOURS)
+{
+	walk_lines(t, LINES(reports), MISHAP_MEMORY, false);
+}
+
+TEST_LIMIT(mishaps_report_no_memory, HOURS)
+{
+	walk_lines(t, LINES(reports), MISHAP_MEMORY, true);
+}
+
+TEST_LIMIT(mishaps_report_calls, HOURS)
+{
+	walk_lines(t, LINES(reports), MISHAP_FILES | MISHAP_WRITES | MISHAP_OTHERS, false);
+}
+
+TEST_LIMIT(mishaps_files_memory, HOURS)
+{
+	walk_lines(t, LINES(files), MISHAP_MEMORY, false);
+}
+
+/* EIO at each write, and at all after it. */
+TEST_LIMIT(mishaps_files_writes, HOURS)
+{
+	walk_lines(t, LINES(files), MISHAP_WRITES, false);
+	walk_lines(t, LINES(files), MISHAP_WRITES, true);
+}
+
+/* ---- traces */
+
+/* Until it is attached, or has ended: false. What it says meanwhile is in `said`. */
+static bool attaches(struct test *t, struct child *c, char *said, size_t room)
+{
+	size_t n = 0;
+
+	for (;;) {
+		struct pollfd p = { .fd = c->err, .events = POLLIN };
+		ssize_t got;
+
+		must(t, poll(&p, 1, (int)patience_s(60) * 1000) == 1, "neither attached nor ended; stderr: %s", said);
+		got = read(c->err, said + n, room - 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+		said[n] = 0;
+		if (strstr(said, "malloctrace: attached"))
+			return true;
+		if (got <= 0)
+			return false;
+	}
+}
+
+/* Status 0: what the program did, to the last block. 3: something is lost, and counted. */
+static void want_figures(const struct scene *s, struct fx *f, struct child *c, int status)
+{
+	unsigned int n_failed = s->t->n_failed;
+	json_t *root = with_frames(json_loads(c->outs.s, JSON_REJECT_DUPLICATES, NULL));
+
+	if (!want(s->t, root != NULL, "%s: standard output is no JSON: %.200s", s->name, c->outs.s))
+		return;
+	want_invariants(s->t, root);
+	if (status) {
+		want(s->t, ju64(s->t, root, "losses.total") > 0, "%s: status 3, and nothing is lost", s->name);
+	} else {
+		want_lossless(s->t, root);
+		want_ledger(s->t, root, process_of(s->t, root, f->c.pid, 0), &f->led, LED_ALL);
+	}
+	json_decref(root);
+	if (s->t->n_failed != n_failed)
+		tell(s, "figures, see above", status, c->errs.s);
+}
+
+static void trace_once(const struct scene *s, uint64_t at)
+{
+	struct spawn how = { .argv = { lt_bin, "-p", NULL, "--json" } };
+	char said[16384] = "";
+	bool attached;
+	struct fx f;
+	struct mt m;
+	int status;
+
+	fx__start(s->t, &f, "basic", "family", NULL);
+	how.argv[2] = pid_arg(f.c.pid);
+	mishap__ask(s->m, at, s->lasting);
+	mishap__prepare(s->t, s->m, s->kind, &how);
+	mt__start_v(s->t, &m, &how);
+	mishap__begun();
+	attached = attaches(s->t, &m.c, said, sizeof(said));
+	fx__go(s->t, &f);
+	if (attached)
+		kill(m.c.pid, SIGINT);
+	status = child__wait(s->t, &m.c);
+	strncat(said, m.c.errs.s, sizeof(said) - 1 - strlen(said));
+	if (want_fair(s, status, said) && (!status || status == 3))
+		want_figures(s, &f, &m.c, status);
+	want_unprobed(s->t, f.c.pid);
+	fx__quit(s->t, &f);
+	free(m.c.outs.s);
+	free(m.c.errs.s);
+	free(f.c.outs.s);
+	free(f.c.errs.s);
+}
+
+static void every_trace(struct test *t, enum mishap_kind kind, bool lasting)
+{
+	struct scene s = { t, mishap__new(t), kind, lasting, "trace" };
+	struct walk w;
+
+	trace_once(&s, 0);
+	must(t, s.m->n_calls > 0, "no call was counted");
+	for (w = walk__of(s.m->n_calls); w.at <= w.last; w.at += w.step) {
+		trace_once(&s, w.at);
+		if (!s.m->n_failed)
+			break;
+	}
+}
+
+TEST_LIMIT(mishaps_trace_memory, HOURS) { every_trace(t, MISHAP_MEMORY, false); }
+TEST_LIMIT(mishaps_trace_no_memory, HOURS) { every_trace(t, MISHAP_MEMORY, true); }
+TEST_LIMIT(mishaps_trace_kernel, HOURS) { every_trace(t, MISHAP_KERNEL, false); }
+TEST_LIMIT(mishaps_trace_files, HOURS) { every_trace(t, MISHAP_FILES, false); }
+TEST_LIMIT(mishaps_trace_writes, HOURS) { every_trace(t, MISHAP_WRITES, false); }
+TEST_LIMIT(mishaps_trace_others, HOURS) { every_trace(t, MISHAP_OTHERS, false); }
