@@ -3,10 +3,13 @@
 # processors (make -j). A crash, a leak, or a minute with one input end it, and the input is in build/fuzz/. A target is
 # tests/fuzz/fuzz_NAME.c: it is linked with what it needs of malloctrace, and with nothing else.
 #
-# `make fuzz-check` is the same for FUZZ_CHECK_SECONDS each, a part of `make test`: that all of them are built, and hold.
+# `make fuzz-check` is the same for FUZZ_CHECK_SECONDS each, a part of `make test`: that all of them are built, and hold. Its
+# seed is always the same one, so that what it says comes of the change it tests.
 
 FUZZ_SECONDS ?= 30
 FUZZ_CHECK_SECONDS ?= 2
+# 0: another one each time
+FUZZ_SEED ?= 0
 FUZZ_DIR := $(B)/fuzz
 FUZZ_SANITIZERS := address,undefined -fno-sanitize-recover=undefined -fno-sanitize=object-size,alignment,null,vptr
 FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wno-string-plus-int -O1 -gline-tables-only -Iuser -I. -Itests/fuzz -I$(B) -MMD -MP
@@ -22,7 +25,7 @@ FUZZ_OBJ := $(FUZZ_SRC:%.c=$(FUZZ_DIR)/%.o)
 fuzz: $(FUZZ_TARGETS:%=fuzz-%)
 
 fuzz-check: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/fuzz_%)
-	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(FUZZ_CHECK_SECONDS)
+	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(FUZZ_CHECK_SECONDS) FUZZ_SEED=1
 
 $(FUZZ_OBJ): | $(SKELETONS) $(B)/html_page.h $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
 
@@ -37,7 +40,7 @@ $(FUZZ_TARGETS:%=$(FUZZ_DIR)/fuzz_%): $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/tests/fuzz
 
 # Inputs that one run found worth keeping are where the next one starts. What it says is shown where it failed.
 $(FUZZ_TARGETS:%=fuzz-%): fuzz-%: $(FUZZ_DIR)/fuzz_%
-	$(Q)mkdir -p $(FUZZ_DIR)/$*.corpus && if FUZZ_SEEDS=$(FUZZ_DIR)/$*.corpus $< -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=60 \
+	$(Q)mkdir -p $(FUZZ_DIR)/$*.corpus && if FUZZ_SEEDS=$(FUZZ_DIR)/$*.corpus $< -seed=$(FUZZ_SEED) -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=60 \
 		-rss_limit_mb=2048 -artifact_prefix=$(FUZZ_DIR)/$*- -print_final_stats=1 $(FUZZ_DIR)/$*.corpus > $(FUZZ_DIR)/$*.log 2>&1; then \
 		printf '  %-7s %s\n' FUZZED "$*: $$(sed -n 's/^stat::number_of_executed_units: *//p' $(FUZZ_DIR)/$*.log) inputs"; \
 	else tail -n 60 $(FUZZ_DIR)/$*.log; exit 1; fi

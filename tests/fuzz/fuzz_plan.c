@@ -153,6 +153,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	put_seed("arm64-insns", INSNS, arm64, sizeof(arm64));
 	file = wrap(EM_AARCH64, code, sizeof(code), &len);
 	put_seed("arm64-file", WHOLE, file, len);
+	put_seed("arm64-file-cut", WHOLE, file, len - sizeof(code) / 2);
 	for (size_t i = 0; i + sizeof(x86) <= sizeof(code); i += sizeof(x86))
 		memcpy(code + i, x86, sizeof(x86));
 	put_seed("x86", X86, code, sizeof(code));

@@ -216,29 +216,29 @@ bool object__is_code_at(const struct object *obj, uint64_t file_off)
 	return false;
 }
 
+/*
+ * Segments share a file's page where one ends and the next begins, and those of a file made to deceive share addresses: what is
+ * requested is nearly always code, and then it is the segment that object__read_code() reads.
+ */
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret)
 {
-	size_t i;
+	for (int want_exec = 1; want_exec >= 0; want_exec--) {
+		for (size_t i = 0; i < obj->n_segments; i++) {
+			const struct object_segment *s = &obj->segments[i];
 
-	for (i = 0; i < obj->n_segments; i++) {
-		const struct object_segment *s = &obj->segments[i];
-
-		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size) {
-			*ret = s->file_off + (vaddr - s->vaddr);
-			return true;
+			if (s->exec == want_exec && vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size) {
+				*ret = s->file_off + (vaddr - s->vaddr);
+				return true;
+			}
 		}
 	}
 	return false;
 }
 
-/* Segments share a file's page where one ends and the next begins: what is requested is nearly always code. */
 bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64_t *ret)
 {
-	int want_exec;
-	size_t i;
-
-	for (want_exec = 1; want_exec >= 0; want_exec--) {
-		for (i = 0; i < obj->n_segments; i++) {
+	for (int want_exec = 1; want_exec >= 0; want_exec--) {
+		for (size_t i = 0; i < obj->n_segments; i++) {
 			const struct object_segment *s = &obj->segments[i];
 
 			if (s->exec == want_exec && file_off >= s->file_off && file_off - s->file_off < s->file_size) {

@@ -373,8 +373,10 @@ static int add_point(const struct object *obj, struct points *p, uint64_t vaddr,
 {
 	struct point *point;
 	uint64_t offset;
+	uint8_t byte;
 
-	if (!object__vaddr_to_offset(obj, vaddr, &offset))
+	/* a file cut short has segments of which nothing is there */
+	if (object__read_code(obj, vaddr, &byte, 1) || !object__vaddr_to_offset(obj, vaddr, &offset))
 		return -EINVAL;
 	point = vec_push(p);
 	if (!point)
