@@ -371,6 +371,8 @@ int main(int argc, char **argv)
 	bool list = false;
 	int c;
 
+	/* what nohup leaves behind is not for the programs under test */
+	signal(SIGHUP, SIG_DFL);
 	lt_bin = beside_self("malloctrace");
 	lt_fixtures = beside_self("fixtures");
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {

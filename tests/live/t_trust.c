@@ -491,6 +491,7 @@ TEST(trust_settled)
 	want_eq(t, "effective beyond those", 0, caps_line(t, status, "\nCapEff:") & ~kept);
 	want_eq(t, "bounds beyond those", 0, caps_line(t, status, "\nCapBnd:") & ~kept);
 	want(t, status && strstr(status, "\nNoNewPrivs:\t1\n"), "NoNewPrivs, wanted 1");
+	want(t, status && strstr(status, "\nSeccomp:\t2\n"), "Seccomp, wanted a filter");
 	free(status);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_lossless(t, root);

@@ -126,3 +126,28 @@ int lockdown__allow(const struct lockdown_call *calls, size_t n_calls)
 	prog.len = n;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) ? -errno : 0;
 }
+
+int lockdown__refuse(const struct lockdown_refusal *calls, size_t n_calls)
+{
+	struct sock_filter f[8 + 5 * MAX_CALLS];
+	struct sock_fprog prog = { .filter = f };
+	size_t n = 0;
+
+	if (n_calls > MAX_CALLS)
+		return -E2BIG;
+	f[n++] = LOAD(arch);
+	f[n++] = IF(BPF_JEQ, OWN_ARCH, 1, 0);
+	f[n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
+	for (size_t i = 0; i < n_calls; i++) {
+		f[n++] = LOAD(nr);
+		f[n++] = IF(BPF_JEQ, calls[i].number, 0, calls[i].request ? 3 : 1);
+		if (calls[i].request) {
+			f[n++] = LOAD(args[0]);
+			f[n++] = IF(BPF_JEQ, calls[i].request, 0, 1);
+		}
+		f[n++] = RETURN(DENY);
+	}
+	f[n++] = RETURN(SECCOMP_RET_ALLOW);
+	prog.len = n;
+	return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog) ? -errno : 0;
+}

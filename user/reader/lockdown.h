@@ -3,6 +3,8 @@
  * A child of ours that meets what is hostile: everything by which it is kept from doing harm. Between fork and exec it becomes
  * another user, with no descriptors but those it is given, and then a fresh malloctrace that has read nothing; after the exec it
  * gives up its capabilities, limits itself, and has the kernel refuse all but a list of system calls.
+ *
+ * malloctrace itself, which needs most of them, has it refuse those that it has no use for.
  */
 #ifndef MT_LOCKDOWN_H
 #define MT_LOCKDOWN_H
@@ -47,5 +49,13 @@ struct lockdown_call {		/* a system call that stays possible */
 
 /* All others fail with EPERM. At most 96. */
 int lockdown__allow(const struct lockdown_call *calls, size_t n);
+
+struct lockdown_refusal {	/* a system call that is possible no more */
+	int number;
+	uint32_t request;	/* if it is not 0: only with this first argument */
+};
+
+/* These fail with EPERM from here on, in all threads and children, and no others. At most 96. Needs no_new_privs. */
+int lockdown__refuse(const struct lockdown_refusal *calls, size_t n);
 
 #endif

@@ -6,6 +6,7 @@
 #include "model/triggers.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
+#include "trace/settle.h"
 #include "tracee/scout.h"
 #include "tracee/tracee_pause.h"
 #include "tracee/tracee_standing.h"
@@ -13,7 +14,6 @@
 #include "util/exit_status.h"
 #include "util/log.h"
 #include "util/parse.h"
-#include "util/rights.h"
 
 void session__fail(struct session *s)
 {
@@ -211,7 +211,7 @@ static int begin(struct session *s, struct err *e)
 /* CMD was made before, and has what it is to have. */
 static int settle(struct session *s, struct err *e)
 {
-	return rights__settle(e);
+	return settle__process(e);
 }
 
 int session__start_timers(struct session *s)
