@@ -1,4 +1,4 @@
-# malloctrace: see README.md. `make V=1` shows commands, `make SAN=1` builds with sanitizers into build-san/.
+# malloctrace: see README.md. `make V=1` shows commands, `make SAN=1` builds with sanitizers into build-san/, `make COV=1` what counts its lines into build-cov/.
 
 VERSION := 0.1.0
 PREFIX ?= /usr/local
@@ -7,7 +7,7 @@ CC ?= cc
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 
-B := $(if $(SAN),build-san,build)
+B := $(if $(SAN),build-san,$(if $(COV),build-cov,build))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
 
@@ -22,7 +22,7 @@ ARCH := $(if $(findstring x86_64,$(MULTIARCH)),x86,arm64)
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
 comma := ,
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-omit-frame-pointer)
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-omit-frame-pointer) $(if $(COV),--coverage -fprofile-update=atomic)
 # It runs as root and reads what others wrote: whatever flags a packager has, these come after them (scripts/check-hardened).
 # FORTIFY needs an optimizer, and sanitizers look into what it hides.
 has_flag = $(shell $(CC) -Werror $(1) -x c -c /dev/null -o /dev/null 2>/dev/null && echo '$(1)')
@@ -38,7 +38,7 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
 
 .DEFAULT_GOAL := all
-.PHONY: all test check unit live clean check-layers screens
+.PHONY: all test check unit live clean check-layers screens analysis coverage
 
 all: $(B)/malloctrace
 
@@ -115,7 +115,21 @@ live: all $(B)/live-tests
 check-layers:
 	$(Q)scripts/check-layers
 
+# What only reads the code (scripts/analysis).
+analysis: $(SKELETONS) $(B)/html_page.h $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
+	$(Q)scripts/install-deps build analysis
+	$(Q)scripts/analysis $(B) cppcheck clang-tidy
+
+# Which lines the unit tests and the live tests run; as root, a quarter of an hour.
+coverage:
+	$(Q)scripts/install-deps build test
+	$(Q)$(MAKE) --no-print-directory COV=1 all build-cov/unit-tests build-cov/live-tests fixtures
+	$(Q)find build-cov -name '*.gcda' -delete
+	-$(Q)build-cov/unit-tests
+	-$(Q)build-cov/live-tests --bin build-cov/malloctrace --fixtures build-cov/fixtures --jobs $$((2 * $$(nproc))) --filter '!harm_*,!soak_*'
+	$(Q)scripts/coverage build-cov
+
 -include tests/live/live.mk tests/live/long.mk tests/fuzz/fuzz.mk tests/oracle/oracle.mk bench/bench.mk scripts/demo.mk tests/vm/vm.mk tests/browser/browser.mk scripts/package/package.mk
 
 clean:
-	rm -rf build build-san
+	rm -rf build build-san build-cov

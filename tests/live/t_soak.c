@@ -236,8 +236,13 @@ TEST_AS(soak_short_processes, .alone = true, .limit_s = LIMIT_S)
 		check_second(t, &s);
 	}
 	root = snapshot(t, &s);
-	want_eq(t, "calls of all of them", calls, sum_of_leaf(t, root, "alloc_calls"));
-	want_eq(t, "bytes of all of them", bytes, sum_of_leaf(t, root, "alloc_bytes"));
+	/* on a machine that has more stacks than there is room for, some of theirs are missing, and the report says so */
+	if (ju64(t, root, "losses.site_full") || ju64(t, root, "losses.stack_full")) {
+		printf("  no room for all stacks of this machine: by them nothing is compared\n");
+	} else {
+		want_eq(t, "calls of all of them", calls, sum_of_leaf(t, root, "alloc_calls"));
+		want_eq(t, "bytes of all of them", bytes, sum_of_leaf(t, root, "alloc_bytes"));
+	}
 	printf("  %" PRIu64 " processes of the crowd, %" PRIu64 " allocations; losses %" PRIu64 "\n", n, calls, ju64(t, root, "losses.total"));
 	end(t, &s, true);
 	child__kill(t, &s.m.c, SIGINT);

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "files/export.h"
@@ -42,7 +43,7 @@ static uint64_t blocks_of(const struct snap_site *s, uint64_t bytes)
 {
 	double mean = s->c.alloc_calls ? (double)s->c.alloc_bytes / (double)s->c.alloc_calls : 0;
 
-	return !bytes ? 0 : mean > 0 && (double)bytes / mean < MOST ? MAX((uint64_t)((double)bytes / mean + 0.5), 1ull) : 1;
+	return !bytes ? 0 : mean > 0 && (double)bytes / mean < MOST ? MAX((uint64_t)llround((double)bytes / mean), 1ull) : 1;
 }
 
 /* Of all blocks, freed or not. */

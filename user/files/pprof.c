@@ -319,7 +319,7 @@ static void locations(struct pprof *p)
 		const struct place *place = &s->places[i];
 
 		put_u64(p, &p->record, LOCATION_ID, i + 1);
-		put_u64(p, &p->record, LOCATION_MAPPING, (uint64_t)(place->module + 1));
+		put_u64(p, &p->record, LOCATION_MAPPING, (uint64_t)place->module + 1);
 		put_u64(p, &p->record, LOCATION_ADDRESS, place->offset);
 		for (size_t k = 0; place->resolved && k < place->n_lines; k++) {
 			const struct line *l = &place->lines[k];

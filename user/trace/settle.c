@@ -5,6 +5,7 @@
  */
 #include "trace/settle.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>

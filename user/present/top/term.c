@@ -167,11 +167,11 @@ static void prepare_colours(void)
 	if (use_default_colors() == ERR)
 		return;
 	term.colours = true;
-	for (short i = 0; i < STYLE_N; i++)
+	for (int i = 0; i < STYLE_N; i++)
 		if (COLORS >= 256)
-			init_pair(i + 1, styles[i].fg256, styles[i].bg256);
+			init_pair((short)(i + 1), styles[i].fg256, styles[i].bg256);
 		else
-			init_pair(i + 1, styles[i].fg8, styles[i].bg8);
+			init_pair((short)(i + 1), styles[i].fg8, styles[i].bg8);
 }
 
 /* ---- open and close */
