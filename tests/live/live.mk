@@ -185,4 +185,4 @@ $(FX)/reach-tool: $(B)/tests/heap/reach_tool.o $(LIB_OBJ)
 # Every call fails in its turn: an hour and more. `make test` has a part of it.
 .PHONY: fault-test
 fault-test: all $(B)/live-tests
-	$(Q)MISHAPS=all $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$(nproc) --filter 'mishaps_*'
+	$(Q)MISHAPS=all $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$(nproc) --limit 14400 --filter 'mishaps_*'

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define SOME 12		/* runs of a scene, if not all */
-#define HOURS 4 * 3600	/* with all */
 #define OLD "what was there before"
 
 struct scene {
@@ -220,28 +219,28 @@ static void walk_lines(struct test *t, const struct line *lines, size_t n, unsig
 
 #define LINES(lines) lines, sizeof(lines) / sizeof(*lines)
 
-TEST_LIMIT(mishaps_report_memory, HOURS)
+TEST(mishaps_report_memory)
 {
 	walk_lines(t, LINES(reports), MISHAP_MEMORY, false);
 }
 
-TEST_LIMIT(mishaps_report_no_memory, HOURS)
+TEST(mishaps_report_no_memory)
 {
 	walk_lines(t, LINES(reports), MISHAP_MEMORY, true);
 }
 
-TEST_LIMIT(mishaps_report_calls, HOURS)
+TEST(mishaps_report_calls)
 {
 	walk_lines(t, LINES(reports), MISHAP_FILES | MISHAP_WRITES | MISHAP_OTHERS, false);
 }
 
-TEST_LIMIT(mishaps_files_memory, HOURS)
+TEST(mishaps_files_memory)
 {
 	walk_lines(t, LINES(files), MISHAP_MEMORY, false);
 }
 
 /* EIO at each write, and at all after it. */
-TEST_LIMIT(mishaps_files_writes, HOURS)
+TEST(mishaps_files_writes)
 {
 	walk_lines(t, LINES(files), MISHAP_WRITES, false);
 	walk_lines(t, LINES(files), MISHAP_WRITES, true);
@@ -334,9 +333,9 @@ static void every_trace(struct test *t, enum mishap_kind kind, bool lasting)
 	}
 }
 
-TEST_LIMIT(mishaps_trace_memory, HOURS) { every_trace(t, MISHAP_MEMORY, false); }
-TEST_LIMIT(mishaps_trace_no_memory, HOURS) { every_trace(t, MISHAP_MEMORY, true); }
-TEST_LIMIT(mishaps_trace_kernel, HOURS) { every_trace(t, MISHAP_KERNEL, false); }
-TEST_LIMIT(mishaps_trace_files, HOURS) { every_trace(t, MISHAP_FILES, false); }
-TEST_LIMIT(mishaps_trace_writes, HOURS) { every_trace(t, MISHAP_WRITES, false); }
-TEST_LIMIT(mishaps_trace_others, HOURS) { every_trace(t, MISHAP_OTHERS, false); }
+TEST(mishaps_trace_memory) { every_trace(t, MISHAP_MEMORY, false); }
+TEST(mishaps_trace_no_memory) { every_trace(t, MISHAP_MEMORY, true); }
+TEST(mishaps_trace_kernel) { every_trace(t, MISHAP_KERNEL, false); }
+TEST(mishaps_trace_files) { every_trace(t, MISHAP_FILES, false); }
+TEST(mishaps_trace_writes) { every_trace(t, MISHAP_WRITES, false); }
+TEST(mishaps_trace_others) { every_trace(t, MISHAP_OTHERS, false); }

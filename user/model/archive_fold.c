@@ -75,7 +75,8 @@ static void drop_folded(struct archive *a, struct kept *k)
 	for (size_t i = 0; i < k->sites.n; i++) {
 		if (k->sites.v[i].folded)
 			continue;
-		k->sites.v[to] = k->sites.v[i];
+		if (to != i)
+			k->sites.v[to] = k->sites.v[i];
 		if (!k->sites.v[to].n_stack)
 			kept__note_bare(k, to);
 		to++;
