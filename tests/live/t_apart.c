@@ -283,3 +283,30 @@ TEST_LIMIT(readers_stopped, 180)
 	fx__quit(t, &a);
 	fx__quit(t, &b);
 }
+
+/*
+ * Ctrl-C while a reader does not answer: the probes go at once, though the report waits for its names; the next Ctrl-C does not
+ * wait for anything.
+ */
+TEST_ALONE(readers_stopped_and_ctrl_c)
+{
+	struct pids p;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	p = all_readers(t, &m);
+	/* no other one can be started, so the report waits for its names for long */
+	kill(p.v[0], SIGSTOP);
+	child__kill(t, &m.c, SIGINT);
+	want_unprobed(t, f.c.pid);
+	want(t, !kill(m.c.pid, 0) && !m.c.outs.n, "the report did not wait");
+	child__kill(t, &m.c, SIGINT);
+	want_eq(t, "exit", 128 + SIGINT, (uint64_t)child__wait_for(t, &m.c, patience_s(5)));
+	want_gone(t, &p);
+	want_unprobed(t, f.c.pid);
+	fx__quit(t, &f);
+}
