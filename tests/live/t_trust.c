@@ -438,7 +438,7 @@ TEST(trust_few_descriptors)
 }
 
 /* More files are mapped than may be open: the rest is counted, and its allocator is traced all the same. */
-TEST(trust_many_files)
+static void many_files(struct test *t, const char *when)
 {
 	struct rlimit few = { 256, 256 };
 	struct spawn s = { .argv = { lt_bin, "-p", NULL, "--json" }, .become = limit_files, .become_arg = &few };
@@ -446,7 +446,7 @@ TEST(trust_many_files)
 	struct fx f;
 	json_t *root;
 
-	fx__start(t, &f, "manyfiles", in_dir(t, "file"), "500", NULL);
+	fx__start(t, &f, "manyfiles", in_dir(t, "file"), "500", when, NULL);
 	s.argv[2] = pid_arg(f.c.pid);
 	mt__start_v(t, &m, &s);
 	mt__wait_attached(t, &m);
@@ -459,6 +459,9 @@ TEST(trust_many_files)
 	fx__quit(t, &f);
 	json_decref(root);
 }
+
+TEST(trust_many_files) { many_files(t, NULL); }
+TEST(trust_many_files_before) { many_files(t, "early"); }
 
 /* ---- what is held while tracing */
 

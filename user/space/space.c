@@ -22,6 +22,8 @@
 #define MAX_GONE 2048
 #define MAX_ADDED 64		/* between two readings, which show what of it is gone again */
 #define MAX_ANON 4096		/* pieces */
+#define MANY_MAPPINGS 256	/* of which not all files may be open at a time, */
+#define N_OLDEST 64		/* and these are first */
 
 /* Numbers of files are reported in several ways (object.h): where they differ, the object settles it. */
 static bool is_of(const struct space_range *r, struct objects *objects, const struct mapping *m)
@@ -341,9 +343,23 @@ static void add_piece(struct space *s, const struct mapping *m)
 		*slot = (struct space_piece){ m->start, m->end };
 }
 
+/*
+ * A program may map more files than can be open. Those that it was linked with came first, and the kernel gives addresses from the
+ * top down: libc is among the last of the list, and is opened before the others take all the room. The caller puts them back.
+ */
+static void open_the_oldest(struct objects *objects, pid_t pid, const struct maps *maps, struct object *ret[static N_OLDEST])
+{
+	size_t n = 0;
+
+	for (size_t i = maps->n; i-- && n < N_OLDEST;)
+		if (maps->v[i].exec && maps->v[i].ino && !objects__get(objects, pid, &maps->v[i], &ret[n], NULL))
+			n++;
+}
+
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
 {
 	uint64_t began_ns = now_ns(), read_ns, born_ns;
+	struct object *oldest[N_OLDEST] = {};
 	_cleanup_close_ int mem = -1;
 	struct maps maps = {};
 	int err = maps__read(pid, &maps, e);
@@ -364,6 +380,8 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	read_ns = now_ns();
 	born_ns = s->looked_ns ? read_ns : 0;
 	*ret_new = note_gone(s, objects, &maps);
+	if (maps.n > MANY_MAPPINGS)
+		open_the_oldest(objects, pid, &maps, oldest);
 	s->anon.n = 0;
 	for (size_t i = 0; i < maps.n && s->n < MAX_RANGES; i++) {
 		const struct mapping *m = &maps.v[i];
@@ -402,6 +420,8 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 		note_written(s, pid, m, r, s->looked_ns ? began_ns : 0);
 		(*ret_new)++;
 	}
+	for (size_t i = 0; i < N_OLDEST && oldest[i]; i++)
+		object__put(oldest[i]);
 	maps__done(&maps);
 	s->look_began_ns = began_ns;
 	s->looked_ns = read_ns;

@@ -219,7 +219,8 @@ static void hint_moved(pid_t pid, struct err *e)
 	for (size_t i = 1; i + 1 < maps.n; i++) {
 		struct mapping *m = &maps.v[i], *beside = m[1].ino && m[1].start == m->end ? m + 1 : m - 1;
 
-		if (!m->exec || m->ino || !beside->ino || (beside->end != m->start && beside->start != m->end))
+		/* the kernel's own pieces have names in brackets */
+		if (!m->exec || m->ino || m->path[0] == '[' || !beside->ino || (beside->end != m->start && beside->start != m->end))
 			continue;
 		clean_name(beside->path);
 		err_hint(e,
@@ -229,14 +230,14 @@ static void hint_moved(pid_t pid, struct err *e)
 	maps__done(&maps);
 }
 
-#define MAX_NAMED 20		/* files, in a message */
+#define MAX_NAMED 20		/* files, in a message: it may have mapped thousands */
 
 static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
 {
 	const struct space *s = &tracee__life(p)->space;
 	const struct runtime *runtime = tracee__runtime(t, p);
 	const struct object *last = NULL;
-	size_t n_unread = 0;
+	size_t n_unread = 0, n_searched = 0;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (tracee__may_not_read(&s->v[i]))
@@ -249,7 +250,6 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 		const struct object *obj = s->v[i].object;
 
 		if (!obj) {
-			/* it may have mapped thousands */
 			if (s->v[i].label && s->v[i].label[0] == '/' && n_unread++ < MAX_NAMED)
 				err_hint(e, "could not open %s", s->v[i].label);
 			continue;
@@ -257,13 +257,17 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 		if (obj == last)
 			continue;
 		last = obj;
+		if (n_searched++ >= MAX_NAMED)
+			continue;
 		for (size_t k = 0; k < t->files.n; k++)
 			if (t->files.v[k]->plan.object == obj)
 				err_hint(e, "searched %s (no malloc among %zu functions%s)", obj->path,
 					 t->files.v[k]->n_symbols, t->files.v[k]->n_symbols ? "" : ": it is stripped");
 	}
+	if (n_searched > MAX_NAMED)
+		err_hint(e, "searched %zu other files", n_searched - MAX_NAMED);
 	if (n_unread > MAX_NAMED)
-		err_hint(e, "nor %zu other files", n_unread - MAX_NAMED);
+		err_hint(e, "could not open %zu other files", n_unread - MAX_NAMED);
 	hint_moved(p->process.pid, e);
 	err_hint(e, "name one with -O FILE, and its functions with --sym malloc=NAME --sym free=NAME");
 	return -ENOENT;
