@@ -25,6 +25,7 @@ struct life {
 	int exit_signal;	/* that ended it; 0: none */
 	bool oom_killed;
 	uint64_t age_at_attach_ns;
+	uint64_t began_ns;	/* see life_info */
 	pid_t container_pid;
 	uint32_t parent;	/* id, 0: none */
 	int64_t wall_started_ns;

@@ -38,6 +38,13 @@ void model__keep_modules(struct model *m, const struct module_calls *calls)
 	m->archive.calls = *calls;
 }
 
+/* It began while the probes were still on their way: not all that it did was seen. */
+static void note_early(const struct model *m, struct life *l)
+{
+	if (!l->age_at_attach_ns && l->began_ns && l->began_ns < m->start_clock_ns)
+		l->age_at_attach_ns = m->start_clock_ns - l->began_ns;
+}
+
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns)
 {
 	bool again = m->start_clock_ns;
@@ -48,6 +55,7 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 	for (size_t i = 0; i < m->lives.n; i++) {
 		struct life *l = m->lives.v[i];
 
+		note_early(m, l);
 		if ((l->age_at_attach_ns || again) && l->wall_started_ns && wall_start_ns > l->wall_started_ns)
 			l->age_at_attach_ns = MAX(l->age_at_attach_ns, (uint64_t)(wall_start_ns - l->wall_started_ns));
 		if (again)
@@ -157,6 +165,8 @@ int model__add_life(struct model *m, const struct life_info *info)
 	l->container = copy(info->container);
 	l->unit = copy(info->unit);
 	l->age_at_attach_ns = info->age_at_attach_ns;
+	l->began_ns = info->began_ns;
+	note_early(m, l);
 	l->container_pid = info->container_pid;
 	l->wall_started_ns = info->wall_started_ns;
 	parent = info->parent_proc ? model__life(m, info->parent_proc) : NULL;

@@ -19,6 +19,7 @@ struct life_info {
 	pid_t pid;
 	const char *comm, *exe, *cgroup, *container, *unit;	/* may be NULL */
 	uint64_t age_at_attach_ns;
+	uint64_t began_ns;	/* by the programs' clock; 0: when it began does not matter, as its age says all */
 	uint64_t rss_bytes;
 	pid_t container_pid;	/* in its own pid namespace, if that is another one; else 0 */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */

@@ -351,7 +351,7 @@ int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
 	return err;
 }
 
-int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e)
+int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns, struct err *e)
 {
 	struct life_info info = {
 		.proc = tracee__life(p)->proc,
@@ -362,6 +362,7 @@ int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, str
 		.container = p->process.container,
 		.unit = p->process.unit,
 		.age_at_attach_ns = age_ns,
+		.began_ns = began_ns,
 		.rss_bytes = process__rss_bytes(p->process.pid),
 		.container_pid = p->process.ns_pid,
 		.parent_proc = p->parent_proc,
@@ -476,7 +477,7 @@ int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *
 		err = tracee__update_unwind(t, p, e);
 	if (!err)
 		err = t->probing->probe_first(t, p, e);
-	return err ? err : tracee__tell_model(t, p, p->process.age_ns, e);
+	return err ? err : tracee__tell_model(t, p, p->process.age_ns, 0, e);
 }
 
 int tracees__attach_all(struct tracees *t, struct err *e)

@@ -89,7 +89,7 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *
 	/* links stay: they are to files, and the new program may map the same ones */
 	err = tracee__add_life(t, p, proc, e);
 	if (!err)
-		err = tracee__tell_model(t, p, 0, e);
+		err = tracee__tell_model(t, p, 0, p->own ? 0 : kernel__began_ns(t->kernel, proc), e);
 	if (!err && p->unseen_ns)
 		model__set_unseen(t->model, proc, p->unseen_ns);
 	p->unseen_ns = 0;

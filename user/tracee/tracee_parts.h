@@ -13,7 +13,7 @@ int tracees__push(struct tracees *t, struct process *process, struct tracee **re
 int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
 /* The number that the kernel gave to its only life. */
 int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
-int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e);
+int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns, struct err *e);
 /* Reads what it maps; tables and probes are the caller's: p->dirty. */
 int tracee__look(struct tracees *t, struct tracee *p, struct err *e);
 /* Tables for new code. */

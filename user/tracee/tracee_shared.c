@@ -342,7 +342,7 @@ int tracees__add_running(struct tracees *t, struct process *process, uint32_t pr
 	if (err)
 		return err;
 	p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
-	err = tracee__tell_model(t, p, p->process.age_ns, e);
+	err = tracee__tell_model(t, p, p->process.age_ns, 0, e);
 	if (!err)
 		err = tracee__refresh_shared(t, p, t->begun ? now : 0, e);
 	/* one that ends meanwhile is no failure: its end is reported elsewhere */
@@ -371,7 +371,7 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 		return err;
 	p->n_allocators = parent->tracee->n_allocators;
 	*ret = p;
-	return tracee__tell_model(t, p, 0, e);
+	return tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
 }
 
 int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent,
@@ -386,7 +386,7 @@ int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct
 	if (err)
 		return err;
 	*ret = p;
-	return tracee__tell_model(t, p, 0, e);
+	return tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
 }
 
 /* The program is what is mapped first. */
@@ -433,7 +433,7 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 	set_exe(&p->process, v, n);
 	process__read_cgroup(&p->process);
 	*ret = p;
-	err = tracee__tell_model(t, p, 0, e);
+	err = tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracee__add_mapping(t, p, &v[i].map, v[i].t_ns, e);
 	/* nothing was reported: it is read */
