@@ -99,6 +99,25 @@ Test(lives, ages_are_those_at_the_begin)
 	model__free(m);
 }
 
+/* Also those that began while their probes were on their way, told before the trace begins or after. */
+Test(lives, began_before_the_trace)
+{
+	struct cut cut = { .now_ns = START };
+	struct model *m = model__new();
+	struct snapshot *s;
+
+	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 1, .pid = 11, .comm = "told before", .began_ns = START - 7 }), 0);
+	model__begin(m, START, 1900);
+	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 2, .pid = 12, .comm = "told after", .began_ns = START - 5 }), 0);
+	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 3, .pid = 13, .comm = "began after", .began_ns = START }), 0);
+	s = made__shot(m, &cut);
+	cr_expect_eq(s->processes[0].age_at_attach_ns, 7);
+	cr_expect_eq(s->processes[1].age_at_attach_ns, 5);
+	cr_expect_eq(s->processes[2].age_at_attach_ns, 0);
+	snapshot__free(s);
+	model__free(m);
+}
+
 Test(lives, threads)
 {
 	struct cut_thread live[] = {
