@@ -15,6 +15,12 @@ enum mishap_kind {
 	MISHAP_OTHERS = 16,	/* memory maps, threads, descriptors, signals, timers */
 };
 
+/* Which calls fail, one after the other: about `some` of them, the same each time as long as the runs are alike; with MISHAPS=all each, until none fails. */
+struct walk {
+	uint64_t at, step, last;
+};
+struct walk mishap__walk(uint64_t n_calls, uint64_t some);
+
 /* In memory that is shared, and in a file of the test's directory. */
 struct mishap *mishap__new(struct test *t);
 /* The next run: the at-th call of malloctrace's fails, and all after it if lasting; 0: none. */

@@ -4,7 +4,7 @@
  * what happened and end with a status that is not 0, or show the very same as without a fault. Never a signal, never status 0 with
  * other figures, no probe left.
  *
- * With MISHAPS=all (`make fault-test`) each call fails in its turn. Else some of them do, others in each run.
+ * With MISHAPS=all (`make fault-test`) each call fails in its turn. Else some of them do.
  */
 #include "mishap.h"
 
@@ -16,10 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define SOME 12		/* runs of a scene, if not all */
+/* runs of a scene, if not all */
+#define SOME_RUNS 6
+#define SOME_TRACES 4
 #define OLD "what was there before"
 
 struct scene {
@@ -29,22 +30,6 @@ struct scene {
 	bool lasting;
 	const char *name;
 };
-
-/* ---- which calls */
-
-struct walk {
-	uint64_t at, step, last;
-};
-
-static struct walk walk__of(uint64_t n_calls)
-{
-	const char *how = getenv("MISHAPS");
-	bool all = how && !strcmp(how, "all");
-	uint64_t step = all ? 1 : n_calls / SOME + 1;
-
-	/* with all, until none fails: a run may make more calls than another */
-	return (struct walk){ 1 + (uint64_t)time(NULL) % step, step, all ? UINT64_MAX : n_calls };
-}
 
 /* ---- what came of it */
 
@@ -134,7 +119,7 @@ static void every_call(struct scene *s, const char *const *args, const char *fil
 	wanted = run(s, args, file);
 	must(s->t, wanted.status == 0, "%s without a fault, wanted 0, got %d: %.300s", s->name, wanted.status, wanted.err.s);
 	must(s->t, s->m->n_calls > 0, "%s: no call was counted", s->name);
-	for (w = walk__of(s->m->n_calls); w.at <= w.last; w.at += w.step) {
+	for (w = mishap__walk(s->m->n_calls, SOME_RUNS); w.at <= w.last; w.at += w.step) {
 		struct outcome got;
 
 		mishap__ask(s->m, w.at, s->lasting);
@@ -326,7 +311,7 @@ static void every_trace(struct test *t, enum mishap_kind kind, bool lasting)
 
 	trace_once(&s, 0);
 	must(t, s.m->n_calls > 0, "no call was counted");
-	for (w = walk__of(s.m->n_calls); w.at <= w.last; w.at += w.step) {
+	for (w = mishap__walk(s.m->n_calls, SOME_TRACES); w.at <= w.last; w.at += w.step) {
 		trace_once(&s, w.at);
 		if (!s.m->n_failed)
 			break;
