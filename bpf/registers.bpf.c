@@ -17,17 +17,26 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* A first thread that has ended stays for as long as there are others, without memory. Threads of the kernel that work for a process (io_uring's): they have no registers of its. */
 #define OF_KERNEL 0x10
 
-/* The process, as the reader sees it. */
-int only_pid = 0;
+/*
+ * The process, as the reader sees it. A map and no variable: libbpf (1.1) goes on without memory for its notes on BTF if an object has no
+ * maps, and dies of it; and variables it leaves unmapped where the kernel refuses a trial of that.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __s32);
+} only_pid SEC(".maps");
 
 SEC("iter/task")
 int tell_registers(struct bpf_iter__task *ctx)
 {
 	struct task_struct *reader = (void *)bpf_get_current_task(), *task = ctx->task;
 	__u32 level = BPF_CORE_READ(reader, thread_pid, level);
+	__s32 *pid = bpf_map_lookup_elem(&only_pid, &(__u32){ 0 });
 	struct mt_registers r = {};
 
-	if (!task || upid_at(BPF_CORE_READ(task, group_leader, thread_pid), level).nr != only_pid ||
+	if (!task || !pid || upid_at(BPF_CORE_READ(task, group_leader, thread_pid), level).nr != *pid ||
 	    BPF_CORE_READ(task, flags) & OF_KERNEL || !BPF_CORE_READ(task, mm))
 		return 0;
 	r.tid = upid_at(BPF_CORE_READ(task, thread_pid), level).nr;

@@ -357,6 +357,11 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = explain_load(e, err, &k->sizes);
 		goto fail;
 	}
+	/* libbpf tries first whether the kernel can, and takes any refusal of that for a no */
+	if (!k->skel->bss || !k->skel->data || !k->skel->rodata) {
+		err = err_set(e, -ENOTSUP, "the kernel has refused to map variables of BPF programs (BPF_F_MMAPABLE)");
+		goto fail;
+	}
 	if (k->recording.sample_bytes) {
 		err = sampler__fill(bpf_map__fd(k->skel->maps.sample_weights), bpf_map__fd(k->skel->maps.sample_logs),
 				    k->recording.sample_bytes);

@@ -103,9 +103,10 @@ int registers__read(struct target *t, struct target_thread **ret, size_t *ret_n,
 
 	if (err)
 		return err;
-	skel->bss->only_pid = t->pid;
-	fd = open_iterator(t->pid);
-	err = fd < 0 ? fd : read_all(fd, &text, &len);
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.only_pid), &(__u32){ 0 }, &(__s32){ t->pid }, BPF_ANY))
+		err = -errno;
+	fd = err ? -1 : open_iterator(t->pid);
+	err = err ?: fd < 0 ? fd : read_all(fd, &text, &len);
 	if (err)
 		return err_set(e, err, "cannot read the registers of process %d: %s", t->pid, strerror(-err));
 	n = len / sizeof(struct mt_registers);
