@@ -150,7 +150,7 @@ static int no_blocks(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
 
 static int cmd_look(int argc, char **argv)
 {
-	const struct target_calls calls = { is_over, on_progress, NULL };
+	const struct target_calls calls = { .is_over = is_over, .progress = on_progress };
 	const struct heap_opts o = { .reachable = true, .parts = true, .keeps_census = true, .calls = &calls, .objects = objects,
 				     .traced = no_blocks, .traced_all = true };
 	struct snapshot *s = snapshot__new();

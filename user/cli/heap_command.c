@@ -47,6 +47,11 @@ static bool is_over(void *arg)
 	return signal_asks_for_end();
 }
 
+static void on_unread(const char *path, const char *why, void *arg)
+{
+	say("%s could not be read: %s; its data and its types have no names", path, why);
+}
+
 /* malloctrace: redis-server: reading the heap, 42% */
 static void on_progress(const char *what, double part, void *arg)
 {
@@ -99,7 +104,7 @@ static void describe(struct snapshot *s, const struct process *p, struct snap_pr
 
 static int look_at(struct look *l, const struct process *p, struct err *e)
 {
-	const struct target_calls calls = { .is_over = is_over, .progress = on_progress, .arg = l };
+	const struct target_calls calls = { .is_over = is_over, .progress = on_progress, .unread = on_unread, .arg = l };
 	const struct heap_opts how = {
 		.reachable = l->o->reachable, .roots = l->o->roots, .pause = l->o->pause, .parts = true,
 		.list = opts__n_blocks(l->o), .pace = l->o->pace, .calls = &calls, .objects = l->objects,

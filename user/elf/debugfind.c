@@ -87,14 +87,15 @@ int debugfind__grant(struct wire_in *wish, const struct object *obj, const char 
 {
 	struct debug_wish w = { .kind = wire_in__upto(wish, WISH_DOWNLOAD), .nth = wire_in__upto(wish, DEBUG_LINK_PLACES) };
 	char magic[SELFMAG];
-	int fd;
+	int fd, err;
 
 	w.text = wire_in__string(wish, PATH_MAX);
 	fd = !wire_in__is_over(wish) || !w.text ? -EINVAL : find(&w, obj, debug_dir, d);
 	/* a reader that somebody has taken over reads no other files by this */
-	if (fd >= 0 && (elffile__read_at(fd, 0, magic, sizeof(magic)) || memcmp(magic, ELFMAG, SELFMAG))) {
+	err = fd < 0 ? fd : elffile__read_at(fd, 0, magic, sizeof(magic));
+	if (fd >= 0 && (err || memcmp(magic, ELFMAG, SELFMAG))) {
 		close(fd);
-		return -ENOENT;
+		return err_is_want(err) ? err : -ENOENT;
 	}
 	return fd;
 }

@@ -177,11 +177,14 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 	struct stat st;
 	int r;
 
-	if (!fstat(obj->fd, &st)) {
-		obj->size_bytes = st.st_size;
-		obj->mtime_ns = mtime_ns(&st);
-		obj->fresh = is_fresh(obj->mtime_ns, wall_ns());
+	if (fstat(obj->fd, &st)) {
+		r = err_set(e, -errno, "%s: %s", obj->path, strerror(errno));
+		object__put(obj);
+		return r;
 	}
+	obj->size_bytes = st.st_size;
+	obj->mtime_ns = mtime_ns(&st);
+	obj->fresh = is_fresh(obj->mtime_ns, wall_ns());
 	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", obj->fd) < 0) {
 		obj->fd_path = NULL;
 		r = -ENOMEM;

@@ -471,6 +471,8 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 		*(ret->refused ? &ret->allocator : &ret->other_allocator) = census__other_allocator(&l.target);
 	if (!err && o->parts)
 		err = look_at_rest(&l, e);
+	if (!err && l.target.failed)
+		err = err_set(e, l.target.failed, "process %d was not read whole: %s", (int)pid, strerror(-l.target.failed));
 	ret->paused_ns = l.target.paused_ns;
 	ret->looked_ns = now_ns() - began_ns;
 	done(&l);

@@ -110,9 +110,18 @@ static bool find_bias(struct module *m, uint64_t page_bytes)
 	return false;
 }
 
+static void tell_unread(const struct modules *all, const struct module *m, int err)
+{
+	const struct target_calls *c = all->t->calls;
+
+	if (err_is_want(err) && c && c->unread)
+		c->unread(m->path, strerror(-err), c->arg);
+}
+
 bool module__open(struct modules *all, struct module *m)
 {
 	struct mapping named = m->code;
+	int err;
 
 	if (m->opened)
 		return m->obj;
@@ -123,7 +132,9 @@ bool module__open(struct modules *all, struct module *m)
 	for (size_t i = 0; i < all->t->maps.n; i++)
 		if (all->t->maps.v[i].start == m->code.start)
 			named.path = all->t->maps.v[i].path;
-	if (objects__get(all->objects, all->t->runner, &named, &m->obj, NULL)) {
+	err = objects__get(all->objects, all->t->runner, &named, &m->obj, NULL);
+	if (err) {
+		tell_unread(all, m, err);
 		m->obj = NULL;
 		return false;
 	}
@@ -137,9 +148,12 @@ bool module__open(struct modules *all, struct module *m)
 
 const struct variables *module__variables(struct modules *all, struct module *m)
 {
-	/* without memory for their names it has none */
-	if (!m->has_variables && module__open(all, m) && variables__read(m->obj, NULL, &m->variables))
+	int err = !m->has_variables && module__open(all, m) ? variables__read(m->obj, NULL, &m->variables) : 0;
+
+	if (err) {
+		tell_unread(all, m, err);
 		m->variables = (struct variables){};
+	}
 	m->has_variables = true;
 	return &m->variables;
 }

@@ -90,6 +90,8 @@ static void learn_by_scan(struct page_runs *r, uint64_t start, uint64_t end, uin
 			      .max_pages = n_pages, .category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED, .return_mask = r->t->scan_mask };
 	int n = ioctl(r->t->pagemap, SCAN, &a);
 
+	if (n < 0)
+		r->t->failed = -errno;
 	/* all of the process is gone */
 	r->known_until = n < 0 || a.walk_end <= start ? end : a.walk_end;
 	for (int i = 0; i < n; i++)
@@ -117,6 +119,8 @@ static void learn_by_words(struct page_runs *r, uint64_t start, uint64_t end)
 	uint64_t n_absent = 0;
 
 	r->known_until = end;
+	if (got < 0)
+		r->t->failed = -errno;
 	if (got < (ssize_t)sizeof(*words))
 		return;
 	n = (size_t)got / sizeof(*words);

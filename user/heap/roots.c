@@ -235,49 +235,63 @@ int roots__parse_kept(struct roots *r, const char *text, const char *key, enum r
 	return 0;
 }
 
-static void take_kept(struct roots *r, const char *path, const char *key, enum root_keeper keeper)
+/*
+ * Where the kernel or its rules do not tell them, a scan still says what memory holds. But what it would tell, and was not read, may be
+ * the only pointer to a block: one that is missing for want of something is no look.
+ */
+static void note_untold(struct target *t, int err)
+{
+	if (err_is_want(err))
+		t->failed = err;
+}
+
+static void take_kept(struct roots *r, struct target *t, const char *path, const char *key, enum root_keeper keeper)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t len;
+	int err = read_small_file(path, &text, NULL);
 
-	/* without them a scan still says what memory holds */
-	if (!read_small_file(path, &text, &len))
-		roots__parse_kept(r, text, key, keeper);
+	note_untold(t, err ?: roots__parse_kept(r, text, key, keeper));
 }
 
 /* An epoll hands back what it was given: often the only pointer to a connection that waits. */
-static void take_epolls(struct roots *r, pid_t pid)
+static void take_epolls(struct roots *r, struct target *t)
 {
 	char path[64], name[NAME_MAX + 96], link[32];
 	struct dirent *d;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)t->runner);
 	dir = opendir(path);
-	while (dir && (d = readdir(dir))) {
+	if (!dir)
+		note_untold(t, -errno);
+	while (dir && (errno = 0, d = readdir(dir))) {
 		ssize_t n;
 
 		snprintf(name, sizeof(name), "%s/%s", path, d->d_name);
 		n = readlink(name, link, sizeof(link) - 1);
-		if (n <= 0)
+		if (n <= 0) {
+			note_untold(t, -errno);
 			continue;
+		}
 		link[n] = 0;
 		if (strcmp(link, "anon_inode:[eventpoll]"))
 			continue;
-		snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", pid, d->d_name);
-		take_kept(r, name, "data:", KEPT_FOR_EPOLL);
+		snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", (int)t->runner, d->d_name);
+		take_kept(r, t, name, "data:", KEPT_FOR_EPOLL);
 	}
-	if (dir)
+	if (dir) {
+		note_untold(t, -errno);
 		closedir(dir);
+	}
 }
 
 /* What timer_create() was given: "signal: 10/00007f...". */
-static void take_timers(struct roots *r, pid_t pid)
+static void take_timers(struct roots *r, struct target *t)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/timers", pid);
-	take_kept(r, path, "/", KEPT_FOR_TIMER);
+	snprintf(path, sizeof(path), "/proc/%d/timers", (int)t->runner);
+	take_kept(r, t, path, "/", KEPT_FOR_TIMER);
 }
 
 /* ---- registers */
@@ -445,8 +459,8 @@ int roots__look(struct roots *ret, struct target *t, const struct census *c, con
 		roots__done(&r);
 		return err;
 	}
-	take_epolls(&r, t->runner);
-	take_timers(&r, t->runner);
+	take_epolls(&r, t);
+	take_timers(&r, t);
 	*ret = r;
 	return 0;
 }

@@ -221,6 +221,8 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 		size_t n = MIN(n_pages - at, (size_t)PAGES_AT_ONCE);
 		ssize_t got = pread(t->pagemap, entries, n * sizeof(*entries), (off_t)((first + at) * sizeof(*entries)));
 
+		if (got < 0)
+			t->failed = -errno;
 		for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*entries); i++)
 			to[at + i] = page_of(entries[i]);
 	}
@@ -241,6 +243,9 @@ static ssize_t read_vec(struct target *t, const struct iovec *here, const struct
 			got = process_vm_readv(runner, here, n, there, n, 0);
 		}
 	}
+	/* EFAULT: memory that it has given back; ESRCH: it has ended */
+	if (got < 0 && errno != EFAULT && errno != ESRCH)
+		t->failed = -errno;
 	t->n_reads++;
 	t->read_bytes += got > 0 ? (uint64_t)got : 0;
 	return got;

@@ -17,6 +17,8 @@ struct target_calls {
 	bool (*is_over)(void *arg);
 	/* What is being done, and how much of it is done, from 0 to 1. NULL: nobody wants to know. */
 	void (*progress)(const char *what, double part, void *arg);
+	/* A file that it maps could not be read, for want of something (err_is_want()): what is in it has no names. NULL: nobody wants to know. */
+	void (*unread)(const char *path, const char *why, void *arg);
 	void *arg;
 };
 
@@ -33,6 +35,7 @@ struct target {
 	/* what was done so far */
 	uint64_t read_bytes, n_reads, swapped_bytes;
 	uint64_t paused_ns;	/* how long it has been stopped in all */
+	int failed;		/* -errno: the kernel refused what is no matter of the process's memory; what was found lacks something */
 	bool stop_failed;	/* one for registers: they are not worth another one */
 	uint64_t page_bytes;	/* the kernel's */
 	uint64_t debt_ns;	/* of rest, that the pace asks for */

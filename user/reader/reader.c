@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "reader/lockdown.h"
+#include "util/err.h"
 #include "util/hash.h"
 #include "util/signals.h"
 #include "util/util.h"
@@ -437,6 +438,9 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 	if (o != ANSWERED)
 		return o;
 	fd = c->on_wish(&in, c->arg);
+	/* one that is there, perhaps: that there is none is usual */
+	if (err_is_want(fd))
+		tell(c->path, strerror(-fd));
 	answer.err = MIN(fd, 0);
 	/* what we took ourselves is not its time: a download may take minutes */
 	w->begun_ns += now_ns() - asked_ns;

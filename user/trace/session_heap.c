@@ -340,7 +340,7 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 	/* what was found by a search does not go away with the next look */
 	if (h->searched && h->took_ns <= QUICK_NS)
 		h->wish.reachable = h->wish.roots = true;
-	h->calls = (struct target_calls){ is_called_off, wish->silent ? NULL : tell_progress, h };
+	h->calls = (struct target_calls){ .is_over = is_called_off, .progress = wish->silent ? NULL : tell_progress, .arg = h };
 	h->on_done = done;
 	h->arg = arg;
 	h->over = h->has_next = h->last = false;
@@ -438,7 +438,7 @@ void session__look_last_at_heaps(struct session *s)
 	if (!o->reachable && h->searched && h->took_ns > QUICK_NS)
 		return;
 	h->wish = (struct heap_wish){ .reachable = o->reachable || h->searched, .roots = o->roots || h->searched, .parts = true };
-	h->calls = (struct target_calls){ is_interrupted, tell_progress, h };
+	h->calls = (struct target_calls){ .is_over = is_interrupted, .progress = tell_progress, .arg = h };
 	h->last = true;
 	h->over = false;
 	if (list_subjects(h))

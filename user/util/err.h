@@ -6,6 +6,9 @@
 #ifndef MT_ERR_H
 #define MT_ERR_H
 
+#include <errno.h>
+#include <stdbool.h>
+
 struct err {
 	int code;	/* negative errno, 0 if none */
 	char *msg;	/* owned; NULL if none */
@@ -19,6 +22,12 @@ int err_wrap(struct err *e, int code, const char *fmt, ...) __attribute__((forma
 void err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *err_msg(const struct err *e);
 void err_done(struct err *e);
+
+/* Is it a want of the machine's, and says nothing of the file or the process that was asked for? */
+static inline bool err_is_want(int code)
+{
+	return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EIO;
+}
 
 #define _cleanup_err_ __attribute__((cleanup(err_done)))
 

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Faults on purpose where each run is another one: `malloctrace heap` of a program at rest, and the live view. As in t_mishaps.c, what
+ * is shown with status 0 is what there is, and all else is said in words.
+ */
+#include "mishap.h"
+#include "screen.h"
+
+#include <inttypes.h>
+
+#define SOME_LOOKS 8
+#define SOME_VIEWS 6
+
+/* ---- the heap */
+
+/* When and how it was looked: of a program that does nothing, all else is the same each time. Where registers are not told, it is stopped for them. */
+static const char *const ways[] = { "wall_now", "started", "age_at_attach_ns", "paused_ns", "looked_ns", "registers", "root_bytes", "scans", NULL };
+/* Who it is, as far as the kernel tells. */
+static const char *const descriptions[] = { "comm", "exe", "cgroup", "container", "unit", "container_pid", NULL };
+/* What has names of a file, which may be missing if it is said that it could not be read. */
+static const char *const named[] = { "parts", "types", NULL };
+
+static bool is_in(const char *const *list, const char *key)
+{
+	while (*list && strcmp(*list, key))
+		list++;
+	return *list;
+}
+
+/* Where two of them differ, and how; false: nowhere. */
+static bool differ(json_t *a, json_t *b, bool unnamed, char *where, size_t room)
+{
+	size_t n = strlen(where), i;
+	json_t *value, *theirs;
+	const char *key;
+
+	if (json_is_object(a) && json_is_object(b)) {
+		json_object_foreach(a, key, value) {
+			snprintf(where + n, room - n, ".%s", key);
+			if (is_in(ways, key) || is_in(descriptions, key) || (unnamed && is_in(named, key)))
+				continue;
+			if ((theirs = json_object_get(b, key)) == NULL || differ(value, theirs, unnamed, where, room))
+				return true;
+		}
+		where[n] = 0;
+		return json_object_size(a) != json_object_size(b);
+	}
+	if (json_is_array(a) && json_is_array(b)) {
+		json_array_foreach(a, i, value) {
+			snprintf(where + n, room - n, "[%zu]", i);
+			if (differ(value, json_array_get(b, i), unnamed, where, room))
+				return true;
+		}
+		where[n] = 0;
+		return json_array_size(a) != json_array_size(b);
+	}
+	if (json_equal(a, b))
+		return false;
+	snprintf(where + n, room - n, ": %.400s, wanted %.400s", json_dumps(b, JSON_COMPACT | JSON_ENCODE_ANY) ?: "nothing",
+		 json_dumps(a, JSON_COMPACT | JSON_ENCODE_ANY) ?: "nothing");
+	return true;
+}
+
+struct heap_look {
+	int status;
+	json_t *root;
+	char *said;
+};
+
+static struct heap_look look_once(struct test *t, struct mishap *m, enum mishap_kind kind, pid_t pid, uint64_t at)
+{
+	struct spawn how = { .argv = { lt_bin, "heap", "-p", pid_arg(pid), "--reachable", "--json" } };
+	struct heap_look l;
+	struct mt mt;
+
+	mishap__ask(m, at, false);
+	mishap__prepare(t, m, kind, &how);
+	mt__start_v(t, &mt, &how);
+	mishap__begun();
+	l.status = child__wait(t, &mt.c);
+	l.root = json_loads(mt.c.outs.s, 0, NULL);
+	l.said = mt.c.errs.s;
+	free(mt.c.outs.s);
+	return l;
+}
+
+static void heap_look__done(struct heap_look *l)
+{
+	json_decref(l->root);
+	free(l->said);
+}
+
+static bool differ_from(const struct heap_look *wanted, const struct heap_look *got, char *where, size_t room)
+{
+	where[0] = 0;
+	return differ(wanted->root, got->root, strstr(got->said, "could not be read") != NULL, where, room);
+}
+
+struct looks {
+	struct mishap *m;
+	enum mishap_kind kind;
+	struct fx f;
+	struct heap_look wanted;
+};
+
+/* False: there is no such call any more. */
+static bool fail_once(struct test *t, struct looks *l, uint64_t at)
+{
+	struct heap_look got = look_once(t, l->m, l->kind, l->f.c.pid, at);
+	bool failed = l->m->n_failed, other = false;
+	char where[2048] = "", it_was[1024];
+
+	snprintf(it_was, sizeof(it_was), "%.1000s", l->m->where);
+	if (failed)
+		want(t, got.status < 124 && (!got.status || strstr(got.said, "malloctrace: ")), "call %" PRIu64 ": status %d, stderr: %.300s; it was %s", at, got.status, got.said,
+		     it_was);
+	if (failed && !got.status)
+		other = differ_from(&l->wanted, &got, where, sizeof(where));
+	/* a stop, which some faults lead to, makes the program run for a moment: its resident memory is another one from then on */
+	if (other) {
+		heap_look__done(&l->wanted);
+		l->wanted = look_once(t, l->m, l->kind, l->f.c.pid, 0);
+		other = differ_from(&l->wanted, &got, where, sizeof(where));
+	}
+	want(t, !other, "call %" PRIu64 ": status 0, and another heap, at %s; stderr: %.300s; it was %s", at, where, got.said, it_was);
+	want_state(t, l->f.c.pid, 'S');
+	heap_look__done(&got);
+	return failed;
+}
+
+static void every_look(struct test *t, enum mishap_kind kind)
+{
+	struct looks l = { .m = mishap__new(t), .kind = kind };
+	struct walk w;
+
+	fx__start(t, &l.f, "kept", NULL);
+	fx__go(t, &l.f);
+	l.wanted = look_once(t, l.m, kind, l.f.c.pid, 0);
+	must(t, !l.wanted.status && l.wanted.root, "no look without a fault: %d, %s", l.wanted.status, l.wanted.said);
+	must(t, l.m->n_calls > 0, "no call was counted");
+	want_u64(t, l.wanted.root, "heap[0].unreached.blocks", 10);
+	for (w = mishap__walk(l.m->n_calls, SOME_LOOKS); w.at <= w.last && fail_once(t, &l, w.at); w.at += w.step)
+		;
+	heap_look__done(&l.wanted);
+	fx__quit(t, &l.f);
+}
+
+TEST(mishaps_heap_memory) { every_look(t, MISHAP_MEMORY); }
+TEST(mishaps_heap_files) { every_look(t, MISHAP_FILES); }
+TEST(mishaps_heap_kernel) { every_look(t, MISHAP_KERNEL); }
+TEST(mishaps_heap_writes) { every_look(t, MISHAP_WRITES); }
+TEST(mishaps_heap_others) { every_look(t, MISHAP_OTHERS); }
+
+/* ---- the live view */
+
+/* One of the two is on the screen; which, and all that is. */
+static bool comes_first(struct test *t, struct screen *s, const char *a, const char *b, char **ret)
+{
+	for (uint64_t until = now_ms() + COME_S * 1000ull; now_ms() < until; poll(NULL, 0, LOOK_MS)) {
+		char *seen = look(t, s);
+
+		if (strstr(seen, a) || strstr(seen, b)) {
+			*ret = seen;
+			return !strstr(seen, b);
+		}
+		free(seen);
+	}
+	must(t, false, "neither %s nor %s came", a, b);
+	return false;
+}
+
+static void view_once(struct test *t, struct mishap *m, uint64_t at)
+{
+	char line[8192], *seen;
+	struct screen s = {};
+	const char *status;
+
+	mishap__ask(m, at, false);
+	m->in_memory = true;
+	fx__start(t, &s.fx, "basic", "family", NULL);
+	unlink(in_dir(t, "live.json"));
+	snprintf(line, sizeof(line), "cd %s; LD_PRELOAD=%s " MISHAP_ENV "=%s %s -p %d -o live.json; echo EXIT $?; exec cat", t->dir, fixture("libmishap.so"),
+		 in_dir(t, "mishap"), lt_bin, (int)s.fx.c.pid);
+	begin_shell(t, &s, "120", "40", line);
+	if (comes_first(t, &s, "losses none", "EXIT", &seen)) {
+		fx__go(t, &s.fx);
+		keys(t, &s, "q");
+		free(seen);
+		comes_first(t, &s, "EXIT", "EXIT", &seen);
+	}
+	status = strstr(seen, "EXIT") + strlen("EXIT ");
+	want(t, atoi(status) < 124 && (!atoi(status) || strstr(seen, "malloctrace: ") || strstr(seen, "no memory")), "call %" PRIu64 ": the screen is:\n%s\nit was %.1500s", at, seen,
+	     m->where);
+	if (!atoi(status)) {
+		json_t *root = with_frames(load_json(t, in_dir(t, "live.json")));
+
+		want_lossless(t, root);
+		want_ledger(t, root, process_of(t, root, s.fx.c.pid, 0), &s.fx.led, LED_ALL);
+		json_decref(root);
+	}
+	free(seen);
+	tmux(t, &s, "kill-server", NULL);
+	fx__quit(t, &s.fx);
+}
+
+TEST(mishaps_live_view)
+{
+	struct mishap *m = mishap__new(t);
+	struct walk w;
+
+	view_once(t, m, 0);
+	must(t, m->n_calls > 0, "no call was counted");
+	for (w = mishap__walk(m->n_calls, SOME_VIEWS); w.at <= w.last; w.at += w.step) {
+		view_once(t, m, w.at);
+		if (!m->n_failed)
+			break;
+	}
+}
