@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Two streams report a process: the kernel's records of mappings, and our own
- * programs' messages about fork, exec and exit. The records of an exec come before
- * its message. So records are read first, and as long as an exec was recorded
- * whose message has not come, mappings gather in an image, which the message's
- * new life takes over; there may be several execs in a row. Mappings of a process that is
- * not known, a forked child perhaps, gather likewise.
+ * Owns who of this machine is traced where probes are shared: those that are there when the trace begins, and once a second
+ * what no message has told. What is reported of them in between is read in machine_streams.c.
  */
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "tracee/images.h"
 #include "tracee/machine.h"
+#include "tracee/machine_parts.h"
 #include "tracee/tracee_parts.h"
 #include "tracee/tracee_pause.h"
 #include "tracee/tracee_shared.h"
@@ -25,19 +19,6 @@
 /* Examined each second, of those that need not be. */
 #define FEW_A_SECOND 64
 #define MANY_A_SECOND 512
-#define LOOKS_AT_A_MOVER 16
-
-struct machine {
-	struct tracees *t;
-	const struct selection *selection;
-	struct images images;
-	struct vec(pid_t) dirty;
-	size_t turn;		/* the tracee that is examined next */
-	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
-	size_t n_closed;	/* processes that this user may not inspect */
-	struct err why_closed;
-	bool said_unread;	/* that a process ended before what it mapped could be read */
-};
 
 int tracees__share(struct tracees *t, const struct selection *selection, struct err *e)
 {
@@ -69,12 +50,7 @@ uint64_t tracees__n_left_out(const struct tracees *t)
 
 /* ---- what is selected */
 
-/*
- * selected: its parent, or it itself under its former name, is traced. ppid 0: not known. entered:
- * the cgroup that it was reported to enter, as a line of /proc/PID/cgroup; may be NULL.
- */
-static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected,
-		      const char *entered)
+bool machine__selects(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered)
 {
 	_cleanup_free_ char *cgroups = NULL;
 
@@ -90,28 +66,18 @@ static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char
 	return selection__wants(m->selection, comm, entered ? entered : cgroups);
 }
 
-static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, bool selected, const char *entered)
-{
-	char comm[sizeof(ev->comm) + 1];
-
-	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
-	clean_name(comm);
-	return is_wanted(m, ev->pid, ev->ppid, comm, selected, entered);
-}
-
 bool machine__wants(const struct selection *selection, pid_t pid)
 {
 	const struct machine m = { .selection = selection };
 	char comm[32];
 
 	process__thread_comm(pid, pid, comm);
-	return is_wanted(&m, pid, 0, comm, false, NULL);
+	return machine__selects(&m, pid, 0, comm, false, NULL);
 }
 
 /* ---- those that are there */
 
-/* Why a single process could not be taken is no reason to end the trace. */
-static int pass_over(struct machine *m, int err, struct err *why, struct err *e)
+int machine__pass_over(struct machine *m, int err, struct err *why, struct err *e)
 {
 	if (err == -ENOMEM || err == -EPERM)
 		return err_set(e, err, "%s", err_msg(why));
@@ -137,8 +103,7 @@ static int read_again(pid_t pid, struct process *p, struct err *e)
 	return process__look(pid, p, e);
 }
 
-/* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
-static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
+int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	struct process process;
@@ -153,7 +118,7 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 		/* the programs know by themselves: should it become one that may be looked into, they see that */
 		if (err == -EACCES && kernel__sees_own_only(m->t->kernel))
 			kernel__reconsider(m->t->kernel, pid);
-		return pass_over(m, err, &why, e);
+		return machine__pass_over(m, err, &why, e);
 	}
 	start_ticks = process.start_ticks;
 	is_reported = proc;
@@ -167,11 +132,11 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 	if (err) {
 		kernel__ignore(m->t->kernel, pid, proc);
 		kernel__reconsider(m->t->kernel, pid);
-		return pass_over(m, err, &why, e);
+		return machine__pass_over(m, err, &why, e);
 	}
 	err = tracees__add_running(m->t, &process, proc, parent ? tracee__life(parent) : NULL, &p, &why);
 	if (err)
-		return pass_over(m, err, &why, e);
+		return machine__pass_over(m, err, &why, e);
 	/*
 	 * it may have ended before the kernel was told, and its pid may be another's now: nothing
 	 * will report it. What the kernel itself reported goes on until the message of its end: an
@@ -214,14 +179,14 @@ static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
 		if (!m->selection->cgroups.n || !machine__wants(m->selection, pid))
 			return 0;
 	}
-	return add_running(m, pid, 0, NULL, e);
+	return machine__add_running(m, pid, 0, NULL, e);
 }
 
 static int add_child(struct machine *m, pid_t pid, struct err *e)
 {
 	const struct tracee *parent = tracees__find(m->t, pid) ? NULL : tracees__find(m->t, process__parent(pid));
 
-	return parent ? add_running(m, pid, 0, parent, e) : 0;
+	return parent ? machine__add_running(m, pid, 0, parent, e) : 0;
 }
 
 /* Those that are there: the selected; then, with -f, children that they have already, and theirs. */
@@ -302,305 +267,6 @@ static void say_attached(const struct tracees *t)
 		    t->n_live == 1 ? "" : "es", first, n_files - 1, n_files == 2 ? "" : "s");
 }
 
-/* ---- records */
-
-static int mark_dirty(struct machine *m, const struct tracee *p)
-{
-	pid_t *slot = p->dirty || p->stale ? vec_push(&m->dirty) : NULL;
-
-	if (slot)
-		*slot = p->process.pid;
-	return slot || !(p->dirty || p->stale) ? 0 : -ENOMEM;
-}
-
-static int add_mapping(struct machine *m, struct tracee *p, const struct mapping *map, uint64_t t_ns, struct err *e)
-{
-	_cleanup_err_ struct err why = {};
-	int err = tracee__add_mapping(m->t, p, map, t_ns, &why);
-
-	if (!err)
-		err = mark_dirty(m, p);
-	return err ? pass_over(m, err, &why, e) : 0;
-}
-
-static int on_record(struct tracees *t, const struct watch_record *r, struct err *e)
-{
-	struct machine *m = t->machine;
-	struct tracee *p = tracees__find(m->t, r->pid);
-	int err = 0;
-
-	/* one that is in no namespace of ours */
-	if (r->kind != WATCH_LOST && r->pid <= 0)
-		return 0;
-	switch (r->kind) {
-	case WATCH_LOST:
-		for (size_t i = 0; i < m->t->v.n; i++)
-			m->t->v.v[i]->stale |= !m->t->v.v[i]->ended;
-		break;
-	case WATCH_EXEC:
-		err = images__begin(&m->images, r->pid, true, r->t_ns);
-		break;
-	case WATCH_MAPPED:
-		if (process__is_own(r->pid))
-			break;
-		err = images__add(&m->images, r);
-		if (err == -ENOENT && p)
-			return add_mapping(m, p, &r->map, r->t_ns, e);
-		if (err == -ENOENT)
-			err = images__begin(&m->images, r->pid, false, r->t_ns) ?: images__add(&m->images, r);
-		break;
-	}
-	return err ? err_set(e, err, "out of memory") : 0;
-}
-
-static int settle(struct tracees *t, struct err *e)
-{
-	struct machine *m = t->machine;
-	int err = 0;
-
-	for (size_t i = 0; i < m->dirty.n && !err; i++) {
-		struct tracee *p = tracees__find(m->t, m->dirty.v[i]);
-		_cleanup_err_ struct err why = {};
-
-		if (!p)
-			continue;
-		if (p->stale)
-			err = tracee__refresh_shared(m->t, p, 0, &why);
-		if (p->dirty) {
-			p->dirty = false;
-			err = tracee__update_unwind(m->t, p, &why);
-		}
-		err = err ? pass_over(m, err, &why, e) : 0;
-	}
-	m->dirty.n = 0;
-	return err;
-}
-
-/* ---- messages */
-
-/*
- * It ended before a file that it had mapped could be opened, which was replaced or removed meanwhile: nobody knows what that was,
- * nor has it probes. A process that met one has its allocator in another file.
- */
-static void note_unread_file(struct machine *m, uint32_t proc)
-{
-	const struct tracee_life *l = hash__get(&m->t->by_proc, proc);
-	const struct space_range *unread = NULL;
-	uint64_t began_ns, now;
-
-	for (size_t i = 0; l && i < l->space.n && !unread; i++) {
-		const struct object *obj = l->space.v[i].object;
-		const struct known_file *k = obj ? tracees__known_file(m->t, obj) : NULL;
-
-		if ((l->space.v[i].ino && !obj) || (obj && obj->is_elf && !k) || (k && k->plan.n_funcs && !known_file__is_probed(k)))
-			unread = &l->space.v[i];
-	}
-	/* of one without any range nothing was read at all */
-	if (!l || (l->space.n && !unread) || kernel__hits(m->t->kernel, proc) || m->t->want.recording.mode == MT_MODE_GROWTH ||
-	    m->t->pause.since_ns)
-		return;
-	began_ns = kernel__began_ns(m->t->kernel, proc);
-	now = kernel__clock_ns(m->t->kernel);
-	model__set_unseen(m->t->model, proc, MAX(l->tracee->unseen_ns, now > began_ns ? now - began_ns : 1));
-	if (unread && !m->said_unread)
-		say("%s (%d) ended before %s, which it had mapped, could be read: what such a process allocates is not seen",
-		    l->tracee->process.comm, (int)l->tracee->process.pid,
-		    unread->object ? unread->object->path : unread->label ? unread->label : "a file");
-	m->said_unread |= unread != NULL;
-}
-
-static void end_life(struct machine *m, uint32_t proc)
-{
-	note_unread_file(m, proc);
-	tracees__note_unseen_end(m->t, proc);
-	model__life_ended(m->t->model, proc);
-	unwind__drop(m->t->unwind, proc);
-}
-
-/* Of no interest, and so ignored from now on? One that enters cgroups faster than it can be looked at is kept. */
-static bool is_thrown_out(struct machine *m, const struct mt_event *ev, bool selected, const char *entered)
-{
-	for (int i = 0; i < LOOKS_AT_A_MOVER; i++) {
-		if (is_wanted_event(m, ev, selected, entered))
-			return false;
-		if (kernel__ignore_unless_moved(m->t->kernel, ev->pid, ev->proc)) {
-			images__forget_before(&m->images, ev->pid, ev->t_ns);
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
- * The child of an ignored process is reported only if it was made in another cgroup than its parent's (clone3). Which one
- * that was, only the child itself shows.
- */
-static void tell_unplaced(struct machine *m, const struct mt_event *ev)
-{
-	_cleanup_free_ char *cgroups = NULL;
-
-	if (m->said_unplaced || ev->old_proc || !m->selection->cgroups.n || !process__cgroups(ev->pid, &cgroups))
-		return;
-	m->said_unplaced = true;
-	say("process %d was started in a cgroup of its own and ended before it was seen in which: if it was in the selected one, what it allocated is not counted; others may follow",
-	    (int)ev->pid);
-}
-
-static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
-{
-	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->old_proc);
-	_cleanup_err_ struct err why = {};
-	struct image *image;
-	struct tracee *p;
-	int err;
-
-	tell_unplaced(m, ev);
-	if (is_thrown_out(m, ev, parent, NULL))
-		return 0;
-	err = parent ? tracees__add_forked(m->t, ev, parent, &p, &why) : 0;
-	if (!parent)
-		return add_running(m, ev->pid, ev->proc, NULL, e);
-	if (err)
-		return pass_over(m, err, &why, e);
-	image = images__claim(&m->images, ev->pid, false, ev->t_ns);
-	for (size_t i = 0; image && i < image->maps.n && !err; i++)
-		err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
-	image__free(image);
-	return err;
-}
-
-/*
- * One that was read goes on mapping: what it mapped since, among what was reported before it was
- * known to be traced.
- */
-static int take_over_images(struct machine *m, const struct mt_event *ev, uint64_t looked_ns, struct err *e)
-{
-	struct tracee *p = tracees__find(m->t, ev->pid);
-	struct image *image;
-	int err = 0;
-
-	while (p && !err && (image = images__claim_before(&m->images, ev->pid, ev->t_ns))) {
-		for (size_t i = 0; i < image->maps.n && !err; i++)
-			if (image->maps.v[i].t_ns >= looked_ns)
-				err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
-		image__free(image);
-	}
-	return err;
-}
-
-static int on_new(struct machine *m, const struct mt_event *ev, const char *entered, struct err *e)
-{
-	uint64_t looked_ns = now_ns();
-	struct tracee *p;
-	int err;
-
-	if (is_thrown_out(m, ev, false, entered))
-		return 0;
-	/* one that execed meanwhile looks like what it is now: of what it was nothing is left */
-	if (kernel__has_ended(m->t->kernel, ev->proc))
-		return tracees__add_gone(m->t, ev, NULL, &p, e);
-	err = add_running(m, ev->pid, ev->proc, NULL, e);
-	if (!err)
-		err = take_over_images(m, ev, looked_ns, e);
-	/* it has ended already */
-	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
-		err = tracees__add_gone(m->t, ev, NULL, &p, e);
-	return err;
-}
-
-/* The hierarchy goes by its number in one place, by its controllers in the other. */
-static char *line_of_cgroup(const struct mt_move *to)
-{
-	_cleanup_free_ char *own = NULL;
-	char number[16], *line = NULL, *save = NULL;
-
-	/* what is cut may be any of several */
-	if (strlen(to->path) >= sizeof(to->path) - 1 || process__cgroups(getpid(), &own))
-		return NULL;
-	snprintf(number, sizeof(number), "%u:", to->hierarchy);
-	for (char *at = strtok_r(own, "\n", &save); at; at = strtok_r(NULL, "\n", &save)) {
-		const char *colon = strchr(at + strcspn(at, ":") + !!strchr(at, ':'), ':');
-
-		if (colon && !strncmp(at, number, strlen(number)) &&
-		    asprintf(&line, "%.*s:%s\n", (int)(colon - at), at, to->path) < 0)
-			return NULL;
-	}
-	return line;
-}
-
-static int on_moved(struct machine *m, const struct mt_move *to, struct err *e)
-{
-	_cleanup_free_ char *entered = line_of_cgroup(to);
-
-	return on_new(m, &to->ev, entered, e);
-}
-
-static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
-{
-	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->parent);
-	struct tracee *p = tracees__find(m->t, ev->pid);
-	_cleanup_err_ struct err why = {};
-	struct image *image;
-	int err;
-
-	if (ev->old_proc)
-		end_life(m, ev->old_proc);
-	if (p && ev->exit_code & MT_EXEC_CLOSED)
-		tracee__close(m->t, p);
-	if (!ev->proc || is_thrown_out(m, ev, p || parent, NULL)) {
-		if (p)
-			tracee__end(m->t, p);
-		return 0;
-	}
-	if (!parent && p && p->parent_proc)
-		parent = hash__get(&m->t->by_proc, p->parent_proc);
-	image = images__claim(&m->images, ev->pid, true, ev->t_ns);
-	err = tracees__add_execed(m->t, p, ev, parent, image ? image->maps.v : NULL,
-				  image ? image->maps.n : 0, &p, &why);
-	image__free(image);
-	if (!err)
-		err = mark_dirty(m, p);
-	return err ? pass_over(m, err, &why, e) : 0;
-}
-
-static void on_exit_of(struct machine *m, const struct mt_event *ev)
-{
-	struct tracee_life *l = hash__get(&m->t->by_proc, ev->proc);
-
-	end_life(m, ev->proc);
-	if (l && tracee__life(l->tracee) == l)
-		tracee__end(m->t, l->tracee);
-	images__forget(&m->images, ev->pid);
-}
-
-static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
-{
-	struct machine *m = t->machine;
-
-	/* it was there when all processes were read, in this very life */
-	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc))
-		return 0;
-	switch (ev->kind) {
-	case MT_EV_FORK:
-		return on_fork(m, ev, e);
-	case MT_EV_NEW:
-		return on_new(m, ev, NULL, e);
-	case MT_EV_EXEC:
-		return on_exec(m, ev, e);
-	case MT_EV_EXIT:
-		on_exit_of(m, ev);
-		return 0;
-	case MT_EV_MOVED:
-		return on_moved(m, (const struct mt_move *)ev, e);	/* whose beginning it is */
-	case MT_EV_CHANGED:
-		/* a traced process stays so: what was recorded is still of interest */
-		if (!ev->proc && is_wanted_event(m, ev, false, NULL))
-			return add_running(m, ev->pid, 0, NULL, e);
-		return 0;
-	}
-	return 0;
-}
-
 /* ---- what no message reports */
 
 /* A life that was not reported: its message was lost. */
@@ -613,7 +279,7 @@ static void adopt_unreported(uint32_t proc, pid_t pid, void *arg)
 	if (!process__has_memory(pid) || !machine__wants(m->selection, pid))
 		kernel__ignore_unless_moved(m->t->kernel, pid, proc);
 	else
-		add_running(m, pid, proc, NULL, NULL);
+		machine__add_running(m, pid, proc, NULL, NULL);
 }
 
 /* --mode growth: the events of a CPU go when it is switched off, and one that is switched on has none. */
@@ -651,7 +317,7 @@ static int on_second(struct tracees *t, bool watched, struct err *e)
 			continue;
 		/* an end whose message was lost */
 		if (kernel__has_ended(m->t->kernel, tracee__life(p)->proc)) {
-			end_life(m, tracee__life(p)->proc);
+			machine__end_life(m, tracee__life(p)->proc);
 			tracee__end(m->t, p);
 			continue;
 		}
@@ -682,9 +348,9 @@ const struct probing probing_shared = {
 	.attach = attach,
 	.probe_first = probe_first,
 	.say_attached = say_attached,
-	.on_event = on_event,
-	.on_record = on_record,
-	.settle = settle,
+	.on_event = machine__on_event,
+	.on_record = machine__on_record,
+	.settle = machine__settle,
 	.on_second = on_second,
 	.refresh = refresh,
 };
