@@ -3,7 +3,6 @@
  * Model and cut → snapshot. Owns nothing. The sums of a process
  * and the totals are made from the sites, so they agree with them always.
  */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,100 +11,6 @@
 #include "model/merge.h"
 #include "model/model.h"
 #include "util/util.h"
-
-/* The JSON key of each counter, and a sentence that follows its number: for one, and for more. */
-static const struct counter_words {
-	const char *name, *one, *more;
-} counter_words[] = {
-	[MT_LOST_LIVE_FULL] = { "live_full", "block found no room and is in no figure (--max-live N for more)",
-				"blocks found no room and are in no figure (--max-live N for more)" },
-	[MT_LOST_STACK_FULL] = { "stack_full",
-				 "call is charged to a site without a stack: no room for new stacks (--max-stacks N for more)",
-				 "calls are charged to a site without a stack: no room for new stacks (--max-stacks N for more)" },
-	[MT_LOST_SITE_FULL] = { "site_full",
-				"call is charged to a site without a stack: no room for new sites (--max-stacks N for more)",
-				"calls are charged to a site without a stack: no room for new sites (--max-stacks N for more)" },
-	[MT_LOST_SCRATCH_BUSY] = { "scratch_busy", "stack could not be walked: all buffers were in use",
-				   "stacks could not be walked: all buffers were in use" },
-	[MT_LOST_INFLIGHT_FULL] = { "inflight_full", "call was not seen: no room for more threads, or calls that signals have interrupted",
-				    "calls were not seen: no room for more threads, or calls that signals have interrupted" },
-	[MT_LOST_PROCESS_FULL] = { "process_full", "process was not seen: no room for more",
-				   "processes were not seen: no room for more" },
-	[MT_LOST_RING_FULL] = { "ring_full", "message about a thread or process was lost: malloctrace was too slow",
-				"messages about threads and processes were lost: malloctrace was too slow" },
-	[MT_LOST_MISSED_FREE] = { "missed_free", "block ended because another one appeared at its address: its free was not seen",
-				  "blocks ended because another one appeared at their address: their free was not seen" },
-	[MT_LOST_MISSED_RETURN] = { "missed_return", "call of a function whose return cannot be probed safely: its block is in no figure",
-				    "calls of functions whose return cannot be probed safely: their blocks are in no figure" },
-	[MT_LOST_UNREADABLE] = { "unreadable", "result could not be read from the target's memory: its block is in no figure",
-				 "results could not be read from the target's memory: their blocks are in no figure" },
-	[MT_LOST_FREES_FULL] = { "frees_full", "free is in no row of --free-stacks: no room for more (--max-stacks N for more)",
-				 "frees are in no row of --free-stacks: no room for more (--max-stacks N for more)" },
-	[MT_LOST_HEAP_DESTROYED] = { "heap_destroyed",
-				     "heap was destroyed with all its blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those still count as live",
-				     "heaps were destroyed with all their blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those still count as live" },
-	[MT_LOST_MAPPING_BUSY] = { "mapping_busy", "call that maps or unmaps was skipped: another thread was busy with the table for too long",
-				   "calls that map or unmap were skipped: another thread was busy with the table for too long" },
-	[MT_LOST_BORROWED] = { "borrowed_unseen",
-			       "child that shared its parent's memory (vfork) called allocation functions unseen: this kernel shows it only with -f",
-			       "children that shared their parent's memory (vfork) called allocation functions unseen: this kernel shows them only with -f" },
-	[MT_LOST_MISSED_ENTRY] = { "missed_entry",
-				   "call did not begin where its allocation function does (the program jumped past the probe): its block is in no figure",
-				   "calls did not begin where their allocation functions do (the program jumped past the probe): their blocks are in no figure" },
-	[MT_LOST_EVENTS_FULL] = { "events_full", "call has no line of --events: lines could not be written fast enough (it is in all figures)",
-				  "calls have no line of --events: lines could not be written fast enough (they are in all figures)" },
-	[MT_EDGE_RETURN_ONLY] = { "return_only", "call was under way when the trace began", "calls were under way when the trace began" },
-	[MT_EDGE_ABANDONED] = { "abandoned", "call never returned (longjmp, an exception)",
-				"calls never returned (longjmp, an exception)" },
-	[MT_EDGE_DIED_INSIDE] = { "died_inside", "thread ended inside a call", "threads ended inside a call" },
-	[MT_EDGE_SIZE_GUESSED] = { "size_guessed", "page fault was interrupted: its size is assumed to be one page or one huge page",
-				   "page faults were interrupted: their sizes are assumed to be one page or one huge page" },
-	[MT_EDGE_WINDOW] = { "cut_off", "call was under way when a window of --overhead ended",
-			     "calls were under way when a window of --overhead ended" },
-	[MT_EDGE_OWN_FREE] = { "own_frees", "free was the allocator's own, not of a block of the program",
-			       "frees were the allocator's own, not of blocks of the program" },
-	[MT_EDGE_BORROWED] = { "borrowed_unclear",
-			       "child that shared its parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether it did (-f sees it)",
-			       "children that shared their parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether they did (-f sees them)" },
-};
-
-/* Those that are counted here, not in the kernel's programs. */
-static const struct counter_words missed_hits_words = { "missed_hits", "probe hit was skipped: a BPF program was already running on that CPU",
-							"probe hits were skipped: a BPF program was already running on that CPU" };
-static const struct counter_words unwind_full_words = {
-	"unwind_full", "file found no room for its unwind table: stacks through it end early",
-	"files found no room for their unwind tables: stacks through them end early"
-};
-static const struct counter_words codes_full_words = {
-	"codes_full",
-	"probed function found no room for its code range: whether a call is made inside of it is guessed",
-	"probed functions found no room for their code ranges: whether a call is made inside of them is guessed"
-};
-static const struct counter_words unprobed_words = {
-	"unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",
-	"probe points were not in place in a process, for a while at least: calls there were not seen"
-};
-static const struct counter_words no_memory_words = {
-	"no_memory", "time there was no memory for malloctrace: something that it meant to note is missing",
-	"times there was no memory for malloctrace: what it meant to note is missing"
-};
-static const struct counter_words inside_at_end_words = { "inside_at_end", "call was under way when the trace ended",
-							  "calls were under way when the trace ended" };
-
-const char *counter__says(const char *name, uint64_t n)
-{
-	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words,
-							      &codes_full_words, &unprobed_words,
-							      &no_memory_words, &inside_at_end_words };
-
-	for (size_t i = 0; i < ARRAY_SIZE(counter_words) + ARRAY_SIZE(others); i++) {
-		const struct counter_words *w = i < ARRAY_SIZE(counter_words) ? &counter_words[i] : others[i - ARRAY_SIZE(counter_words)];
-
-		if (w->name && !strcmp(w->name, name))
-			return n == 1 ? w->one : w->more;
-	}
-	return name;
-}
 
 _Static_assert(MOVES_LONGEST_MAX == MT_CHAIN_MAX, "what a block can carry");
 
@@ -426,45 +331,6 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	}
 }
 
-static struct snap_counter counted(const struct counter_words *w, uint64_t n)
-{
-	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
-}
-
-void snapshot__count_refused(struct snapshot *s, uint64_t n)
-{
-	struct snap_counter *c = (struct snap_counter *)s->losses;
-
-	for (size_t i = 0; i < s->n_losses; i++)
-		if (!strcmp(c[i].name, no_memory_words.name)) {
-			s->losses_total += n - c[i].n;
-			c[i] = counted(&no_memory_words, n);
-		}
-}
-
-static void build_counters(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info)
-{
-	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 6, sizeof(*c));
-	size_t n = 0;
-
-	s->losses = c;
-	for (; n < MT_N_LOSSES; n++)
-		c[n] = counted(&counter_words[n], cut->counters[n]);
-	c[n++] = counted(&missed_hits_words, cut->missed_hits);
-	c[n++] = counted(&unwind_full_words, info->unwind_full);
-	c[n++] = counted(&codes_full_words, info->codes_full);
-	c[n++] = counted(&unprobed_words, info->n_unprobed);
-	c[n++] = counted(&no_memory_words, 0);
-	s->n_losses = n;
-	for (size_t i = 0; i < n; i++)
-		s->losses_total += c[i].n;
-	s->edges = c + n;
-	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
-		c[n++] = counted(&counter_words[i], cut->counters[i]);
-	c[n++] = counted(&inside_at_end_words, s->ended ? cut->n_inside : 0);
-	s->n_edges = c + n - s->edges;
-}
-
 static void build_processes(struct build *b, struct model *m, const struct cut *cut, uint32_t *process_of_proc)
 {
 	struct snap_process *p = snapshot__alloc(b->s, m->lives.n + 1, sizeof(*p));
@@ -659,7 +525,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->scanned = cut->scanned;
 	s->baseline = m->baseline.set;
 	s->baseline_ns = m->baseline.t_ns;
-	build_counters(s, cut, info);
+	snapshot__count_losses(s, cut, info);
 	build_processes(&b, m, cut, process_of_proc);
 	if (b.failed)
 		goto out;

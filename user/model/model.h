@@ -123,7 +123,8 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
 };
 
-/* How often memory was refused is a loss, known when all else is done. */
+/* losses.c: what was lost, and what was unusual, all with their words; memory that was refused is counted when all else is done. */
+void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info);
 void snapshot__count_refused(struct snapshot *s, uint64_t n);
 
 /* NULL without memory. Probes are added by the caller. */

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the names and sentences of losses and edges. What always holds: each has a row here, and a snapshot has them all, also
+ * those that are zero.
+ */
+#include <string.h>
+
+#include "model/model.h"
+#include "util/util.h"
+
+/* Those that are counted here, not in the kernel's programs. */
+enum {
+	LOST_HITS = MT_N_COUNTERS,
+	LOST_UNWIND,
+	LOST_CODES,
+	LOST_POINTS,
+	LOST_MEMORY,
+	EDGE_INSIDE,
+	N_WORDS
+};
+
+/* The JSON key of each counter, and a sentence that follows its number: for one, and for more. */
+static const struct counter_words {
+	const char *name, *one, *more;
+} counter_words[N_WORDS] = {
+	[MT_LOST_LIVE_FULL] = { "live_full", "block found no room and is in no figure (--max-live N for more)",
+				"blocks found no room and are in no figure (--max-live N for more)" },
+	[MT_LOST_STACK_FULL] = { "stack_full",
+				 "call is charged to a site without a stack: no room for new stacks (--max-stacks N for more)",
+				 "calls are charged to a site without a stack: no room for new stacks (--max-stacks N for more)" },
+	[MT_LOST_SITE_FULL] = { "site_full",
+				"call is charged to a site without a stack: no room for new sites (--max-stacks N for more)",
+				"calls are charged to a site without a stack: no room for new sites (--max-stacks N for more)" },
+	[MT_LOST_SCRATCH_BUSY] = { "scratch_busy", "stack could not be walked: all buffers were in use",
+				   "stacks could not be walked: all buffers were in use" },
+	[MT_LOST_INFLIGHT_FULL] = { "inflight_full", "call was not seen: no room for more threads, or calls that signals have interrupted",
+				    "calls were not seen: no room for more threads, or calls that signals have interrupted" },
+	[MT_LOST_PROCESS_FULL] = { "process_full", "process was not seen: no room for more",
+				   "processes were not seen: no room for more" },
+	[MT_LOST_RING_FULL] = { "ring_full", "message about a thread or process was lost: malloctrace was too slow",
+				"messages about threads and processes were lost: malloctrace was too slow" },
+	[MT_LOST_MISSED_FREE] = { "missed_free", "block ended because another one appeared at its address: its free was not seen",
+				  "blocks ended because another one appeared at their address: their free was not seen" },
+	[MT_LOST_MISSED_RETURN] = { "missed_return", "call of a function whose return cannot be probed safely: its block is in no figure",
+				    "calls of functions whose return cannot be probed safely: their blocks are in no figure" },
+	[MT_LOST_UNREADABLE] = { "unreadable", "result could not be read from the target's memory: its block is in no figure",
+				 "results could not be read from the target's memory: their blocks are in no figure" },
+	[MT_LOST_FREES_FULL] = { "frees_full", "free is in no row of --free-stacks: no room for more (--max-stacks N for more)",
+				 "frees are in no row of --free-stacks: no room for more (--max-stacks N for more)" },
+	[MT_LOST_HEAP_DESTROYED] = { "heap_destroyed",
+				     "heap was destroyed with all its blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those still count as live",
+				     "heaps were destroyed with all their blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those still count as live" },
+	[MT_LOST_MAPPING_BUSY] = { "mapping_busy", "call that maps or unmaps was skipped: another thread was busy with the table for too long",
+				   "calls that map or unmap were skipped: another thread was busy with the table for too long" },
+	[MT_LOST_BORROWED] = { "borrowed_unseen",
+			       "child that shared its parent's memory (vfork) called allocation functions unseen: this kernel shows it only with -f",
+			       "children that shared their parent's memory (vfork) called allocation functions unseen: this kernel shows them only with -f" },
+	[MT_LOST_MISSED_ENTRY] = { "missed_entry",
+				   "call did not begin where its allocation function does (the program jumped past the probe): its block is in no figure",
+				   "calls did not begin where their allocation functions do (the program jumped past the probe): their blocks are in no figure" },
+	[MT_LOST_EVENTS_FULL] = { "events_full", "call has no line of --events: lines could not be written fast enough (it is in all figures)",
+				  "calls have no line of --events: lines could not be written fast enough (they are in all figures)" },
+	[MT_EDGE_RETURN_ONLY] = { "return_only", "call was under way when the trace began", "calls were under way when the trace began" },
+	[MT_EDGE_ABANDONED] = { "abandoned", "call never returned (longjmp, an exception)",
+				"calls never returned (longjmp, an exception)" },
+	[MT_EDGE_DIED_INSIDE] = { "died_inside", "thread ended inside a call", "threads ended inside a call" },
+	[MT_EDGE_SIZE_GUESSED] = { "size_guessed", "page fault was interrupted: its size is assumed to be one page or one huge page",
+				   "page faults were interrupted: their sizes are assumed to be one page or one huge page" },
+	[MT_EDGE_WINDOW] = { "cut_off", "call was under way when a window of --overhead ended",
+			     "calls were under way when a window of --overhead ended" },
+	[MT_EDGE_OWN_FREE] = { "own_frees", "free was the allocator's own, not of a block of the program",
+			       "frees were the allocator's own, not of blocks of the program" },
+	[MT_EDGE_BORROWED] = { "borrowed_unclear",
+			       "child that shared its parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether it did (-f sees it)",
+			       "children that shared their parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether they did (-f sees them)" },
+	[LOST_HITS] = { "missed_hits", "probe hit was skipped: a BPF program was already running on that CPU",
+			"probe hits were skipped: a BPF program was already running on that CPU" },
+	[LOST_UNWIND] = { "unwind_full", "file found no room for its unwind table: stacks through it end early",
+			  "files found no room for their unwind tables: stacks through them end early" },
+	[LOST_CODES] = { "codes_full", "probed function found no room for its code range: whether a call is made inside of it is guessed",
+			 "probed functions found no room for their code ranges: whether a call is made inside of them is guessed" },
+	[LOST_POINTS] = { "unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",
+			  "probe points were not in place in a process, for a while at least: calls there were not seen" },
+	[LOST_MEMORY] = { "no_memory", "time there was no memory for malloctrace: something that it meant to note is missing",
+			  "times there was no memory for malloctrace: what it meant to note is missing" },
+	[EDGE_INSIDE] = { "inside_at_end", "call was under way when the trace ended",
+			  "calls were under way when the trace ended" },
+};
+
+const char *counter__says(const char *name, uint64_t n)
+{
+	for (size_t i = 0; i < N_WORDS; i++)
+		if (!strcmp(counter_words[i].name, name))
+			return n == 1 ? counter_words[i].one : counter_words[i].more;
+	return name;
+}
+
+static struct snap_counter counted(size_t counter, uint64_t n)
+{
+	const struct counter_words *w = &counter_words[counter];
+
+	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
+}
+
+void snapshot__count_refused(struct snapshot *s, uint64_t n)
+{
+	struct snap_counter *c = (struct snap_counter *)s->losses;
+
+	for (size_t i = 0; i < s->n_losses; i++)
+		if (!strcmp(c[i].name, counter_words[LOST_MEMORY].name)) {
+			s->losses_total += n - c[i].n;
+			c[i] = counted(LOST_MEMORY, n);
+		}
+}
+
+void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info)
+{
+	struct snap_counter *c = snapshot__alloc(s, N_WORDS, sizeof(*c));
+	size_t n = 0;
+
+	s->losses = c;
+	for (; n < MT_N_LOSSES; n++)
+		c[n] = counted(n, cut->counters[n]);
+	c[n++] = counted(LOST_HITS, cut->missed_hits);
+	c[n++] = counted(LOST_UNWIND, info->unwind_full);
+	c[n++] = counted(LOST_CODES, info->codes_full);
+	c[n++] = counted(LOST_POINTS, info->n_unprobed);
+	c[n++] = counted(LOST_MEMORY, 0);
+	s->n_losses = n;
+	for (size_t i = 0; i < n; i++)
+		s->losses_total += c[i].n;
+	s->edges = c + n;
+	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
+		c[n++] = counted(i, cut->counters[i]);
+	c[n++] = counted(EDGE_INSIDE, s->ended ? cut->n_inside : 0);
+	s->n_edges = c + n - s->edges;
+}
