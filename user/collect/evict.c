@@ -272,7 +272,7 @@ int evict__settle(struct collect *c)
 		struct evicted_rows *rows = &c->evict.rows[MT_PROC_SLOT(p->proc)];
 
 		for (size_t k = 0; k < rows->v.n; k++) {
-			struct cut_site *to = collect__new_row(c);
+			struct cut_site *to = cut_rows__new_site(c);
 
 			if (!to)
 				return -ENOMEM;

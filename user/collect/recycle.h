@@ -74,8 +74,16 @@ struct collect {
  */
 int collect__merge_repeats(struct cut *cut, const struct code_calls *code);
 
-/* A row of the cut that is being made, not zeroed; NULL without memory. */
-struct cut_site *collect__new_row(struct collect *c);
+/*
+ * cut_rows.c: the rows of the cut that is being made, of the bank that came to rest. Those of processes come first: sites go
+ * by them. -ENOMEM
+ */
+void cut_rows__read_procs(struct collect *c, uint32_t bank);
+void cut_rows__read_spots(struct collect *c, uint32_t bank);
+int cut_rows__read_sites(struct collect *c, uint32_t bank);
+int cut_rows__read_threads(struct collect *c);
+/* One more of a site, not zeroed; NULL without memory. */
+struct cut_site *cut_rows__new_site(struct collect *c);
 
 /* A site whose number nobody knows is given back; or only, it is not found by its stack any more. */
 void recycle__free_site(struct collect *c, uint32_t site);
