@@ -4,7 +4,6 @@
  * holds: a figure that was not recorded is not printed, and an estimated one
  * bears a mark and, where it is known, its standard error.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -13,17 +12,14 @@
 #include "model/group.h"
 #include "model/runtimes.h"
 #include "model/merge.h"
-#include "present/blind.h"
 #include "present/deaths.h"
 #include "present/figures.h"
 #include "present/machine_words.h"
 #include "present/text/report_parts.h"
-#include "present/unexplained_words.h"
 #include "util/text.h"
 #include "util/util.h"
 
 #define NS_PER_S 1000000000ll
-#define LOUD_WIDTH 8	/* "LOSSES: " */
 #define FIGURE_MAX (2 * FMT_MAX)
 
 void report__line(struct report *r, const char *fmt, ...)
@@ -39,30 +35,28 @@ void report__line(struct report *r, const char *fmt, ...)
 	para__end(&r->para);
 }
 
-/* ---- the header */
-
 static uint64_t whole(double d)
 {
 	return d >= 0x1p63 ? UINT64_MAX : d > 0 ? (uint64_t)(d + 0.5) : 0;
 }
 
-static uint64_t n_processes(const struct snapshot *s, bool ended)
+uint64_t report__n_processes(const struct report *r, bool ended)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < s->n_processes; i++)
-		n += ended ? process__n_ended(s, &s->processes[i]) : process__n(s, &s->processes[i]);
+	for (size_t i = 0; i < r->s->n_processes; i++)
+		n += ended ? process__n_ended(r->s, &r->s->processes[i]) : process__n(r->s, &r->s->processes[i]);
 	return n;
 }
 
-static bool is_one(const struct snapshot *s)
+bool report__is_one(const struct report *r)
 {
-	return s->n_processes == 1 && s->processes->n_members < 2;
+	return r->s->n_processes == 1 && r->s->processes->n_members < 2;
 }
 
 void report__title(struct report *r, const char *what)
 {
-	uint64_t ended = n_processes(r->s, true);
+	uint64_t ended = report__n_processes(r, true);
 	char a[FMT_MAX], b[FMT_MAX];
 	_cleanup_free_ char *who = NULL;
 	time_t now = r->s->wall_now_ns / NS_PER_S;
@@ -71,13 +65,13 @@ void report__title(struct report *r, const char *what)
 	size_t pad;
 	int n;
 
-	if (is_one(r->s)) {
+	if (report__is_one(r)) {
 		const struct snap_process *p = r->s->processes;
 
 		n = asprintf(&who, "%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
 			     p->ended ? "]" : "");
 	} else {
-		n = asprintf(&who, "%s  %s processes%s%s%s%s%s", what, fmt_exact(a, n_processes(r->s, false)), r->s->host ? " on " : "",
+		n = asprintf(&who, "%s  %s processes%s%s%s%s%s", what, fmt_exact(a, report__n_processes(r, false)), r->s->host ? " on " : "",
 			     r->s->host ? r->s->host : "", ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
 			     ended ? " ended" : "");
 	}
@@ -155,9 +149,9 @@ static void traced_line(struct report *r)
 
 	para__begin(&r->para, "traced", LABEL_WIDTH);
 	para__item(&r->para, "%s", fmt_duration(t, s->duration_ns));
-	if (is_one(s) && s->processes->age_at_attach_ns)
+	if (report__is_one(r) && s->processes->age_at_attach_ns)
 		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
-	else if (is_one(s))
+	else if (report__is_one(r))
 		para__item(&r->para, "from its first instruction");
 	if (s->paused_ns)
 		para__item(&r->para, "nothing was seen for %s of it, while a program ran that translates code", fmt_duration(t, s->paused_ns));
@@ -247,7 +241,7 @@ static void live_line(struct report *r)
 		const struct snap_process *p = &s->processes[i];
 
 		/* of a process that has ended, RSS is history; a single one's is still worth telling */
-		if (!p->ended || is_one(s))
+		if (!p->ended || report__is_one(r))
 			rss += p->rss_bytes;
 		ended &= p->ended;
 	}
@@ -257,14 +251,14 @@ static void live_line(struct report *r)
 			   plural(blocks));
 	else
 		para__item(&r->para, "not recorded (--mode %s)", mode__name(s->recording.mode));
-	if (s->known & HAS_PEAK_BYTES && is_one(s) && s->totals.peak_bytes)
+	if (s->known & HAS_PEAK_BYTES && report__is_one(r) && s->totals.peak_bytes)
 		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
 	else if (s->known & HAS_PEAK_BYTES)
 		para__item(&r->para, "peak %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
-	if (is_one(s) && s->processes->most_rss_bytes)
+	if (report__is_one(r) && s->processes->most_rss_bytes)
 		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most", fmt_bytes(a, s->processes->most_rss_bytes));
 	/* else that is in the line of calls, which one screen has no room for */
 	if (r->o->brief && s->known & HAS_FAILED_CALLS && s->totals.failed_calls)
@@ -327,147 +321,6 @@ static void stacks_line(struct report *r)
 	para__end(&r->para);
 }
 
-/* A line for each counter that is not zero, the label before the first. */
-static void counter_lines(struct report *r, const char *label, size_t indent, const struct snap_counter *v, size_t n)
-{
-	char a[FMT_MAX];
-
-	for (size_t i = 0; i < n; i++) {
-		if (!v[i].n)
-			continue;
-		para__begin(&r->para, label, indent);
-		para__item(&r->para, "%s %s", fmt_exact(a, v[i].n), v[i].says);
-		para__end(&r->para);
-		label = "";
-	}
-}
-
-/* ---- what many processes add */
-
-#define NAMED 3	/* processes in a line that says who did something */
-
-/* How much of something each row has, by its number. */
-typedef uint64_t (*amount)(const struct report *r, size_t row);
-
-static uint64_t lost(const struct report *r, size_t row)
-{
-	const struct snap_process *p = &r->s->processes[row];
-
-	return p->lost_blocks + p->lost_stacks + p->missed_frees;
-}
-
-static uint64_t lost_blocks(const struct report *r, size_t row)
-{
-	return r->s->processes[row].lost_blocks;
-}
-
-static uint64_t lost_stacks(const struct report *r, size_t row)
-{
-	return r->s->processes[row].lost_stacks;
-}
-
-/* What those have that ended holds no room: others get it. */
-static uint64_t held_blocks(const struct report *r, size_t row)
-{
-	return r->s->processes[row].ended ? 0 : r->s->processes[row].c.live_blocks;
-}
-
-static uint64_t held_stacks(const struct report *r, size_t row)
-{
-	return r->s->processes[row].ended ? 0 : r->n_sites_of[row];
-}
-
-static bool was_named(const size_t *named, size_t n, size_t row)
-{
-	for (size_t i = 0; i < n; i++)
-		if (named[i] == row)
-			return true;
-	return false;
-}
-
-/* The row with the most, but for those that were named already; n_processes: no more that has any. */
-static size_t next_most(const struct report *r, amount of, const size_t *named, size_t n_named)
-{
-	size_t most = r->s->n_processes;
-
-	for (size_t i = 0; i < r->s->n_processes; i++)
-		if (of(r, i) && (most == r->s->n_processes || of(r, i) > of(r, most)) && !was_named(named, n_named, i))
-			most = i;
-	return most;
-}
-
-static const char *name_of(const struct report *r, size_t row, char buf[static FIGURE_MAX])
-{
-	const struct snap_process *p = &r->s->processes[row];
-	_cleanup_free_ char *name = text_shorten(p->comm, 24);
-
-	if (p->pid > 0)
-		snprintf(buf, FIGURE_MAX, "%.48s (%d)", name ? name : "", p->pid);
-	else
-		snprintf(buf, FIGURE_MAX, "%.48s", name ? name : "");
-	return buf;
-}
-
-/* Whoever lost is not always who took the room. */
-static void who_holds(struct report *r, const char *what, amount lost_of, amount held_of)
-{
-	size_t most = next_most(r, held_of, NULL, 0);
-	char who[FIGURE_MAX], a[FMT_MAX], b[FMT_MAX];
-	uint64_t all = 0;
-
-	if (most == r->s->n_processes || next_most(r, lost_of, NULL, 0) == r->s->n_processes)
-		return;
-	for (size_t i = 0; i < r->s->n_processes; i++)
-		all += held_of(r, i);
-	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "most room is held by %s: %s of %s %s", name_of(r, most, who), fmt_exact(a, held_of(r, most)),
-		   fmt_exact(b, all), what);
-	para__end(&r->para);
-}
-
-/*
- *	by stress (1501): 1,100 blocks, 3 allocations without a stack
- *	by redis-server (1432): 104 blocks
- *	most room is held by stress (1501): 3,900,000 of 4,000,000 live blocks
- *	most room is held by cc1 (15154): 4,210 of 19,333 stacks
- */
-static int who_lost(struct report *r)
-{
-	_cleanup_free_ uint64_t *n_sites_of = NULL;
-	char who[FIGURE_MAX + 8], a[FMT_MAX];
-	size_t named[NAMED], row;
-
-	if (is_one(r->s))
-		return 0;
-	n_sites_of = calloc(r->s->n_processes + 1, sizeof(*n_sites_of));
-	if (!n_sites_of)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->s->n_sites; i++)
-		n_sites_of[r->s->sites[i].process]++;
-	r->n_sites_of = n_sites_of;
-	for (size_t n = 0; n < NAMED && (row = next_most(r, lost, named, n)) < r->s->n_processes; n++) {
-		uint64_t blocks = lost_blocks(r, row), stacks = lost_stacks(r, row), frees = r->s->processes[row].missed_frees;
-
-		named[n] = row;
-		para__begin(&r->para, "", LOUD_WIDTH);
-		memcpy(who, "by ", 4);
-		name_of(r, row, who + 3);
-		if (blocks)
-			para__item(&r->para, "%s: %s block%s", who, fmt_exact(a, blocks), plural(blocks));
-		if (stacks)
-			para__item(&r->para, "%s%s%s allocation%s without a stack", blocks ? "" : who, blocks ? "" : ": ",
-				   fmt_exact(a, stacks), plural(stacks));
-		if (frees)
-			para__item(&r->para, "%s%s%s free%s that nobody saw%s", blocks || stacks ? "" : who, blocks || stacks ? "" : ": ",
-				   fmt_exact(a, frees), plural(frees), r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
-		para__end(&r->para);
-	}
-	who_holds(r, "live blocks", lost_blocks, held_blocks);
-	who_holds(r, "stacks", lost_stacks, held_stacks);
-	r->n_sites_of = NULL;
-	return 0;
-}
-
 /* What a reader who knows the language would look for in vain. */
 static void runtime_lines(struct report *r)
 {
@@ -517,25 +370,6 @@ static void folded_line(struct report *r)
 		para__item(&r->para, "%s stack%s that held nothing, or whose process ended, gave %s room to others: their sums are in rows " EVICTED_NAME,
 			   fmt_exact(a, r->s->n_folded_sites), plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "its" : "their");
 	para__end(&r->para);
-}
-
-static int losses_block(struct report *r)
-{
-	char a[FMT_MAX];
-	int err;
-
-	if (!r->s->losses_total) {
-		fprintf(r->out, "losses %s\n", blind__n(r->s) == n_processes(r->s, false) ? "not known: nothing was seen" :
-				     unexplained__most(r->s) ? "none that was counted" : "none");
-		return 0;
-	}
-	fputc('\n', r->out);
-	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
-	err = who_lost(r);
-	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "%s lost in all: the figures are not exact", fmt_exact(a, r->s->losses_total));
-	para__end(&r->para);
-	return err;
 }
 
 /* "7 of 9 sites (--hide), 31.0 MiB live (81.6%) in 31,744 blocks, 31,744 allocations (31.0 MiB)" */
@@ -628,13 +462,13 @@ int report__header(struct report *r)
 	stacks_line(r);
 	report__names_line(r);
 	if (!r->o->brief)
-		counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
+		report__edge_lines(r);
 	runtime_lines(r);
 	unseen_line(r);
 	folded_line(r);
 	report__blind_lines(r);
 	report__unexplained_lines(r);
-	err = err ?: losses_block(r);
+	err = err ?: report__losses(r);
 	hidden_line(r);
 	return err;
 }

@@ -20,7 +20,6 @@ struct report {
 	size_t width, top;
 	struct para para;
 	struct free_lists free_lists;	/* with VIEW_FREES */
-	const uint64_t *n_sites_of;	/* by process, while the header says who holds the room; else NULL */
 };
 
 static inline const char *plural(uint64_t n)
@@ -44,6 +43,13 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
 void __attribute__((format(printf, 2, 3))) report__line(struct report *r, const char *fmt, ...);
 
 int report__header(struct report *r);
+/* Those that its rows stand for. */
+uint64_t report__n_processes(const struct report *r, bool ended);
+/* It is of a single process, whose own words the header has. */
+bool report__is_one(const struct report *r);
+/* loss_lines.c: "losses none", or all of them, loudly; edges. -ENOMEM */
+int report__losses(struct report *r);
+void report__edge_lines(struct report *r);
 /* What stands above a table of n sites, which weigh so much of the whole. */
 void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole);
 /* The line that a report begins with; what: "malloctrace". */
