@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the live view in the event loop: the keyboard, the interval, names that
- * arrive, and the screen that is drawn of all that.
+ * arrive, and the screen that is drawn of all that. How it gets there, and how it ends, is live_open.c's.
  *
  * What always holds: nothing here takes longer than a snapshot does, so a key is
  * answered at once; names are looked up elsewhere (names/names.c). While the screen
@@ -11,48 +11,16 @@
 #include <string.h>
 #include <sys/timerfd.h>
 
-#include "model/group.h"
 #include "model/runtimes.h"
-#include "names/names.h"
-#include "names/source.h"
 #include "present/top/term.h"
-#include "present/top/top.h"
-#include "trace/live_said.h"
-#include "trace/live_start.h"
 #include "trace/limits.h"
-#include "trace/session_parts.h"
-#include "util/exit_status.h"
+#include "trace/live_parts.h"
 #include "util/log.h"
 #include "util/parse.h"
-#include "util/rights.h"
 
-#define INTERVAL_NS SECOND_NS
-#define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are shown */
 #define LIMITS_NS (SECOND_NS / 20)	/* to read what cgroups may have: some hundred of them */
 #define MISSING_NS (5 * SECOND_NS)	/* between two looks for names that are missing, at all sites */
-
-struct held {
-	struct snapshot *shown, *base;	/* with --by, shown is made of base, which it needs */
-};
-
-struct live {
-	struct session *s;
-	struct top *top;
-	const struct grouping *by, *other;	/* what a row is, and what it is after the key that switches */
-	struct grid grid;
-	struct names *names;
-	int timer_fd;
-	bool all_ended;
-	bool told_missing;	/* that names are missing, once */
-	uint64_t looked_missing_ns;	/* for them; 0: never */
-	struct starting *starting;	/* NULL: the loop has the terminal */
-	uint64_t waiting_since_ns;	/* for names; 0: for none */
-	struct source_file *source;	/* what the screen shows of one; NULL: none */
-	struct vec(struct held) held;
-	unsigned int runtimes;	/* of which it was said what is not seen; a bit for each of the table */
-	struct said said;
-};
 
 /* ---- drawing */
 
@@ -99,7 +67,7 @@ static bool tell_missing(struct live *l)
 	return words;
 }
 
-static void draw(struct live *l)
+void live__draw(struct live *l)
 {
 	int rows, cols;
 
@@ -128,20 +96,19 @@ static void on_said(void *arg)
 	struct live *l = arg;
 
 	if (said__is_new(&l->said))
-		draw(l);
+		live__draw(l);
 }
 
 static void on_names(void *arg)
 {
-	draw(arg);
+	live__draw(arg);
 	if (tell_missing(arg))
-		draw(arg);
+		live__draw(arg);
 }
 
 /* ---- snapshots */
 
-/* Of the snapshot that the view has done with. */
-static void on_drop(struct snapshot *s, void *arg)
+void live__on_drop(struct snapshot *s, void *arg)
 {
 	struct live *l = arg;
 
@@ -169,7 +136,7 @@ static void tell_runtimes(struct live *l, const struct snapshot *s)
 	}
 }
 
-static void update(struct live *l)
+void live__update(struct live *l)
 {
 	struct snapshot *base = session__take_or_skip(l->s, l->s->opts->recording.older_ns > 0), *shown = base;
 	struct held *h;
@@ -196,8 +163,7 @@ static void update(struct live *l)
 	tell_runtimes(l, base);
 }
 
-/* By program and by process; what --by asked for is one of the two. */
-static void choose_rows(struct live *l)
+void live__choose_rows(struct live *l)
 {
 	const struct opts *o = l->s->opts;
 
@@ -211,7 +177,7 @@ static void switch_rows(struct live *l)
 
 	l->by = l->other;
 	l->other = by;
-	update(l);
+	live__update(l);
 	say("A row is %s.", l->by->row);
 }
 
@@ -223,8 +189,8 @@ static void on_looked(void *arg)
 	const char *why = session__heap_look_failed(l->s);
 
 	top__heap_failed(l->top, why);
-	update(l);
-	draw(l);
+	live__update(l);
+	live__draw(l);
 }
 
 /* It may take seconds: that the key was seen is said at once, until how far it is takes its place, or its end. */
@@ -257,7 +223,7 @@ static void look_by_oneself(struct live *l)
 
 /* ---- the interval, and what keys request */
 
-static void set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns)
+void live__set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns)
 {
 	struct itimerspec spec = {
 		.it_value = { first_ns / SECOND_NS, first_ns % SECOND_NS },
@@ -274,11 +240,11 @@ static void on_timer(void *arg)
 
 	if (read(l->timer_fd, &n, sizeof(n)) != sizeof(n))
 		return;
-	update(l);
-	draw(l);
+	live__update(l);
+	live__draw(l);
 	look_by_oneself(l);
 	if (tell_missing(l))
-		draw(l);
+		live__draw(l);
 }
 
 static void write_file(struct live *l)
@@ -328,11 +294,11 @@ static void act(struct live *l, enum top_action action)
 		break;
 	case TOP_INTERVAL:
 		if (!l->all_ended)
-			set_timer(l, top__interval_ns(l->top), top__interval_ns(l->top));
+			live__set_timer(l, top__interval_ns(l->top), top__interval_ns(l->top));
 		break;
 	case TOP_BASELINE:
 		session__set_baseline(l->s);
-		update(l);
+		live__update(l);
 		break;
 	case TOP_GROUP:
 		switch_rows(l);
@@ -365,7 +331,7 @@ static void on_input(void *arg)
 		else
 			act(l, top__key(l->top, ev.key));
 		/* keys refer to what is seen */
-		draw(l);
+		live__draw(l);
 	}
 	if (!any && term__gone()) {
 		/* the terminal is gone: the trace ends as if by a signal, and files are written */
@@ -389,13 +355,13 @@ static void on_signal(int sig, void *arg)
 		loop__stop(l->s->loop);
 		return;
 	}
-	draw(l);
+	live__draw(l);
 }
 
 void live__on_baseline(struct session *s)
 {
-	update(s->live);
-	draw(s->live);
+	live__update(s->live);
+	live__draw(s->live);
 }
 
 void live__on_all_ended(struct session *s)
@@ -408,32 +374,19 @@ void live__on_all_ended(struct session *s)
 	/* nothing happens any more: the trace does not last until somebody has read the screen */
 	kernel__freeze(s->kernel, true);
 	s->end_ns = s->end_ns ? s->end_ns : now_ns();
-	set_timer(l, 0, 0);
+	live__set_timer(l, 0, 0);
 	top__all_ended(l->top);
-	update(l);
-	draw(l);
+	live__update(l);
+	live__draw(l);
 	/* no other snapshot follows */
 	l->looked_missing_ns = 0;
 	if (tell_missing(l))
-		draw(l);
+		live__draw(l);
 }
 
-/* ---- begin and end */
+/* ---- the loop */
 
-/* --tty; or two terminals, nothing that requests lines, and nothing else that writes to it. */
-static bool is_wanted(const struct opts *o)
-{
-	if (o->tty)
-		return true;
-	if (o->interval_ns || o->batch || o->json || (o->cmd && !o->cmd_output) || o->events)
-		return false;
-	for (size_t i = 0; i < o->outputs.n; i++)
-		if (!strcmp(o->outputs.v[i], "-"))
-			return false;
-	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-}
-
-static int fill_loop(struct live *l)
+int live__fill_loop(struct live *l)
 {
 	struct loop *loop = l->s->loop;
 	sigset_t set;
@@ -453,162 +406,4 @@ static int fill_loop(struct live *l)
 	if (!err)
 		err = loop__add_fd(loop, names__fd(l->names), on_names, l);
 	return err;
-}
-
-/* ---- until the trace begins */
-
-/* What will be traced; of several processes, the sum. */
-static void show_target(struct live *l)
-{
-	const struct opts *o = l->s->opts;
-	uint64_t age_ns = 0, rss_bytes = 0;
-	char who[256];
-
-	snprintf(who, sizeof(who), "%s", o->cmd ? o->cmd[0] : l->s->uname.nodename);
-	for (size_t i = 0; i < o->pids.n; i++) {
-		struct process p;
-
-		rss_bytes += process__rss_bytes(o->pids.v[i]);
-		if (o->pids.n > 1 || process__look(o->pids.v[i], &p, NULL))
-			continue;
-		snprintf(who, sizeof(who), "%s (%d)", p.comm, (int)p.pid);
-		age_ns = p.age_ns;
-		process__done(&p);
-	}
-	if (o->pids.n > 1)
-		snprintf(who, sizeof(who), "%zu processes", o->pids.n);
-	top__target(l->top, who, age_ns, rss_bytes);
-}
-
-static void draw_start(void *arg)
-{
-	struct live *l = arg;
-
-	show_target(l);
-	draw(l);
-}
-
-/* What is loaded and attached goes with the process, as if it was killed. */
-static _Noreturn void quit_start(void *arg)
-{
-	struct live *l = arg;
-
-	term__close();
-	said__leave(&l->said);
-	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
-	_exit(l->s->opts->cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED);	/* nothing was recorded */
-}
-
-static int open_screen(struct live *l, struct err *e)
-{
-	struct starting_calls calls = { draw_start, quit_start, l };
-	struct top_opts o = {
-		.suffix = export__find_by_path("x.html") ? ".html" : ".json",
-		.suffixes = EXPORT_SUFFIXES,
-		.interval_ns = INTERVAL_NS,
-		.views = l->s->opts->views,
-		.sort = l->s->opts->sort,
-		.tagger = &l->s->output.tagger,
-		.marks = l->s->opts->marks.n > 0,
-	};
-	int err;
-
-	l->top = top__new(&o);
-	l->names = l->top ? names__new(l->s->output.sym) : NULL;
-	if (!l->names)
-		return err_set(e, -ENOMEM, "no memory for the live view");
-	l->s->output.names = l->names;
-	top__on_drop(l->top, on_drop, l);
-	l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (l->timer_fd < 0)
-		return err_set(e, -errno, "the live view: %s", strerror(errno));
-	err = said__open(&l->said);
-	if (!err)
-		err = fill_loop(l);
-	if (err)
-		return err_set(e, err, "the live view: %s", strerror(-err));
-	err = term__open(e);
-	if (err)
-		return err;
-	said__listen(&l->said);
-	return starting__begin(&calls, l->said.fd, &l->starting, e);
-}
-
-/* A user who may not load programs at all is told so in a line, without a screen. */
-static bool may_be_refused(void)
-{
-	return rights__lacking(RIGHT_BIT(RIGHT_BPF) | RIGHT_BIT(RIGHT_PERFMON));
-}
-
-bool live__is_coming(const struct session *s)
-{
-	return s->live || (!s->kernel && is_wanted(s->opts) && may_be_refused());
-}
-
-int live__open(struct session *s, struct err *e)
-{
-	_cleanup_err_ struct err why = {};
-	int err;
-
-	if (!is_wanted(s->opts))
-		return 0;
-	if (!s->kernel && may_be_refused())
-		return 0;
-	err = s->opts->tty ? term__take_tty(e) : 0;
-	if (err)
-		return err;
-	if (!term__is_able(&why)) {
-		if (s->opts->tty)
-			return err_set(e, why.code ? why.code : -ENOTTY, "--tty: %s", err_msg(&why));
-		say("no live view: %s; the report comes at the end, with Ctrl-C", err_msg(&why));
-		return 0;
-	}
-	s->live = calloc(1, sizeof(*s->live));
-	if (!s->live)
-		return err_set(e, -ENOMEM, "out of memory");
-	s->live->s = s;
-	choose_rows(s->live);
-	s->live->timer_fd = s->live->said.fd = -1;
-	return open_screen(s->live, e);
-}
-
-int live__begin(struct session *s, struct err *e)
-{
-	struct live *l = s->live;
-	int err = !l && may_be_refused() ? live__open(s, e) : 0;
-
-	l = s->live;
-	if (err || !l)
-		return err;
-	starting__end(l->starting);
-	l->starting = NULL;
-	said__begun(&l->said);
-	update(l);
-	draw(l);
-	set_timer(l, FIRST_NS, INTERVAL_NS);
-	return 0;
-}
-
-/* The descriptors stay in the loop, which has ended. */
-void live__end(struct session *s)
-{
-	struct live *l = s->live;
-
-	if (!l)
-		return;
-	/* its thread speaks to the screen */
-	session__call_off_heap_look(s);
-	s->live = NULL;
-	starting__end(l->starting);
-	term__close();
-	said__close(&l->said);
-	names__free(l->names);
-	s->output.names = NULL;
-	top__free(l->top);
-	source_file__free(l->source);
-	vec_done(&l->held);
-	grid__done(&l->grid);
-	if (l->timer_fd >= 0)
-		close(l->timer_fd);
-	free(l);
 }

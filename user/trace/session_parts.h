@@ -233,7 +233,7 @@ void session__calls_done(struct session *s);
 void session__set_baseline(struct session *s);
 
 /*
- * live.c. Takes the terminal, if there is one and nothing speaks against it: then
+ * live_open.c. Takes the terminal, if there is one and nothing speaks against it: then
  * s->live is set. Until live__begin() what goes on is shown by a thread of its
  * own, and q or Ctrl-C end the program there and then: nothing was recorded yet.
  */
@@ -244,7 +244,7 @@ bool live__is_coming(const struct session *s);
 int live__begin(struct session *s, struct err *e);
 /* Gives the terminal back. Also of one that was never taken. */
 void live__end(struct session *s);
-/* Every target has ended: the screen stays until q. */
+/* live.c. Every target has ended: the screen stays until q. */
 void live__on_all_ended(struct session *s);
 /* SIGUSR2 set another baseline. */
 void live__on_baseline(struct session *s);
