@@ -229,3 +229,17 @@ Test(budget_survival, a_birth_at_an_edge_is_no_free)
 	cr_expect_float_eq(survival__alive(&s, &c, false, 0, START + SECOND, NULL), 20, 1e-6);
 	cr_expect_float_eq(survival__alive(&s, &c, true, 0, START + SECOND, NULL), 2000, 1e-6);
 }
+
+/* That none lives of the few calls that were seen is no proof that none does of the many that were not. */
+Test(budget_survival, none_of_few_is_not_none)
+{
+	double calls = 80e3;
+	double few = sqrt(survival__error_of_calls(calls * calls, 0, 100, 100, 2));
+	double many = sqrt(survival__error_of_calls(calls * calls, 0, 1e6, 1e6, 1000));
+	double all = sqrt(survival__error_of_calls(calls * calls, 1e6, 1e6, 1e6, 1000));
+
+	cr_expect_gt(few, calls / 300, "one in 300 may live: %g", few);
+	cr_expect_lt(many, calls / 1000, "of a thousand looks none met one: %g", many);
+	cr_expect_gt(all, calls * 0.99, "all live: %g", all);
+	cr_expect_eq(survival__error_of_calls(0, 0, 100, 100, 2), 0, "no call was missed");
+}

@@ -320,12 +320,6 @@ static double part(double v, double of)
 	return of > 0 ? v / of : 0;
 }
 
-/* What is alive is a part of what was allocated: of an uncertain number, an uncertain number. */
-static void add_error_of(double *var, double live, const struct whole_calls *w, int which)
-{
-	*var += w->var[which] * pow(MIN(part(live, w->v[which]), 1), 2);
-}
-
 /*
  * Blocks are taken to be freed at the ages that others were freed at. But a program may stop to
  * free them, and nothing has shown since that it goes on: all that was alive then may be alive
@@ -336,20 +330,6 @@ static double may_live(const struct site_state *s, const struct curve *c, bool b
 	double then = s->freed_ns ? survival__alive(&s->life, c, bytes, factor, s->freed_ns, NULL) : live;
 
 	return pow(MAX(then - live, 0) / 2, 2);
-}
-
-/*
- * How wrong the part that lives may be, as a variance: of n blocks that were seen to be born, k live. That none did of a few says
- * little of all (of n, one in n may): what a uniform prior leaves of doubt, and by how much it moves the mean. Blocks of one look
- * share their fate, so looks count, too.
- */
-#define FATES_OF_A_LOOK 4.0
-
-static double doubt_of_life(double seen, double lives, unsigned int n_met)
-{
-	double most = FATES_OF_A_LOOK * MAX(n_met, 1u), n = seen > 0 ? seen * most / (seen + most) : 0, k = MIN(MAX(lives, 0), 1) * n;
-
-	return (k + 1) * (n - k + 1) / ((n + 2) * (n + 2) * (n + 3)) + pow((k + 1) / (n + 2) - MIN(MAX(lives, 0), 1), 2);
 }
 
 static void estimate_site(struct estimate *es, struct cut_site *row, const struct common *common, uint64_t now_ns)
@@ -372,12 +352,12 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 	/* of what is seen part of the time one block more or less is never known */
 	row->var.live_blocks += may_live(s, &blocks, false, per_block, live_blocks) + 1;
 	row->var.live_bytes += may_live(s, &bytes, true, per_byte, live_bytes) + pow(row->max_size, 2);
-	row->var.live_blocks += pow(w.unseen[CALLS], 2) * doubt_of_life(s->last.alloc_calls, part(live_blocks, w.v[CALLS]), s->looks.n_met);
-	row->var.live_bytes += pow(w.unseen[BYTES], 2) * doubt_of_life(s->last.alloc_calls, part(live_bytes, w.v[BYTES]), s->looks.n_met);
+	row->var.live_blocks += pow(w.unseen[CALLS], 2) * survival__doubt(s->last.alloc_calls, part(live_blocks, w.v[CALLS]), s->looks.n_met);
+	row->var.live_bytes += pow(w.unseen[BYTES], 2) * survival__doubt(s->last.alloc_calls, part(live_bytes, w.v[BYTES]), s->looks.n_met);
 	row->var.alloc_calls = w.var[CALLS];
 	row->var.alloc_bytes = w.var[BYTES];
-	add_error_of(&row->var.live_blocks, live_blocks, &w, CALLS);
-	add_error_of(&row->var.live_bytes, live_bytes, &w, BYTES);
+	row->var.live_blocks += survival__error_of_calls(w.var[CALLS], live_blocks, w.v[CALLS], s->last.alloc_calls, s->looks.n_met);
+	row->var.live_bytes += survival__error_of_calls(w.var[BYTES], live_bytes, w.v[BYTES], s->last.alloc_calls, s->looks.n_met);
 
 	row->counts.alloc_calls = whole(w.v[CALLS]);
 	row->counts.alloc_bytes = whole(w.v[BYTES]);
@@ -481,10 +461,8 @@ static struct cut_error process_error(const struct proc_state *p, const struct s
 	struct cut_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls),
 				 .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
 
-	var.live_blocks = sums->var.live_blocks +
-			  var.alloc_calls * pow(MIN(part(sums->whole_live_blocks, sums->whole_calls), 1), 2);
-	var.live_bytes = sums->var.live_bytes +
-			 var.alloc_bytes * pow(MIN(part(sums->whole_live_bytes, sums->whole_bytes), 1), 2);
+	var.live_blocks = sums->var.live_blocks + survival__error_of_calls(var.alloc_calls, sums->whole_live_blocks, sums->whole_calls, sums->calls, p->sum.n_met);
+	var.live_bytes = sums->var.live_bytes + survival__error_of_calls(var.alloc_bytes, sums->whole_live_bytes, sums->whole_bytes, sums->calls, p->sum.n_met);
 	return var;
 }
 

@@ -322,3 +322,25 @@ double survival__alive(const struct survival *s, const struct curve *c, bool byt
 		*ret_var = error * error + sum * (bytes && blocks > 0 ? of_bytes / blocks : 1);
 	return sum;
 }
+
+/* ---- how sure it is */
+
+/*
+ * That none lives of a few says little of all (of n, one in n may): what a uniform prior leaves of doubt, and by how much it moves
+ * the mean. Blocks of one look share their fate, so looks count, too.
+ */
+#define FATES_OF_A_LOOK 4.0
+
+double survival__doubt(double seen, double lives, unsigned int n_met)
+{
+	double most = FATES_OF_A_LOOK * MAX(n_met, 1u), n = seen > 0 ? seen * most / (seen + most) : 0, k = MIN(MAX(lives, 0), 1) * n;
+
+	return (k + 1) * (n - k + 1) / ((n + 2) * (n + 2) * (n + 3)) + pow((k + 1) / (n + 2) - MIN(MAX(lives, 0), 1), 2);
+}
+
+double survival__error_of_calls(double var_of_calls, double live, double calls, double seen, unsigned int n_met)
+{
+	double lives = calls > 0 ? MIN(live / calls, 1) : 0;
+
+	return var_of_calls * (lives * lives + survival__doubt(seen, lives, n_met));
+}

@@ -81,4 +81,16 @@ void survival__begin_scan(struct survival *s);
 void survival__in_table(struct survival *s, uint64_t born_ns, uint64_t size);
 void survival__end_scan(struct survival *s);
 
+/*
+ * How wrong the part that lives may be, as a variance: of `seen` blocks that were seen to be born, in n_met looks, the part `lives`
+ * does.
+ */
+double survival__doubt(double seen, double lives, unsigned int n_met);
+/*
+ * What is alive is a part of what was allocated: of an uncertain number of calls an uncertain number, as a variance. The part is not
+ * certain either: where calls may have been missed, some of them may have been the ones that live, also if of those that were seen
+ * none does.
+ */
+double survival__error_of_calls(double var_of_calls, double live, double calls, double seen, unsigned int n_met);
+
 #endif
