@@ -38,7 +38,7 @@ void report__edge_lines(struct report *r)
 
 /* ---- of many processes, who */
 
-enum amount { LOST, LOST_BLOCKS, LOST_STACKS, HELD_BLOCKS, HELD_STACKS, N_AMOUNTS };
+enum amount { LOST, LOST_BLOCKS, LOST_STACKS, HELD_BLOCKS, STACKS, N_AMOUNTS };
 
 /* A row for each process. */
 struct amounts {
@@ -56,11 +56,11 @@ static struct amounts *add_up(const struct snapshot *s)
 		rows[i].of[LOST] = p->lost_blocks + p->lost_stacks + p->missed_frees;
 		rows[i].of[LOST_BLOCKS] = p->lost_blocks;
 		rows[i].of[LOST_STACKS] = p->lost_stacks;
-		/* what those have that ended holds no room: others get it */
+		/* what those have that ended holds no room: others get it. But stacks that hold nothing any more took theirs, when it was short */
 		rows[i].of[HELD_BLOCKS] = p->ended ? 0 : p->c.live_blocks;
 	}
 	for (size_t i = 0; rows && i < s->n_sites; i++)
-		rows[s->sites[i].process].of[HELD_STACKS] += !s->processes[s->sites[i].process].ended;
+		rows[s->sites[i].process].of[STACKS] += MAX(s->sites[i].evicted_stacks, 1u);
 	return rows;
 }
 
@@ -96,7 +96,7 @@ static const char *name_of(const struct report *r, size_t row, char buf[static W
 }
 
 /* Whoever lost is not always who took the room. */
-static void who_holds(struct report *r, const char *what, const struct amounts *rows, enum amount lost, enum amount held)
+static void who_took(struct report *r, const char *words, const char *what, const struct amounts *rows, enum amount lost, enum amount held)
 {
 	size_t n = r->s->n_processes, most = next_most(rows, n, held, NULL, 0);
 	char who[WHO_MAX], a[FMT_MAX], b[FMT_MAX];
@@ -107,7 +107,7 @@ static void who_holds(struct report *r, const char *what, const struct amounts *
 	for (size_t i = 0; i < n; i++)
 		all += rows[i].of[held];
 	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "most room is held by %s: %s of %s %s", name_of(r, most, who), fmt_exact(a, rows[most].of[held]),
+	para__item(&r->para, "%s %s: %s of %s %s", words, name_of(r, most, who), fmt_exact(a, rows[most].of[held]),
 		   fmt_exact(b, all), what);
 	para__end(&r->para);
 }
@@ -116,7 +116,7 @@ static void who_holds(struct report *r, const char *what, const struct amounts *
  *	by stress (1501): 1,100 blocks, 3 allocations without a stack
  *	by redis-server (1432): 104 blocks
  *	most room is held by stress (1501): 3,900,000 of 4,000,000 live blocks
- *	most room is held by cc1 (15154): 4,210 of 19,333 stacks
+ *	most came of cc1 (15154): 4,210 of 19,333 stacks
  */
 static int who_lost(struct report *r)
 {
@@ -146,8 +146,8 @@ static int who_lost(struct report *r)
 				   fmt_exact(a, frees), plural(frees), r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
 		para__end(&r->para);
 	}
-	who_holds(r, "live blocks", rows, LOST_BLOCKS, HELD_BLOCKS);
-	who_holds(r, "stacks", rows, LOST_STACKS, HELD_STACKS);
+	who_took(r, "most room is held by", "live blocks", rows, LOST_BLOCKS, HELD_BLOCKS);
+	who_took(r, "most came of", "stacks", rows, LOST_STACKS, STACKS);
 	return 0;
 }
 
