@@ -11,10 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NOBODY 65534
+#define NOBODY 65534		/* whom services run as */
+/* users that nobody is */
+#define STRANGERS_FROM 0x80000000u
+#define STRANGERS_TO 0xbfffffffu
 #define READERS_MAX 16
 
 struct pids {
@@ -113,11 +118,12 @@ static void want_gone(struct test *t, const struct pids *p)
 static void want_shut(struct test *t, pid_t pid)
 {
 	char path[64], to[256];
+	uint64_t uid = status_field(pid, "Uid", 10);
 	DIR *fds;
 	struct dirent *d;
 
-	want_eq(t, "Uid", NOBODY, status_field(pid, "Uid", 10));
-	want_eq(t, "Gid", NOBODY, status_field(pid, "Gid", 10));
+	want(t, uid >= STRANGERS_FROM && uid <= STRANGERS_TO, "a reader is user %llu", (unsigned long long)uid);
+	want_eq(t, "Gid", uid, status_field(pid, "Gid", 10));
 	want_eq(t, "CapEff", 0, status_field(pid, "CapEff", 16));
 	want_eq(t, "CapPrm", 0, status_field(pid, "CapPrm", 16));
 	want_eq(t, "NoNewPrivs", 1, status_field(pid, "NoNewPrivs", 10));
@@ -138,6 +144,21 @@ static void want_shut(struct test *t, pid_t pid)
 	closedir(fds);
 }
 
+/* What a service that runs as nobody may do to it. */
+static void want_out_of_reach(struct test *t, pid_t pid)
+{
+	pid_t service = fork();
+	int status = 0;
+
+	if (!service) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(2);
+		_exit(!kill(pid, 0) || errno != EPERM);
+	}
+	must(t, service > 0 && waitpid(service, &status, 0) == service, "fork");
+	want(t, WIFEXITED(status) && !WEXITSTATUS(status), "the user nobody may signal reader %d", (int)pid);
+}
+
 /* ---- what they may do */
 
 TEST(readers_have_no_rights)
@@ -154,12 +175,46 @@ TEST(readers_have_no_rights)
 	mt__wait_attached(t, &m);
 	p = all_readers(t, &m);
 	want(t, p.n >= 2, "the file was read by nobody");
-	for (size_t i = 0; i < p.n; i++)
+	for (size_t i = 0; i < p.n; i++) {
 		want_shut(t, p.v[i]);
+		want_out_of_reach(t, p.v[i]);
+	}
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	want_gone(t, &p);
+	fx__quit(t, &f);
+}
+
+static int limit_processes(const void *n)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NPROC, &l))
+		return -1;
+	l.rlim_cur = *(const rlim_t *)n;
+	return setrlimit(RLIMIT_NPROC, &l);
+}
+
+/* ulimit -u is for those who use the shell: what malloctrace starts is somebody else. */
+TEST(readers_of_a_shell_with_few_processes)
+{
+	static const rlim_t few = 1;	/* the soft limit: root may have no right to pass the other one */
+	struct spawn s = { .argv = { lt_bin, "-p", NULL, "--json" }, .become = limit_processes, .become_arg = &few };
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	if (geteuid())
+		skip(t, "not root: they are who malloctrace is");
+	fx__start(t, &f, "basic", "family", NULL);
+	s.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want(t, !strstr(m.c.errs.s, "be read"), "a file was lost: %s", m.c.errs.s);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	fx__quit(t, &f);
 }
 

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,40 +26,70 @@
 #define MAX_CALLS 96
 #define OUT_OF_THE_WAY 10	/* of the low numbers, which descriptors get in the end */
 
+/*
+ * Users that nobody is: who has the same number may kill and stop. Above 2^31 there are neither people nor services, nor are
+ * there ranges of containers, by the lists of systemd and of shadow; half of it is left to those who do otherwise.
+ */
+#define STRANGERS_FROM 0x80000000u
+#define N_STRANGERS 0x40000000u		/* a power of two */
+#define NOBODY 65534			/* the one that is left where a user namespace has no such number */
+#define N_PROCESSES 128			/* of one such user: more than a starter makes */
+
+static int become(uint32_t id)
+{
+	return syscall(__NR_setresgid, id, id, id) || syscall(__NR_setresuid, id, id, id) ? -1 : 0;
+}
+
+/* Not by the C library, which would have all threads do it, of which there are none after a fork. */
+static void become_stranger(void)
+{
+	struct rlimit l;
+	uint32_t id;
+
+	/* what root's shell allows is meant for another user */
+	if (!getrlimit(RLIMIT_NPROC, &l) && l.rlim_cur < N_PROCESSES) {
+		/* all of it if we may, else as much as we may */
+		setrlimit(RLIMIT_NPROC, &(struct rlimit){ l.rlim_max, l.rlim_max });
+		setrlimit(RLIMIT_NPROC, &(struct rlimit){ MAX(l.rlim_max, N_PROCESSES), MAX(l.rlim_max, N_PROCESSES) });
+	}
+	syscall(__NR_setgroups, 0, NULL);
+	if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id) || become(STRANGERS_FROM + id % N_STRANGERS))
+		become(NOBODY);
+}
+
 _Noreturn void lockdown__exec(const struct lockdown_start *s)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), exe = fcntl(s->exe, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY), fds[MAX_FDS];
 	sigset_t none;
 
-	if (null < 0 || exe < 0 || s->n_fds > MAX_FDS)
-		_exit(1);
+	if (null < 0 || exe < 0)
+		_exit(errno);
+	if (s->n_fds > MAX_FDS)
+		_exit(EINVAL);
 	for (size_t i = 0; i < s->n_fds; i++) {
 		fds[i] = fcntl(s->fds[i] < 0 ? null : s->fds[i], F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
 		if (fds[i] < 0)
-			_exit(1);
+			_exit(errno);
 	}
 	for (size_t i = 0; i < s->n_fds; i++)
 		if (dup2(fds[i], (int)i) < 0)
-			_exit(1);
+			_exit(errno);
 	if (dup3(exe, (int)s->n_fds, O_CLOEXEC) < 0 || syscall(__NR_close_range, s->n_fds + 1, ~0u, 0))
-		_exit(1);
+		_exit(errno);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Ctrl-C is for malloctrace alone */
 	setsid();
-	/* not by the C library, which would have all threads do it, of which there are none after a fork; who is still root is judged later */
-	if (!geteuid()) {
-		syscall(__NR_setgroups, 0, NULL);
-		syscall(__NR_setresgid, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY);
-		syscall(__NR_setresuid, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY, LOCKDOWN_NOBODY);
-	}
+	/* who is still root is judged later */
+	if (!geteuid())
+		become_stranger();
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		_exit(1);
+		_exit(errno);
 	/* the kernel forgets it with each change of user: so not before */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	syscall(__NR_execveat, (int)s->n_fds, "", s->argv, s->envp, 0x1000 /* AT_EMPTY_PATH */);
-	_exit(1);
+	_exit(errno);
 }
 
 /*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * A child of ours that meets what is hostile: everything by which it is kept from doing harm. Between fork and exec it becomes
- * another user, with no descriptors but those it is given, and then a fresh malloctrace that has read nothing; after the exec it
- * gives up its capabilities, limits itself, and has the kernel refuse all but a list of system calls.
+ * A child of ours that meets what is hostile: everything by which it is kept from doing harm, and from being harmed. Between fork
+ * and exec it becomes a user that is nobody else, if we are root, with no descriptors but those it is given, and then a fresh
+ * malloctrace that has read nothing; after the exec it gives up its capabilities, limits itself, and has the kernel refuse all
+ * but a list of system calls.
  *
  * malloctrace itself, which needs most of them, has it refuse those that it has no use for.
  */
@@ -14,8 +15,6 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#define LOCKDOWN_NOBODY 65534	/* who it becomes, if we are root */
-
 struct lockdown_start {
 	int exe;		/* what is executed */
 	const int *fds;		/* the first of them becomes descriptor 0, and so on; all others are closed */
@@ -23,7 +22,7 @@ struct lockdown_start {
 	char *const *argv, *const *envp;
 };
 
-/* Of a child, after fork. What cannot be given up is left to lockdown__give_up_rights() to judge. */
+/* Of a child, after fork. What cannot be given up is left to lockdown__give_up_rights() to judge. If there is no exec, its status is the errno. */
 _Noreturn void lockdown__exec(const struct lockdown_start *s);
 
 /* Who must not be root: a child that can open files; one that can not may, where we may not become another user. */

@@ -5,7 +5,7 @@
  * that dies, answers nonsense or takes too long is ended: its file is told once, is not read again, and the next request gets
  * a new reader.
  *
- *	malloctrace ──fork, exec──> the starter: has read nothing, is nobody, and forks
+ *	malloctrace ──fork, exec──> the starter: has read nothing, is a user of its own, and forks
  *	     │                          ├─> a reader
  *	     └────── a socket each ─────┴─> a reader
  *

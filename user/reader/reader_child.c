@@ -5,7 +5,7 @@
  * The starter owns the readers that it has forked. It takes nothing from them and reads no file, so what it hands on to the
  * next reader is always a process that has met nothing hostile.
  *
- * A reader is the user nobody, if malloctrace is root, without capabilities; what it can still do is to read descriptors
+ * A reader is a user that nobody else is, if malloctrace is root, without capabilities; what it can still do is to read descriptors
  * that were sent to it, to manage its own memory, and to answer. It can open, start, signal and connect to nothing, nor
  * make memory executable. Memory and time are limited by the kernel, the time of a request by malloctrace.
  */
