@@ -148,6 +148,15 @@ static __always_inline __u32 add_known(__u32 pid)
 	return proc;
 }
 
+/* It ended before user space could throw it out. */
+static __always_inline void disown(__u32 proc)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	if (p && p->number == proc && p->ended)
+		p->ended = MT_ENDED_DROPPED;
+}
+
 static __always_inline __u32 ignore_known(__u32 pid, __u32 proc)
 {
 	struct mt_known *known = known_of(pid);
@@ -156,6 +165,8 @@ static __always_inline __u32 ignore_known(__u32 pid, __u32 proc)
 		__u64 word;
 	} was, now = { .known = { .flags = MT_KNOWN_IGNORED } };
 
+	if (proc)
+		disown(proc);
 	if (!known) {
 		if (proc)
 			return 0;

@@ -488,6 +488,29 @@ static void want_late_allocator(struct test *t, bool alone)
 TEST_ALONE(all_dlopen) { want_late_allocator(t, false); }
 TEST_ALONE(dlopen_alone) { want_late_allocator(t, true); }
 
+/*
+ * Who is not selected is recorded until that is known, also one that ends before: what it lost by then is nobody's. malloctrace
+ * stands still meanwhile.
+ */
+TEST_ALONE(losses_of_others_are_none)
+{
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	mt__start(t, &m, "--comm", "no-such-name", "--max-stacks", "64", "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGSTOP);
+	fx__start(t, &f, "basic", "stacks", "10000", NULL);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	child__kill(t, &m.c, SIGCONT);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_eq(t, "processes", 0, json_array_size(jget(root, "processes")));
+	json_decref(root);
+}
+
 /* A process that has ended and one that was killed; neither keeps the trace from beginning or ending. */
 TEST_ALONE(all_zombies)
 {
