@@ -14,7 +14,6 @@
 #include "util/text.h"
 #include "util/util.h"
 
-#define SIDE_MAX 1000
 #define BYTES_MAX 4	/* of a character as UTF-8 */
 
 static const struct cell blank = { .ch = ' ', .width = 1 };
@@ -23,8 +22,8 @@ int grid__resize(struct grid *g, int rows, int cols)
 {
 	struct cell *cells;
 
-	rows = MAX(1, MIN(rows, SIDE_MAX));
-	cols = MAX(1, MIN(cols, SIDE_MAX));
+	rows = MAX(1, MIN(rows, GRID_SIDE_MAX));
+	cols = MAX(1, MIN(cols, GRID_SIDE_MAX));
 	if (!g->cells || rows != g->rows || cols != g->cols) {
 		cells = calloc((size_t)rows * cols, sizeof(*cells));
 		if (!cells)
@@ -151,7 +150,7 @@ int grid__putf(struct grid *g, int row, int col, int max, enum style style, cons
 
 void grid__put_right(struct grid *g, int row, int col, int width, enum style style, const char *text)
 {
-	int have = (int)MIN(text_width(text), (size_t)SIDE_MAX);
+	int have = (int)MIN(text_width(text), (size_t)GRID_SIDE_MAX);
 
 	grid__put(g, row, col + MAX(width - have, 0), MIN(width, have), style, text);
 }

@@ -49,7 +49,9 @@ struct grid {
 	int cursor_row, cursor_col;	/* where a prompt waits; -1: nowhere */
 };
 
-/* All blank. -ENOMEM leaves it as it was; sizes below 1 are taken as 1, beyond 1,000 as 1,000. */
+#define GRID_SIDE_MAX 1000
+
+/* All blank. -ENOMEM leaves it as it was; sizes below 1 are taken as 1, beyond GRID_SIDE_MAX as that. */
 int grid__resize(struct grid *g, int rows, int cols);
 void grid__done(struct grid *g);
 void grid__clear(struct grid *g);

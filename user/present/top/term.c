@@ -250,6 +250,8 @@ int term__open(struct err *e)
 	term.gone = false;
 	for (size_t i = 0; i < ARRAY_SIZE(curses_signals); i++)
 		sigaction(curses_signals[i], NULL, &kept[i]);
+	/* curses takes every size that it reads by itself, and breaks on some */
+	use_env(FALSE);
 	if (!term.screen)
 		term.screen = newterm(NULL, term.tty ? term.tty : stdout, term.tty ? term.tty : stdin);
 	if (!term.screen)
@@ -259,6 +261,7 @@ int term__open(struct err *e)
 	prepare_farewell();
 	guard();
 	term.up = 1;
+	term__resized();
 	prepare_colours();
 	take_over();
 	term.repaint = true;
@@ -288,13 +291,14 @@ void term__size(int *ret_rows, int *ret_cols)
 	*ret_cols = COLS;
 }
 
+/* Whoever has the terminal open may say how large it is, a target among them: of a size beyond the bound the upper left part is used. */
 void term__resized(void)
 {
 	struct winsize size;
 
 	if (!term.up || ioctl(term.out_fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		return;
-	resizeterm(size.ws_row, size.ws_col);
+	resizeterm(MIN(size.ws_row, GRID_SIDE_MAX), MIN(size.ws_col, GRID_SIDE_MAX));
 	term.repaint = true;
 }
 
