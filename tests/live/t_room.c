@@ -386,3 +386,36 @@ TEST_AS(room_of_a_thousand, .alone = true, .limit_s = 120)
 	free(text);
 	free(lines);
 }
+
+/* Who moves to another cgroup while it is traced is shown where it is, with the limit there. */
+TEST_ALONE(room_moved)
+{
+	struct memory m;
+	json_t *root, *p, *g;
+	const char *name;
+	bool listed = false;
+	char pid[16];
+	struct mt mt;
+	struct fx f;
+	size_t i;
+
+	make_memory(t, &m);
+	name = strrchr(m.dir, '/');
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &mt, "--comm", "basic", "--by", "cgroup", "--json", NULL);
+	mt__wait_attached(t, &mt);
+	snprintf(pid, sizeof(pid), "%d", (int)f.c.pid);
+	must(t, put_text(m.dir, "cgroup.procs", pid), "%s: %s", m.dir, strerror(errno));
+	fx__go(t, &f);
+	root = mt__stop_json(t, &mt, SIGINT, 0);
+	want_lossless(t, root);
+	p = jget(root, "processes[0]");
+	want_eq(t, "rows", 1, json_array_size(jget(root, "processes")));
+	want(t, strstr(jstr(p, "comm"), name) != NULL, "its cgroup, wanted one with %s, got %s", name, jstr(p, "comm"));
+	json_array_foreach(jget(root, "cgroups"), i, g)
+		listed |= strstr(jstr(g, "path"), name) && ju64(t, g, "limit_bytes") == 104857600;
+	want(t, listed, "the limit of its cgroup is not in the report");
+	fx__quit(t, &f);
+	want(t, !rmdir(m.dir), "rmdir %s: %s", m.dir, strerror(errno));
+	json_decref(root);
+}

@@ -241,6 +241,20 @@ void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
 		l->unseen_ns = unseen_ns;
 }
 
+void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *unit)
+{
+	struct life *l = model__life(m, proc);
+
+	if (!l)
+		return;
+	free(l->cgroup);
+	free(l->container);
+	free(l->unit);
+	l->cgroup = copy(cgroup);
+	l->container = copy(container);
+	l->unit = copy(unit);
+}
+
 void model__set_runtime(struct model *m, uint32_t proc, const char *runtime)
 {
 	struct life *l = model__life(m, proc);

@@ -76,6 +76,8 @@ bool model__has_ended(const struct model *m, uint32_t proc);	/* false also for o
 /* It had an allocator for this long before that was probed. */
 void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
 /* runtime: a name of the table in model/runtimes.c */
+/* It has moved there. Strings are copied; may be NULL. */
+void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *unit);
 void model__set_runtime(struct model *m, uint32_t proc, const char *runtime);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* The most that was resident at a time, by the kernel's account at its end. */

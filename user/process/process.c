@@ -358,18 +358,21 @@ int process__copy(const struct process *from, pid_t pid, struct process *ret, st
 	return 0;
 }
 
-void process__read_cgroup(struct process *p)
+bool process__read_cgroup(struct process *p)
 {
 	char *path = read_cgroup(p->pid);
 
 	/* one that has ended keeps what it had */
-	if (!path)
-		return;
+	if (!path || (p->cgroup && !strcmp(path, p->cgroup))) {
+		free(path);
+		return false;
+	}
 	free(p->cgroup);
 	free(p->container);
 	free(p->unit);
 	p->cgroup = path;
 	cgroup__recognise(path, &p->container, &p->unit);
+	return true;
 }
 
 int process__set_exe(struct process *p)

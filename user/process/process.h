@@ -44,8 +44,8 @@ bool process__is_own(pid_t pid);	/* malloctrace, or one that reads for it */
 pid_t process__parent(pid_t pid);	/* 0: none that can be seen */
 /* Is that one still there? */
 bool process__is(pid_t pid, uint64_t start_ticks);
-/* What may change in a life. */
-void process__read_cgroup(struct process *p);
+/* What may change in a life. False: it is where it was. */
+bool process__read_cgroup(struct process *p);
 int process__set_exe(struct process *p);
 /* The text of /proc/PID/cgroup; *ret is the caller's. -ESRCH: it has ended, or is about to. */
 int process__cgroups(pid_t pid, char **ret);
