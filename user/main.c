@@ -6,6 +6,7 @@
 #include <obstack.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/doctor.h"
@@ -23,6 +24,9 @@
 #include "util/exit_status.h"
 #include "util/log.h"
 #include "util/nomem.h"
+#include "util/signals.h"
+
+#define STACK_MIN (256u << 10)
 
 
 /*
@@ -58,6 +62,17 @@ static void tell_refusals(const struct opts *o, int *status)
 		*status = EXIT_FAILED;
 }
 
+/* Threads have as much. Where it is too small the kernel would end malloctrace in the midst of its work, without a word. */
+static bool stack_is_too_small(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_STACK, &r) || r.rlim_cur >= STACK_MIN)
+		return false;
+	say_error("a stack may have only %llu KiB (ulimit -s), and %u are needed", (unsigned long long)r.rlim_cur >> 10, STACK_MIN >> 10);
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_err_ struct err e = {};
@@ -65,6 +80,7 @@ int main(int argc, char **argv)
 	int status = 0, err;
 
 	environment__clean();
+	signals__begin();
 	obstack_alloc_failed_handler = nomem__end;
 	if (fill_standard_fds()) {
 		say_error("standard input, output or error is closed, and /dev/null cannot take its place");
@@ -87,6 +103,10 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_level = o.verbosity;
+	if (stack_is_too_small()) {
+		opts__done(&o);
+		return o.command == CMD_TRACE && o.cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED;
+	}
 	if (o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP)
 		readers__prepare();
 	if (o.command == CMD_TRACE && o.cmd)

@@ -35,6 +35,8 @@
 #include "util/parse.h"
 #include "util/util.h"
 
+#define MAX_HELD 64
+
 enum kind {
 	KIND_FD,	/* a descriptor that we were given */
 	KIND_DIRECT,	/* a device of devices[] */
@@ -67,10 +69,54 @@ static int as_descriptor(const char *path)
 	return -1;
 }
 
+static char *dir_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? strndup(path, MAX(slash - path, 1)) : strdup(".");
+}
+
+/*
+ * Directories as they were when the trace began: whoever owns one above them may put another one, or a link, in their place
+ * meanwhile, and root's file would be written there.
+ */
+static struct {
+	char *dir;
+	int fd;
+} held[MAX_HELD];
+static size_t n_held;
+
+static int held_dir(const char *dir)
+{
+	for (size_t i = 0; i < n_held; i++)
+		if (!strcmp(held[i].dir, dir))
+			return fcntl(held[i].fd, F_DUPFD_CLOEXEC, 0);
+	return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void hold_dir(const char *path, int fd)
+{
+	char *dir = fd >= 0 && n_held < MAX_HELD ? dir_of(path) : NULL;
+
+	for (size_t i = 0; dir && i < n_held; i++)
+		if (!strcmp(held[i].dir, dir)) {
+			free(dir);
+			dir = NULL;
+		}
+	if (!dir)
+		return;
+	held[n_held].dir = dir;
+	held[n_held].fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (held[n_held].fd >= 0)
+		n_held++;
+	else
+		free(dir);
+}
+
 static int open_dir(const char *path, const char **ret_name, int *ret_fd, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *dir = slash ? strndup(path, MAX(slash - path, 1)) : strdup(".");
+	_cleanup_free_ char *dir = dir_of(path);
 	int fd, err;
 
 	if (!dir)
@@ -78,7 +124,7 @@ static int open_dir(const char *path, const char **ret_name, int *ret_fd, struct
 	*ret_name = slash ? slash + 1 : path;
 	if (!**ret_name || !strcmp(*ret_name, ".") || !strcmp(*ret_name, ".."))
 		return err_set(e, -EISDIR, "cannot write %s: it names a directory, not a file", path);
-	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = held_dir(dir);
 	if (fd < 0) {
 		err = -errno;
 		return err_set(e, err, "cannot write %s: directory %s: %s", path, dir, strerror(-err));
@@ -187,8 +233,10 @@ int outfile__check(const char *path, struct err *e)
 	int err = find(path, &d, e);
 
 	invoker__end(&own);
-	if (!err)
+	if (!err) {
+		hold_dir(path, d.dir_fd);
 		cleanup_close(&d.dir_fd);
+	}
 	return err;
 }
 

@@ -31,6 +31,7 @@
 #include "util/invoker.h"
 #include "util/parse.h"
 #include "util/rights.h"
+#include "util/signals.h"
 #include "util/util.h"
 
 #define CATCH_NS SECOND_NS	/* for CMD to stand still, which is a matter of microseconds */
@@ -154,13 +155,10 @@ static void __attribute__((noreturn)) child_fail(int fd, int err)
 
 static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, pid_t parent, int errno_fd)
 {
-	sigset_t none;
 	int err;
 
 	/* what malloctrace blocked for its signalfd is not CMD's business */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	signals__restore();
 	if (o->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		child_fail(errno_fd, errno);
 	for (int i = 0; i < (int)ARRAY_SIZE(o->fds); i++)
@@ -327,12 +325,20 @@ static void on_stop(struct spawn *s, int status)
 	       s->pid, 0, pass_on);
 }
 
+static bool is_traced(const struct spawn *s)
+{
+	return s->state == STARTING || s->state == RUNNING;
+}
+
 void spawn__catch(struct spawn *s)
 {
 	uint64_t until_ns = now_ns() + CATCH_NS;
 	int status = 0;
 	pid_t got;
 
+	/* another process has let it run after an exec, to the next one, at which it was caught: that is the program it is now */
+	if (is_traced(s))
+		return;
 	while ((got = wait4(s->pid, &status, WUNTRACED | WNOHANG | __WALL | __WNOTHREAD, &s->usage)) <= 0) {
 		if (got < 0 && errno != EINTR)
 			return;
@@ -360,11 +366,6 @@ void spawn__catch(struct spawn *s)
 		s->calls.on_exec(s->pid, s->calls.arg);
 	}
 	kill(s->pid, SIGCONT);
-}
-
-static bool is_traced(const struct spawn *s)
-{
-	return s->state == STARTING || s->state == RUNNING;
 }
 
 void spawn__on_sigchld(struct spawn *s)

@@ -57,3 +57,32 @@ void signals_of_end(sigset_t *ret)
 		if (ends[i] != SIGHUP || !ignored)
 			sigaddset(ret, ends[i]);
 }
+
+/* ---- what was inherited */
+
+static struct {
+	int sig;
+	sighandler_t wanted;
+	struct sigaction was;
+} inherited[] = {
+	{ SIGCHLD, SIG_DFL, {} },
+	{ SIGXFSZ, SIG_IGN, {} },	/* a write fails, and that is said */
+	{ SIGPIPE, SIG_DFL, {} },	/* whoever writes decides */
+};
+static sigset_t mask_was;
+
+void signals__begin(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++) {
+		sigaction(inherited[i].sig, NULL, &inherited[i].was);
+		signal(inherited[i].sig, inherited[i].wanted);
+	}
+	sigprocmask(SIG_BLOCK, NULL, &mask_was);
+}
+
+void signals__restore(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(inherited); i++)
+		sigaction(inherited[i].sig, &inherited[i].was, NULL);
+	sigprocmask(SIG_SETMASK, &mask_was, NULL);
+}

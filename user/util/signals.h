@@ -17,4 +17,11 @@ bool signal_asks_for_end(void);
 /* These, to be blocked: SIGHUP not where it is ignored, as it would wait nevertheless. */
 void signals_of_end(sigset_t *ret);
 
+/*
+ * What malloctrace inherits of signals may be anything: children that are not waited for (SIGCHLD ignored) would be missed, and a
+ * file beyond `ulimit -f` would end it. At its start: as it needs them; in CMD: as they were.
+ */
+void signals__begin(void);
+void signals__restore(void);
+
 #endif
