@@ -173,6 +173,7 @@ struct tracees {
 	uint64_t gone_unprobed;	/* the same; and each time that CPUs came or went (--mode growth) */
 	size_t turn;		/* which is sampled next */
 	size_t check_turn;	/* whose probes are checked next */
+	bool said_many;			/* files that look like allocators */
 	bool reported_full;		/* that no more files can be opened */
 	size_t n_closed;	/* tracees that became programs which this user may not look into */
 	const struct probing *probing;

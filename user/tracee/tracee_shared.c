@@ -17,6 +17,10 @@
 #include "tracee/tracee_parts.h"
 #include "tracee/tracee_shared.h"
 #include "util/log.h"
+#include "util/signals.h"
+
+#define ALLOCATORS_OF_ONE 64u
+#define ALLOCATORS_OF_ALL 1024u
 
 /* ---- probes */
 
@@ -111,12 +115,38 @@ static void note_unseen(struct tracees *t, struct tracee *p, struct known_file *
 	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
 }
 
+/*
+ * A program has a handful of allocators. Whoever maps thousands of files that look like one, to keep malloctrace from tracing
+ * anybody, is not probed in all of them; who else maps one of them, is.
+ */
+static bool has_too_many(struct tracees *t, const struct tracee *p, const struct known_file *k)
+{
+	size_t n_probed = 0;
+
+	if (k->asked)
+		return false;
+	if (p->n_allocators >= ALLOCATORS_OF_ONE) {
+		if (p->n_allocators == ALLOCATORS_OF_ONE)
+			say("%s (%d) maps more than %u files with allocation functions: what is allocated in others is not seen", p->process.comm,
+			    (int)p->process.pid, ALLOCATORS_OF_ONE);
+		return true;
+	}
+	for (size_t i = 0; i < t->files.n; i++)
+		n_probed += known_file__is_probed(t->files.v[i]);
+	if (n_probed < ALLOCATORS_OF_ALL)
+		return false;
+	if (!t->said_many)
+		say("more than %u files with allocation functions are mapped: what is allocated in others is not seen", ALLOCATORS_OF_ALL);
+	t->said_many = true;
+	return true;
+}
+
 int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e)
 {
 	const struct space *space = &tracee__life(p)->space;
 	int err = 0;
 
-	for (size_t i = from; i < space->n && !err && t->shared_probes; i++) {
+	for (size_t i = from; i < space->n && !err && t->shared_probes && !signal_asks_for_end(); i++) {
 		struct known_file *k;
 
 		if (!space->v[i].object)
@@ -128,7 +158,7 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 		err = tracees__probe_extra(t, p, k, EXTRA_LOADER, e) ?: tracees__probe_extra(t, p, k, EXTRA_SPOTS, e);
 		if (!k->plan.n_funcs || k->state == FILE_REFUSED)
 			continue;
-		if (k->state == FILE_UNPROBED && !err)
+		if (k->state == FILE_UNPROBED && !err && !has_too_many(t, p, k))
 			err = probe(t, p, k, e);
 		p->n_allocators++;
 		if (!err && mapped_ns && k->probed_ns > mapped_ns)
