@@ -115,10 +115,10 @@ live: all $(B)/live-tests
 check-layers:
 	$(Q)scripts/check-layers
 
-# What only reads the code (scripts/analysis).
-analysis: $(SKELETONS) $(B)/html_page.h $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
-	$(Q)scripts/install-deps build analysis
-	$(Q)scripts/analysis $(B) cppcheck clang-tidy
+# What reads the code, and valgrind, which runs it (scripts/analysis).
+analysis: $(B)/unit-tests $(SKELETONS) $(B)/html_page.h $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
+	$(Q)scripts/install-deps build test analysis
+	$(Q)scripts/analysis $(B) cppcheck clang-tidy valgrind
 
 # Which lines the unit tests and the live tests run; as root, a quarter of an hour.
 coverage:
