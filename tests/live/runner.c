@@ -394,8 +394,11 @@ int main(int argc, char **argv)
 	bool list = false;
 	int c;
 
-	/* what nohup leaves behind is not for the programs under test */
-	signal(SIGHUP, SIG_DFL);
+	static const int inherited[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGCHLD };
+
+	/* what nohup, or a shell's "&", leaves behind is not for the programs under test */
+	for (size_t i = 0; i < sizeof(inherited) / sizeof(*inherited); i++)
+		signal(inherited[i], SIG_DFL);
 	lt_bin = beside_self("malloctrace");
 	lt_fixtures = beside_self("fixtures");
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
