@@ -42,12 +42,12 @@ static int fill_standard_fds(void)
 	return 0;
 }
 
-static void on_lost(const char *path, const char *why)
+static void on_lost(const char *path, const char *why, bool in_figures)
 {
 	if (path)
-		say("%s could not be read: %s; it is shown as addresses", path, why);
+		say("%s could not be read: %s; it is shown as addresses%s", path, why, in_figures ? ", and an allocator in it is not seen" : "");
 	else
-		say("files of targets cannot be read: %s; they are shown as addresses", why);
+		say("files of targets cannot be read: %s; those that come are shown as addresses, and allocators in them are not seen", why);
 }
 
 /* What was shown without something for which there was no memory is no success. A CMD's status is its own. */

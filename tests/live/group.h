@@ -18,6 +18,8 @@ const char *ledgers(struct test *t);
 unsigned int want_ledgers(struct test *t, json_t *root, const char *dir, unsigned int checks);
 uint64_t lives_of(struct test *t, json_t *root, pid_t pid);
 json_t *last_life_of(struct test *t, json_t *root, pid_t pid);	/* its newest program */
+/* A fixture that loads a copy of libjemalloc.so.2 when it is let go, and uses it when it is let go again; skips the test where there is none. */
+void start_loader(struct test *t, struct fx *f, const char *dir);
 /* Its directory, to be removed by the test; skips the test where none can be made. */
 const char *make_cgroup(struct test *t);
 int enter_cgroup(const void *arg);	/* its directory; for struct spawn */

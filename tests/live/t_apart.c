@@ -3,14 +3,16 @@
  * The processes that read files for malloctrace: what they may do, and what becomes of a trace when they are stopped or
  * killed. Figures are exact whatever happens to them; at worst a file's names are missing, which is said.
  */
-#include "lt.h"
+#include "group.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -218,6 +220,55 @@ TEST(readers_of_a_shell_with_few_processes)
 	fx__quit(t, &f);
 }
 
+/* Nobody may be started: not even root's rights help where it may not raise its limits. */
+static int allow_no_processes(const void *arg)
+{
+	struct rlimit none = { 1, 1 };
+
+	return prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE) || setrlimit(RLIMIT_NPROC, &none);
+}
+
+/* A clear error before anything is touched, not a trace that has seen nothing. */
+TEST(readers_cannot_be_made)
+{
+	enum { DOCTOR = 3 };	/* what it finds is what it shows */
+	static const struct {
+		const char *argv[6];
+		bool of_pid;
+		int status;
+	} calls[] = {
+		{ { "-p" }, true, 1 },
+		{ { "-a", "-d", "1" }, false, 1 },
+		{ { "heap", "-p" }, true, 1 },
+		[DOCTOR] = { { "doctor", "-p" }, true, 1 },
+		{ { "--", "/bin/echo", "ran" }, false, 125 },
+	};
+	struct fx f;
+
+	if (geteuid())
+		skip(t, "not root: they are who malloctrace is");
+	fx__start(t, &f, "basic", "family", NULL);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		struct spawn s = { .argv = { lt_bin }, .become = allow_no_processes };
+		size_t n = 1;
+		const char *said;
+		struct mt m;
+
+		for (size_t k = 0; calls[i].argv[k]; k++)
+			s.argv[n++] = calls[i].argv[k];
+		if (calls[i].of_pid)
+			s.argv[n++] = pid_arg(f.c.pid);
+		mt__start_v(t, &m, &s);
+		want_eq(t, calls[i].argv[0], (uint64_t)calls[i].status, (uint64_t)child__wait(t, &m.c));
+		said = i == DOCTOR ? m.c.outs.s : m.c.errs.s;
+		want(t, strstr(said, "no process can be made for that: Resource temporarily unavailable") && strstr(said, "ulimit -u"),
+		     "%s: the reason is not told: %s", calls[i].argv[0], said);
+		want(t, !strstr(m.c.errs.s, "attached") && !strstr(m.c.errs.s, "stripped") && !strstr(m.c.outs.s, "losses") &&
+			!strstr(m.c.outs.s, "ran"), "%s: it went on: %s%s", calls[i].argv[0], m.c.errs.s, m.c.outs.s);
+	}
+	fx__quit(t, &f);
+}
+
 /* ---- what becomes of the trace */
 
 /* Those that have nothing to do just then are missed by nobody. */
@@ -363,5 +414,45 @@ TEST_ALONE(readers_stopped_and_ctrl_c)
 	want_eq(t, "exit", 128 + SIGINT, (uint64_t)child__wait_for(t, &m.c, patience_s(5)));
 	want_gone(t, &p);
 	want_unprobed(t, f.c.pid);
+	fx__quit(t, &f);
+}
+
+/* ---- a library that is loaded while they do not answer */
+
+static void stop_readers(struct test *t, const struct mt *m)
+{
+	struct pids p = all_readers(t, m);
+
+	for (size_t i = 1; i < p.n; i++)
+		kill(p.v[i], SIGSTOP);
+	for (size_t i = 1; i < p.n; i++)
+		want_state(t, p.v[i], 'T');
+}
+
+static void start_loading(struct test *t, struct fx *f, struct mt *m)
+{
+	start_loader(t, f, ledgers(t));
+	mt__start(t, m, "-p", pid_arg(f->c.pid), "--json", NULL);
+	mt__wait_attached(t, m);
+	stop_readers(t, m);
+	fx__send(t, f, 'g');
+	fx__wait_line(t, f, "loaded");
+}
+
+/* Nothing of its allocator was seen: that is a loss, not silence. */
+TEST(readers_stopped_when_a_library_comes)
+{
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	start_loading(t, &f, &m);
+	child__wait_err(t, &m.c, "malloctrace: ", "libjemalloc.so.2 could not be read: it took its reader more than 10 s; it is shown as addresses, and an allocator in it is not seen",
+			patience_s(60));
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 3);
+	want_u64(t, root, "losses.unread_file", 1);
+	want_u64(t, root, "losses.total", 1);
+	want_u64(t, root, "unread_files", 1);
 	fx__quit(t, &f);
 }

@@ -455,20 +455,27 @@ static const char *jemalloc(struct test *t)
 	skip(t, "no libjemalloc.so.2");
 }
 
-/* An allocator that is loaded while the process is traced: what it did before it was probed is told. alone: with -p, else with -a. */
-static void want_late_allocator(struct test *t, bool alone)
+void start_loader(struct test *t, struct fx *f, const char *dir)
 {
 	/* a copy: others may have it mapped already */
-	const char *dir = ledgers(t), *library = in_dir(t, "libjemalloc.so.2");
+	const char *library = in_dir(t, "libjemalloc.so.2");
 	/* it wants more room for its thread-local variables than is left in a running program */
 	struct spawn s = { .argv = { fixture("group"), dir, "load", library },
 			   .env = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384" } };
+
+	copy_file(t, jemalloc(t), library);
+	fx__start_as(t, f, &s);
+}
+
+/* An allocator that is loaded while the process is traced: what it did before it was probed is told. alone: with -p, else with -a. */
+static void want_late_allocator(struct test *t, bool alone)
+{
+	const char *dir = ledgers(t);
 	struct fx f;
 	struct mt m;
 	json_t *root;
 
-	copy_file(t, jemalloc(t), library);
-	fx__start_as(t, &f, &s);
+	start_loader(t, &f, dir);
 	if (alone)
 		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
 	else

@@ -16,9 +16,12 @@
 static unsigned int n_told;
 static char told[1024];
 
-static void on_lost(const char *path, const char *why)
+static bool told_figures;
+
+static void on_lost(const char *path, const char *why, bool in_figures)
 {
 	n_told++;
+	told_figures = in_figures;
 	snprintf(told, sizeof(told), "%s: %s", path ? path : "all", why);
 }
 
@@ -156,17 +159,40 @@ Test(reader, liars)
 		cr_expect_eq(n_told, 1, "%s", liars[i].name);
 		snprintf(want, sizeof(want), "/a/file: %s", liars[i].says);
 		cr_expect_str_eq(told, want, "%s", liars[i].name);
+		/* it has no probes now, and that counts once */
+		cr_expect(told_figures, "%s", liars[i].name);
+		cr_expect_eq(readers__n_unread(), i + 1, "%s", liars[i].name);
+		cr_expect(readers__has_lost(fd), "%s", liars[i].name);
 		/* it is not read again, whoever answers, and not told again */
 		play_reader();
 		say_frame(FRAME_DONE, 0, NULL, 0);
 		cr_expect_eq(reader__ask(&c, &answer), READER_LOST, "%s", liars[i].name);
 		cr_expect_eq(n_told, 1, "%s", liars[i].name);
+		cr_expect_eq(readers__n_unread(), i + 1, "%s", liars[i].name);
 		/* others are */
 		c.fd = memfd_create("other", 0);
 		cr_expect_eq(reader__ask(&c, &answer), 0, "%s", liars[i].name);
+		cr_expect_not(readers__has_lost(c.fd), "%s", liars[i].name);
 		close(c.fd);
 		close(fd);
 	}
+}
+
+/* A file that lacks names alone has all its probes. */
+Test(reader, names_are_no_figures)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(memfd_create("file", 0), &args);
+
+	readers__set_apart(on_lost);
+	c.kind = READ_NAMES;
+	play_reader();
+	shutdown(peer, SHUT_RDWR);
+	cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
+	cr_expect_eq(n_told, 1);
+	cr_expect_not(told_figures);
+	cr_expect_eq(readers__n_unread(), 0);
+	cr_expect_not(readers__has_lost(c.fd));
 }
 
 /* Where no reader can be had nothing is read, and that is said once. */
@@ -174,13 +200,23 @@ Test(reader, none_to_be_had)
 {
 	wire_cleanup struct wire args = {}, answer = {};
 	struct reader_call c = call_about(-1, &args);
+	struct err e = {};
 
 	readers__set_apart(on_lost);
 	readers__lend(-1);
+	cr_expect_eq(readers__need(&e), -ENOTSUP);
+	cr_expect(strstr(err_msg(&e), "no process can be made"), "%s", err_msg(&e));
+	err_done(&e);
 	cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
 	cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
 	cr_expect_eq(n_told, 1);
 	cr_expect_eq(strncmp(told, "all: ", 5), 0, "%s", told);
+	/* each file that comes then has no probes */
+	for (unsigned int i = 1; i <= 3; i++) {
+		c.fd = memfd_create("file", 0);
+		cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
+		cr_expect_eq(readers__n_unread(), i);
+	}
 }
 
 /* ---- wishes */

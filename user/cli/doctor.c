@@ -23,6 +23,7 @@
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "process/watch.h"
+#include "reader/reader.h"
 #include "trace/code_names.h"
 #include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
@@ -384,7 +385,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
 	err = selection__init(&selection, o, e);
 	if (!err)
-		err = files_err ? err_set(e, files_err, "%s", err_msg(&files)) : selection__check(&selection, e);
+		err = files_err ? err_set(e, files_err, "%s", err_msg(&files)) : selection__check(&selection, e) ?: readers__need(e);
 	if (!err)
 		err = print_memory(out, o, &selection, e);
 	*ret_status = err || !features__can_trace();

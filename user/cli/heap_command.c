@@ -18,6 +18,7 @@
 #include "model/heaps.h"
 #include "probe/registers.h"
 #include "process/process.h"
+#include "reader/reader.h"
 #include "trace/output.h"
 #include "util/clock.h"
 #include "util/exit_status.h"
@@ -186,7 +187,7 @@ static int run(struct look *l, struct output *out, struct err *e)
 	describe_host(l->s);
 	l->s->processes = l->processes = snapshot__alloc(l->s, n, sizeof(*l->processes));
 	l->heaps = snapshot__alloc(l->s, n, sizeof(*l->heaps));
-	err = look_at_all(l, e);
+	err = readers__need(e) ?: look_at_all(l, e);
 	if (err)
 		return err;
 	if (nomem__n() != n_refused)

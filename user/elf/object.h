@@ -61,6 +61,8 @@ struct objects *objects__new(void);
 void objects__free(struct objects *o);
 /* Files that were not opened, because no more may be open at a time: they have no names, and no probes. */
 uint64_t objects__n_unread(const struct objects *o);
+/* Its reader failed: what is in it is not known. */
+bool object__is_lost(const struct object *obj);
 
 /*
  * The object behind a mapping of pid. The file found must have the mapping's

@@ -129,6 +129,11 @@ int object_apart__read_headers(struct object *obj)
 	return 0;
 }
 
+bool object__is_lost(const struct object *obj)
+{
+	return readers__has_lost(obj->fd);
+}
+
 /* ---- functions */
 
 static int put_function(const struct object_symbol *s, void *arg)

@@ -56,7 +56,7 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 	if (!err && s->n_left_out)
 		err = add(notes, "%s processes and programs left out that the user may not look into", fmt_exact(a, s->n_left_out));
 	if (!err && s->n_unread)
-		err = add(notes, "%s mapped files not read, as no more may be open at a time", fmt_exact(a, s->n_unread));
+		err = add(notes, "%s mapped file%s not read", fmt_exact(a, s->n_unread), s->n_unread == 1 ? "" : "s");
 	if (!err && s->recording.sample_bytes)
 		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (!err && s->observed_share < 1)

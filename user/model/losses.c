@@ -14,6 +14,7 @@ enum {
 	LOST_UNWIND,
 	LOST_CODES,
 	LOST_POINTS,
+	LOST_FILES,
 	LOST_MEMORY,
 	EDGE_INSIDE,
 	N_WORDS
@@ -81,6 +82,8 @@ static const struct counter_words {
 			 "probed functions found no room for their code ranges: whether a call is made inside of them is guessed" },
 	[LOST_POINTS] = { "unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",
 			  "probe points were not in place in a process, for a while at least: calls there were not seen" },
+	[LOST_FILES] = { "unread_file", "mapped file could not be read: what an allocator in it did is in no figure",
+			 "mapped files could not be read: what allocators in them did is in no figure" },
 	[LOST_MEMORY] = { "no_memory", "time there was no memory for malloctrace: something that it meant to note is missing",
 			  "times there was no memory for malloctrace: what it meant to note is missing" },
 	[EDGE_INSIDE] = { "inside_at_end", "call was under way when the trace ended",
@@ -125,6 +128,7 @@ void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const str
 	c[n++] = counted(LOST_UNWIND, info->unwind_full);
 	c[n++] = counted(LOST_CODES, info->codes_full);
 	c[n++] = counted(LOST_POINTS, info->n_unprobed);
+	c[n++] = counted(LOST_FILES, info->n_lost_files);
 	c[n++] = counted(LOST_MEMORY, 0);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)

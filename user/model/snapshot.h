@@ -392,7 +392,7 @@ struct snapshot {
 	uint64_t duration_ns;
 	uint64_t paused_ns;	/* of it, without probes, as a program ran that translates code */
 	uint64_t n_left_out;	/* processes, and programs that processes began, which the user may not look into: not traced */
-	uint64_t n_unread;	/* mapped files that were not read, as no more could be open at a time */
+	uint64_t n_unread;	/* mapped files that were not read: no more could be open at a time, or their readers failed */
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
 	bool ended;		/* the trace is over: this is the last one */
 	struct older_unsure older_unsure;	/* blocks 0: what is older is known exactly */

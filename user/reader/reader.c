@@ -48,11 +48,13 @@ struct reader {
 static struct {
 	pthread_mutex_t lock;	/* of all below; after a reader's own */
 	bool apart, lent;
-	void (*on_lost)(const char *path, const char *why);
+	readers_lost_fn *on_lost;
 	int control;		/* -1: there is no starter */
 	pid_t starter;
 	struct reader *all;
 	struct hash lost;	/* files: hash of their numbers → something */
+	struct hash unread;	/* the same, of those whose probes are missing */
+	uint64_t n_unread;
 	unsigned int n_ended;
 	uint64_t wasted_ns;
 	bool given_up;		/* and said so */
@@ -138,9 +140,11 @@ static enum outcome get(int fd, void *bytes, size_t n, const struct wait *w)
 
 /* ---- the starter; under desk.lock */
 
-static void bury_starter(void)
+/* Why it came to an end by itself, a negative errno; 0: it did not. */
+static int bury_starter(void)
 {
 	struct timespec while_it_dies = { 0, 5 * (long)MS_NS };
+	int status = 0;
 
 	if (desk.control >= 0)
 		close(desk.control);
@@ -149,18 +153,19 @@ static void bury_starter(void)
 		kill(desk.starter, SIGKILL);
 	/* who may not kill it has closed its socket; and it dies with us */
 	for (int i = 0; desk.starter > 0 && i < 200; i++) {
-		if (waitpid(desk.starter, NULL, WNOHANG))
+		if (waitpid(desk.starter, &status, WNOHANG))
 			break;
 		nanosleep(&while_it_dies, NULL);
 	}
 	desk.starter = 0;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
 }
 
 static int start_starter(void)
 {
 	static char *const argv[] = { READER_CHILD_NAME, NULL }, *const envp[] = { NULL };
 	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	int pair[2];
+	int pair[2], err;
 	pid_t pid;
 
 	if (desk.control >= 0)
@@ -173,10 +178,11 @@ static int start_starter(void)
 
 		lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
 	}
+	err = -errno;
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
-		return -errno;
+		return err;
 	}
 	desk.control = pair[0];
 	desk.starter = pid;
@@ -211,8 +217,11 @@ static int start(struct reader *r)
 	/* a starter that has died is noticed when it is asked */
 	for (int tries = 0; tries < 2 && err == -EPIPE; tries++) {
 		err = start_starter() ?: ask_starter(&(struct starter_request){}, pair[1], &a);
-		if (err)
-			bury_starter();
+		if (err) {
+			int own = bury_starter();
+
+			err = err == -EPIPE && own ? own : err;
+		}
 	}
 	err = err ?: a.pid > 0 ? 0 : a.pid ?: -EIO;
 	if (!err) {
@@ -285,7 +294,7 @@ void reader__free(struct reader *r)
 
 /* ---- all of them */
 
-void readers__set_apart(void (*on_lost)(const char *path, const char *why))
+void readers__set_apart(readers_lost_fn *on_lost)
 {
 	desk.apart = true;
 	desk.on_lost = on_lost;
@@ -312,6 +321,29 @@ void readers__prepare(void)
 	pthread_mutex_unlock(&desk.lock);
 }
 
+static void say_none(int err, char *buf, size_t size)
+{
+	snprintf(buf, size, "no process can be made for that: %s%s", strerror(-err),
+		 err == -EAGAIN ? ": too many for this user (ulimit -u, RLIMIT_NPROC) or for its cgroup (pids.max)" : "");
+}
+
+int readers__need(struct err *e)
+{
+	struct reader *r = &desk.shared[0];
+	char why[256];
+	int err;
+
+	if (!desk.apart)
+		return 0;
+	pthread_mutex_lock(&r->lock);
+	err = start(r);
+	pthread_mutex_unlock(&r->lock);
+	if (!err || err == -EINTR)
+		return 0;
+	say_none(err, why, sizeof(why));
+	return err_set(e, err, "files of targets cannot be read: %s", why);
+}
+
 void readers__end(void)
 {
 	for (size_t i = 0; i < N_SHARED; i++) {
@@ -323,6 +355,7 @@ void readers__end(void)
 	/* it takes those along that are left */
 	bury_starter();
 	hash__done(&desk.lost);
+	hash__done(&desk.unread);
 }
 
 void readers__hurry(bool on)
@@ -377,10 +410,51 @@ static bool is_lost(const struct reader_call *c)
 	return is;
 }
 
-static void tell(const char *path, const char *why)
+/* Without an answer to these a file has no probes, or not all. */
+static const bool is_for_probes[N_READER_KINDS] = {
+	[READ_HEADERS] = true, [READ_PLAN] = true, [READ_SPOTS] = true, [READ_WITHIN] = true, [READ_LOADER] = true, [READ_REFUSALS] = true,
+};
+
+static void note_unread(const struct reader_call *c)
+{
+	uint64_t key = is_for_probes[c->kind] ? key_of(c) : 0;
+
+	if (!key)
+		return;
+	pthread_mutex_lock(&desk.lock);
+	/* without memory for this it counts again */
+	if (!hash__get(&desk.unread, key)) {
+		desk.n_unread++;
+		hash__put(&desk.unread, key, &desk);
+	}
+	pthread_mutex_unlock(&desk.lock);
+}
+
+uint64_t readers__n_unread(void)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&desk.lock);
+	n = desk.n_unread;
+	pthread_mutex_unlock(&desk.lock);
+	return n;
+}
+
+bool readers__has_lost(int fd)
+{
+	uint64_t key = key_of(&(struct reader_call){ .path = "", .fd = fd });
+	bool has;
+
+	pthread_mutex_lock(&desk.lock);
+	has = key && hash__get(&desk.unread, key);
+	pthread_mutex_unlock(&desk.lock);
+	return has;
+}
+
+static void tell(const char *path, const char *why, bool in_figures)
 {
 	if (desk.on_lost)
-		desk.on_lost(path, why);
+		desk.on_lost(path, why, in_figures);
 }
 
 static void give_up(const char *why)
@@ -392,7 +466,7 @@ static void give_up(const char *why)
 	desk.given_up = true;
 	pthread_mutex_unlock(&desk.lock);
 	if (first)
-		tell(NULL, why);
+		tell(NULL, why, true);
 }
 
 static void lose(const struct reader_call *c, const char *why, uint64_t wasted_ns)
@@ -410,7 +484,7 @@ static void lose(const struct reader_call *c, const char *why, uint64_t wasted_n
 	too_many = desk.n_ended > ENDED_MAX || desk.wasted_ns > WASTED_NS;
 	pthread_mutex_unlock(&desk.lock);
 	if (first)
-		tell(c->path, why);
+		tell(c->path, why, is_for_probes[c->kind]);
 	if (too_many)
 		give_up("too many readers came to a bad end");
 }
@@ -440,7 +514,7 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 	fd = c->on_wish(&in, c->arg);
 	/* one that is there, perhaps: that there is none is usual */
 	if (err_is_want(fd))
-		tell(c->path, strerror(-fd));
+		tell(c->path, strerror(-fd), false);
 	answer.err = MIN(fd, 0);
 	/* what we took ourselves is not its time: a download may take minutes */
 	w->begun_ns += now_ns() - asked_ns;
@@ -522,14 +596,14 @@ static void describe(enum outcome o, int status, char *buf, size_t size)
 		snprintf(buf, size, "its reader ended");
 }
 
-int reader__ask(struct reader_call *c, struct wire *ret)
+static int ask(struct reader_call *c, struct wire *ret)
 {
 	struct reader *r;
 	enum outcome o = DIED;
 	uint64_t begun_ns = now_ns();
 	bool tired = false;
 	int err = 0, status = 0;
-	char why[128];
+	char why[256];
 
 	if (c->args->failed)
 		return -ENOMEM;
@@ -561,7 +635,7 @@ int reader__ask(struct reader_call *c, struct wire *ret)
 	case NO_MEMORY:
 		return -ENOMEM;
 	case NO_READER:
-		snprintf(why, sizeof(why), "no process can be made for that: %s", strerror(-err));
+		say_none(err, why, sizeof(why));
 		give_up(why);
 		return READER_LOST;
 	default:
@@ -569,6 +643,15 @@ int reader__ask(struct reader_call *c, struct wire *ret)
 		lose(c, why, now_ns() - begun_ns);
 		return READER_LOST;
 	}
+}
+
+int reader__ask(struct reader_call *c, struct wire *ret)
+{
+	int err = ask(c, ret);
+
+	if (err == READER_LOST || err == -EINTR)
+		note_unread(c);
+	return err;
 }
 
 int reader__distrust(const struct reader_call *c)
@@ -581,5 +664,6 @@ int reader__distrust(const struct reader_call *c)
 	pthread_mutex_unlock(&c->by->lock);
 	describe(NONSENSE, 0, why, sizeof(why));
 	lose(c, why, 0);
+	note_unread(c);
 	return READER_LOST;
 }

@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "reader/wire.h"
+#include "util/err.h"
 
 /* What can be asked for; who answers is in the table of cli/reader_kinds.c. */
 enum reader_kind {
@@ -31,13 +32,21 @@ enum reader_kind {
 /* ---- of malloctrace */
 
 /*
- * From now on nothing hostile is parsed in this process. Without this call, as in tests and in readers themselves, it is.
- * on_lost: a file, or with path NULL all that follow, is not read. Once for each, by any thread.
+ * A file, or with path NULL all that follow, is not read. Once for each, by any thread. in_figures: what would have been probed
+ * in it is not, and that is more than names.
  */
-void readers__set_apart(void (*on_lost)(const char *path, const char *why));
+typedef void readers_lost_fn(const char *path, const char *why, bool in_figures);
+
+/* From now on nothing hostile is parsed in this process. Without this call, as in tests and in readers themselves, it is. */
+void readers__set_apart(readers_lost_fn *on_lost);
 bool readers__are_apart(void);
 /* The starter begins to come up; else the first request waits for that, too. */
 void readers__prepare(void);
+/* Is there one at all? Else the reason. Where an end is asked for meanwhile, it is not known yet: 0. */
+int readers__need(struct err *e);
+/* Files whose probes are missing as they were not read: each counts once. */
+uint64_t readers__n_unread(void);
+bool readers__has_lost(int fd);	/* is it one of them? */
 void readers__end(void);
 /* Somebody waits for a thread that may wait for a reader: what takes long comes to nothing meanwhile. In pairs. */
 void readers__hurry(bool on);

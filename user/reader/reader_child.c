@@ -237,11 +237,12 @@ static int confine(void)
 int reader_child__main(reader_serve_fn *const serve[N_READER_KINDS])
 {
 	struct starter_request q;
+	int err = confine(), fd;
 	ssize_t got;
-	int fd;
 
-	if (confine())
-		return 1;
+	/* to malloctrace its status is an errno */
+	if (err)
+		return -err;
 	do {
 		struct starter_answer a = {};
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "model/triggers.h"
+#include "reader/reader.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
 #include "trace/settle.h"
@@ -128,9 +129,9 @@ static int check(struct session *s, struct err *e)
 static int plan_probes(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err = 0;
+	int err = readers__need(e);
 
-	if (o->pids.n)
+	if (!err && o->pids.n)
 		say_step("Looking for allocators in what it maps.");
 	for (size_t i = 0; i < o->objects.n && !err; i++)
 		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);

@@ -11,6 +11,7 @@
 
 #include "model/unexplained.h"
 #include "probe/codes.h"
+#include "reader/reader.h"
 #include "trace/limits.h"
 #include "trace/session_parts.h"
 #include "tracee/tracee_pause.h"
@@ -110,7 +111,8 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.duration_ns = duration_ns(s, m),
 		.paused_ns = tracees__paused_ns(&s->tracees),
 		.n_left_out = tracees__n_left_out(&s->tracees),
-		.n_unread = objects__n_unread(s->tracees.objects),
+		.n_unread = objects__n_unread(s->tracees.objects) + readers__n_unread(),
+		.n_lost_files = readers__n_unread(),
 		.wall_now_ns = wall_ns(),
 		.ended = m->last || s->end_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),

@@ -259,6 +259,10 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 		last = obj;
 		if (n_searched++ >= MAX_NAMED)
 			continue;
+		if (object__is_lost(obj)) {
+			err_hint(e, "could not read %s", obj->path);
+			continue;
+		}
 		for (size_t k = 0; k < t->files.n; k++)
 			if (t->files.v[k]->plan.object == obj)
 				err_hint(e, "searched %s (no malloc among %zu functions%s)", obj->path,

@@ -158,7 +158,7 @@ static void traced_line(struct report *r)
 	if (s->n_left_out)
 		para__item(&r->para, "%s processes and programs left out that this user may not look into", fmt_exact(t, s->n_left_out));
 	if (s->n_unread)
-		para__item(&r->para, "%s mapped files not read, as no more may be open at a time", fmt_exact(t, s->n_unread));
+		para__item(&r->para, "%s mapped file%s not read", fmt_exact(t, s->n_unread), plural(s->n_unread));
 	older_item(r);
 	if (s->recording.max_size != UINT64_MAX)
 		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->recording.min_size), fmt_bytes(b, s->recording.max_size));
