@@ -306,9 +306,12 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 {
 	struct machine *m = t->machine;
 
-	/* it was there when all processes were read, in this very life */
-	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc))
+	/* it was there when all processes were read, in this very life: of another one this is the end */
+	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc)) {
+		if (ev->kind == MT_EV_EXEC && ev->old_proc)
+			machine__end_life(m, ev->old_proc);
 		return 0;
+	}
 	switch (ev->kind) {
 	case MT_EV_FORK:
 		return on_fork(m, ev, e);

@@ -345,10 +345,12 @@ static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
 		      const struct tracee_life *parent, struct tracee **ret, struct err *e)
 {
 	struct tracee *before = tracees__find(t, process->pid), *p;
+	/* it was read while messages of what it was before were on their way: this is one of them */
+	bool is_past = before && kernel__began_ns(t->kernel, tracee__life(before)->proc) > kernel__began_ns(t->kernel, proc);
 	int err;
 
 	/* its end was not reported */
-	if (before) {
+	if (before && !is_past) {
 		model__life_ended(t->model, tracee__life(before)->proc);
 		tracee__end(t, before);
 	}
@@ -358,6 +360,11 @@ static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
 	if (err)
 		return err;
 	p->parent_proc = parent ? parent->proc : 0;
+	if (is_past) {
+		tracee__end(t, p);
+		if (hash__put(&t->by_pid, before->process.pid, before))
+			return err_set(e, -ENOMEM, "out of memory");
+	}
 	*ret = p;
 	return 0;
 }
