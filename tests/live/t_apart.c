@@ -456,3 +456,74 @@ TEST(readers_stopped_when_a_library_comes)
 	want_u64(t, root, "unread_files", 1);
 	fx__quit(t, &f);
 }
+
+static int ignore_sigint(const void *arg)
+{
+	return signal(SIGINT, SIG_IGN) == SIG_ERR;
+}
+
+/* Keeps all readers from answering, also those that come, until no probe is left. How long that takes. */
+static double stop_until_unprobed(struct test *t, const struct mt *m, pid_t target, pid_t other)
+{
+	struct timespec from, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	do {
+		struct pids p = readers_of(m->c.pid);
+
+		for (size_t i = 0; i < p.n; i++) {
+			struct pids of = readers_of(p.v[i]);
+
+			kill(p.v[i], SIGSTOP);
+			for (size_t k = 0; k < of.n; k++)
+				kill(of.v[k], SIGSTOP);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		/* what is in another process, too, is of somebody's trace of all processes */
+	} while (changed_bytes(t, target, "libc.so") > changed_bytes(t, other, "libc.so") && now.tv_sec - from.tv_sec < patience_s(60));
+	return (double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+/* The first Ctrl-C takes the probes out, though the library is still to be read; after the second one there is nothing to wait for. */
+TEST_ALONE(readers_stopped_when_a_library_comes_and_ctrl_c)
+{
+	struct fx f, other;
+	struct mt m;
+	double s;
+	int got;
+
+	fx__start(t, &other, "basic", "family", NULL);
+	start_loading(t, &f, &m);
+	child__kill(t, &m.c, SIGINT);
+	s = stop_until_unprobed(t, &m, f.c.pid, other.c.pid);
+	/* a second where nobody else uses the machine; each reader that is waited for would take ten */
+	want(t, s < 5, "probes were there for %.1f s after Ctrl-C", s);
+	child__kill(t, &m.c, SIGINT);
+	got = child__wait_for(t, &m.c, patience_s(5));
+	/* a reader that answered before it was stopped lets the report be written before that: the library is lost in it */
+	want(t, got == 128 + SIGINT || got == 3, "exit, wanted 130 or 3, got %d", got);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	fx__quit(t, &other);
+}
+
+/* So it is for a script's job in the background, which is born deaf to Ctrl-C and hears it all the same. */
+TEST_ALONE(second_ctrl_c_of_a_background_job)
+{
+	struct spawn s = { .argv = { lt_bin, "-p", NULL, "--json" }, .become = ignore_sigint };
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	s.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	/* the report waits for its names */
+	kill(starter_of(t, &m), SIGSTOP);
+	child__kill(t, &m.c, SIGINT);
+	want_unprobed(t, f.c.pid);
+	child__kill(t, &m.c, SIGINT);
+	want_eq(t, "exit", 128 + SIGINT, (uint64_t)child__wait_for(t, &m.c, patience_s(5)));
+	fx__quit(t, &f);
+}

@@ -195,6 +195,29 @@ Test(reader, names_are_no_figures)
 	cr_expect_not(readers__has_lost(c.fd));
 }
 
+/* One that does not answer is waited for until the end, and nobody is asked after it. */
+Test(reader, end_of_waiting)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(memfd_create("file", 0), &args);
+	uint64_t from_ns = now_ns();
+
+	readers__set_apart(on_lost);
+	play_reader();
+	readers__end_at(from_ns + 300 * MS_NS);
+	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
+	/* not the ten seconds that an answer may take */
+	cr_expect(now_ns() - from_ns >= 300 * MS_NS && now_ns() - from_ns < 5 * SECOND_NS);
+	/* its allocators are not known; what it is may still be read for its names */
+	cr_expect_eq(readers__n_unread(), 1);
+	cr_expect_eq(n_told, 0);
+	play_reader();
+	say_frame(FRAME_DONE, 0, NULL, 0);
+	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
+	readers__end_at(0);
+	cr_expect_eq(reader__ask(&c, &answer), 0);
+}
+
 /* Where no reader can be had nothing is read, and that is said once. */
 Test(reader, none_to_be_had)
 {

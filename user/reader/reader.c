@@ -59,6 +59,7 @@ static struct {
 	uint64_t wasted_ns;
 	bool given_up;		/* and said so */
 	int hurry;		/* atomic */
+	uint64_t end_ns;	/* of readers__end_at(); atomic */
 	struct reader shared[N_SHARED];
 } desk = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -72,7 +73,16 @@ enum outcome { ANSWERED, DIED, LATE, NONSENSE, CALLED_OFF, NO_MEMORY, NO_READER 
 
 struct wait {			/* of one request */
 	uint64_t begun_ns, until_ns;
+	uint64_t grace_ns;	/* beyond the end, for the starter: it is to end those that do not answer */
 };
+
+static bool is_end(const struct wait *w)
+{
+	uint64_t now = now_ns(), end_ns = __atomic_load_n(&desk.end_ns, __ATOMIC_RELAXED);
+
+	return (end_ns && now >= end_ns + w->grace_ns) ||
+	       (now - w->begun_ns > LONG_NS && (signal_asks_for_end() || __atomic_load_n(&desk.hurry, __ATOMIC_RELAXED)));
+}
 
 /* Until the socket can be read from, or written to. */
 static enum outcome wait_for(int fd, short events, const struct wait *w)
@@ -90,7 +100,7 @@ static enum outcome wait_for(int fd, short events, const struct wait *w)
 			return ANSWERED;
 		if (n < 0 && errno != EINTR)
 			return DIED;
-		if (now_ns() - w->begun_ns > LONG_NS && (signal_asks_for_end() || __atomic_load_n(&desk.hurry, __ATOMIC_RELAXED)))
+		if (is_end(w))
 			return CALLED_OFF;
 	}
 }
@@ -151,8 +161,8 @@ static int bury_starter(void)
 	desk.control = -1;
 	if (desk.starter > 0)
 		kill(desk.starter, SIGKILL);
-	/* who may not kill it has closed its socket; and it dies with us */
-	for (int i = 0; desk.starter > 0 && i < 200; i++) {
+	/* who may not kill it has closed its socket; and it dies with us, also one that is not waited for */
+	for (int i = 0; desk.starter > 0 && i < 20; i++) {
 		if (waitpid(desk.starter, &status, WNOHANG))
 			break;
 		nanosleep(&while_it_dies, NULL);
@@ -192,7 +202,7 @@ static int start_starter(void)
 static int ask_starter(const struct starter_request *q, int passed, struct starter_answer *ret)
 {
 	uint64_t now = now_ns();
-	struct wait w = { now, now + START_NS };
+	struct wait w = { now, now + START_NS, .grace_ns = LONG_NS };
 	enum outcome o = put(desk.control, q, sizeof(*q), passed, &w);
 
 	if (o == ANSWERED)
@@ -361,6 +371,11 @@ void readers__end(void)
 void readers__hurry(bool on)
 {
 	__atomic_fetch_add(&desk.hurry, on ? 1 : -1, __ATOMIC_RELAXED);
+}
+
+void readers__end_at(uint64_t ns)
+{
+	__atomic_store_n(&desk.end_ns, ns, __ATOMIC_RELAXED);
 }
 
 size_t readers__pids(pid_t *v, size_t room)
@@ -609,6 +624,8 @@ static int ask(struct reader_call *c, struct wire *ret)
 		return -ENOMEM;
 	if (is_lost(c))
 		return READER_LOST;
+	if (is_end(&(struct wait){ .begun_ns = begun_ns }))
+		return -EINTR;
 	r = c->reader;
 	if (r)
 		pthread_mutex_lock(&r->lock);

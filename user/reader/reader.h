@@ -50,6 +50,8 @@ bool readers__has_lost(int fd);	/* is it one of them? */
 void readers__end(void);
 /* Somebody waits for a thread that may wait for a reader: what takes long comes to nothing meanwhile. In pairs. */
 void readers__hurry(bool on);
+/* The user wants to see the end: what is not answered at that time (now_ns()) comes to nothing, and so does what is asked after it. 0: no such time. */
+void readers__end_at(uint64_t ns);
 /* The starter and all readers there are; how many. */
 size_t readers__pids(pid_t *v, size_t room);
 bool readers__own(pid_t pid);

@@ -71,7 +71,7 @@ static const struct lockdown_call reader_calls[] = {
 /* What the starter needs beside that. */
 static const struct lockdown_call starter_calls[] = {
 	CALL(clone), CALL(wait4), CALL(kill), CALL(prctl), CALL(prlimit64), CALL(set_robust_list), CALL(rseq),
-	CALL(dup3), CALL(close_range),
+	CALL(dup3), CALL(close_range), CALL(clock_nanosleep), CALL(nanosleep),
 #if defined(__x86_64__)
 	CALL(dup2), CALL(fork),
 #endif
@@ -183,14 +183,30 @@ static _Noreturn void become_reader(int fd, reader_serve_fn *const serve[])
 
 /* ---- the starter */
 
-static pid_t readers[MAX_READERS];
+#define DYING_MS 50		/* that one which was killed is waited for */
+
+/* One that waits for a file system which does not answer dies when that does: its place is free then. */
+static struct {
+	pid_t pid;		/* 0: nobody's */
+	bool dying;
+} readers[MAX_READERS];
+
+static void bury_dying(void)
+{
+	for (size_t i = 0; i < MAX_READERS; i++)
+		if (readers[i].dying && waitpid(readers[i].pid, NULL, WNOHANG) == readers[i].pid) {
+			readers[i].pid = 0;
+			readers[i].dying = false;
+		}
+}
 
 static int start(int fd, reader_serve_fn *const serve[])
 {
 	size_t i;
 	pid_t pid;
 
-	for (i = 0; i < MAX_READERS && readers[i]; i++)
+	bury_dying();
+	for (i = 0; i < MAX_READERS && readers[i].pid; i++)
 		;
 	if (i == MAX_READERS)
 		return -EAGAIN;
@@ -199,25 +215,32 @@ static int start(int fd, reader_serve_fn *const serve[])
 		become_reader(fd, serve);
 	if (pid < 0)
 		return -errno;
-	readers[i] = pid;
+	readers[i].pid = pid;
 	return pid;
 }
 
+/* How it ended, as of waitpid; 0: it has not yet. */
 static int end(pid_t pid)
 {
+	struct timespec moment = { 0, (long)MS_NS };
 	int status = 0;
 
 	for (size_t i = 0; i < MAX_READERS; i++)
-		if (readers[i] == pid) {
-			readers[i] = 0;
+		if (readers[i].pid == pid && !readers[i].dying) {
+			readers[i].dying = true;
 			/* one that died by itself says of what: it is not yet buried */
-			if (waitpid(pid, &status, WNOHANG) == pid)
-				return status;
-			kill(pid, SIGKILL);
-			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-				;
+			for (unsigned int ms = 0; ms <= DYING_MS; ms++) {
+				if (waitpid(pid, &status, WNOHANG) == pid) {
+					readers[i].pid = 0;
+					readers[i].dying = false;
+					return status;
+				}
+				if (!ms)
+					kill(pid, SIGKILL);
+				nanosleep(&moment, NULL);
+			}
 		}
-	return status;
+	return 0;
 }
 
 static int confine(void)
@@ -258,8 +281,9 @@ int reader_child__main(reader_serve_fn *const serve[N_READER_KINDS])
 		if (reader_socket__put(CONTROL_FD, &a, sizeof(a), -1, 0) < 0)
 			break;
 	} while (got > 0 || (got < 0 && errno == EINTR));
+	/* they are nobody's then, and are buried by whom that falls to */
 	for (size_t i = 0; i < MAX_READERS; i++)
-		if (readers[i])
-			end(readers[i]);
+		if (readers[i].pid)
+			kill(readers[i].pid, SIGKILL);
 	return 0;
 }

@@ -40,6 +40,8 @@ static void on_duration(void *arg)
 	loop__stop(s->loop);
 }
 
+#define LAST_READ_NS (400 * MS_NS)	/* after Ctrl-C, for what was mapped just before it */
+
 static void on_signal(int sig, void *arg)
 {
 	struct session *s = arg;
@@ -269,12 +271,12 @@ static void do_nothing(int sig)
 static void let_signals_kill(const struct session *s)
 {
 	struct sigaction first = { .sa_handler = do_nothing, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+	/* a shell's script has what it starts in the background ignore SIGINT, the first of which was heard nevertheless */
+	struct sigaction second = { .sa_handler = SIG_DFL };
 	sigset_t set;
 
-	if (!s->interrupted) {
-		sigaction(SIGINT, &first, NULL);
-		sigaction(SIGTERM, &first, NULL);
-	}
+	sigaction(SIGINT, s->interrupted ? &second : &first, NULL);
+	sigaction(SIGTERM, s->interrupted ? &second : &first, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -300,6 +302,8 @@ static int finish(struct session *s, struct err *e)
 	int err = 0;
 
 	s->finishing = true;
+	/* probes go within a second of Ctrl-C, whatever is being read */
+	readers__end_at(s->interrupted ? now_ns() + LAST_READ_NS : 0);
 	/* after the next two readings nothing would let it go on */
 	kernel__hold_on_exec(s->kernel, 0);
 	/*
@@ -325,6 +329,7 @@ static int finish(struct session *s, struct err *e)
 	/* the report does not wait for a debugger, which may take its time */
 	if (!tracees__debugged(&s->tracees, &debugger))
 		leave(s);
+	readers__end_at(0);
 	let_signals_kill(s);
 	session__read_events(s);
 	tracees__end_pause(&s->tracees);
