@@ -240,6 +240,47 @@ static void take_over(void)
 	set_escdelay(ESC_DELAY_MS);
 }
 
+/* Whoever has the terminal open may say how large it is, a target among them: of a size beyond the bound the upper left part is used. */
+static bool read_size(int *ret_rows, int *ret_cols)
+{
+	struct winsize size;
+
+	if (ioctl(term.out_fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+		return false;
+	*ret_rows = MIN(size.ws_row, GRID_SIDE_MAX);
+	*ret_cols = MIN(size.ws_col, GRID_SIDE_MAX);
+	return true;
+}
+
+/*
+ * curses believes every size that it reads by itself, but for these two variables, which it puts above it. A size that it hears of
+ * later is too late: it has told the terminal already which rows scroll, and these are still so when the terminal is given back.
+ */
+static SCREEN *open_curses(FILE *out, FILE *in)
+{
+	static const char *const names[] = { "LINES", "COLUMNS" };
+	char *before[ARRAY_SIZE(names)], text[16];
+	int size[ARRAY_SIZE(names)];
+	bool known = read_size(&size[0], &size[1]);
+	SCREEN *ret;
+
+	for (size_t i = 0; known && i < ARRAY_SIZE(names); i++) {
+		before[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+		snprintf(text, sizeof(text), "%d", size[i]);
+		setenv(names[i], text, 1);
+	}
+	ret = newterm(NULL, out, in);
+	/* programs that are started have them as they were */
+	for (size_t i = 0; known && i < ARRAY_SIZE(names); i++) {
+		if (before[i])
+			setenv(names[i], before[i], 1);
+		else
+			unsetenv(names[i]);
+		free(before[i]);
+	}
+	return ret;
+}
+
 int term__open(struct err *e)
 {
 	struct sigaction kept[ARRAY_SIZE(curses_signals)];
@@ -250,10 +291,8 @@ int term__open(struct err *e)
 	term.gone = false;
 	for (size_t i = 0; i < ARRAY_SIZE(curses_signals); i++)
 		sigaction(curses_signals[i], NULL, &kept[i]);
-	/* curses takes every size that it reads by itself, and breaks on some */
-	use_env(FALSE);
 	if (!term.screen)
-		term.screen = newterm(NULL, term.tty ? term.tty : stdout, term.tty ? term.tty : stdin);
+		term.screen = open_curses(term.tty ? term.tty : stdout, term.tty ? term.tty : stdin);
 	if (!term.screen)
 		return err_set(e, -ENOTTY, "the terminal cannot be used");
 	for (size_t i = 0; i < ARRAY_SIZE(curses_signals); i++)
@@ -261,7 +300,6 @@ int term__open(struct err *e)
 	prepare_farewell();
 	guard();
 	term.up = 1;
-	term__resized();
 	prepare_colours();
 	take_over();
 	term.repaint = true;
@@ -291,14 +329,13 @@ void term__size(int *ret_rows, int *ret_cols)
 	*ret_cols = COLS;
 }
 
-/* Whoever has the terminal open may say how large it is, a target among them: of a size beyond the bound the upper left part is used. */
 void term__resized(void)
 {
-	struct winsize size;
+	int rows, cols;
 
-	if (!term.up || ioctl(term.out_fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+	if (!term.up || !read_size(&rows, &cols))
 		return;
-	resizeterm(MIN(size.ws_row, GRID_SIDE_MAX), MIN(size.ws_col, GRID_SIDE_MAX));
+	resizeterm(rows, cols);
 	term.repaint = true;
 }
 
