@@ -237,7 +237,7 @@ TEST(heap_trace_top)
 
 	fx__start(t, &s.fx, "heaptrace", NULL);
 	snprintf(line, sizeof(line), "LC_ALL=C.UTF-8 %s -p %d; echo EXIT $?; exec cat", lt_bin, (int)s.fx.c.pid);
-	begin_shell(t, &s, "120", "40", line);
+	begin_shell(t, &s, "120", "60", line);
 	COMES("losses none");
 	fx__go(t, &s.fx);
 	COMES("lose_here");

@@ -19,7 +19,7 @@
 #include "util/log.h"
 #include "util/signals.h"
 
-#define ALLOCATORS_OF_ONE 64u
+#define ALLOCATORS_OF_ONE 256u
 #define ALLOCATORS_OF_ALL 1024u
 
 /* ---- probes */
