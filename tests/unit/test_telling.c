@@ -121,3 +121,27 @@ Test(telling, names_stay_until_they_change)
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
 		snapshot__free(v[i]);
 }
+
+/*
+ * A compiler has hundreds of thousands of stacks through a few thousand places. That a frame is not judged again shows in a name
+ * that is written over in its place, which nobody else does.
+ */
+Test(telling, judges_a_frame_once)
+{
+	char first[] = "read_input";
+	const struct line lines[] = { { .function = first }, { .function = "main" } };
+	struct snap_module module = { .path = "/usr/bin/app" };
+	struct place places[] = { { .offset = 1, .resolved = true, .n_lines = 1, .lines = &lines[0] }, { .offset = 2, .resolved = true, .n_lines = 1, .lines = &lines[1] } };
+	const uint32_t stack[] = { 0, 1 };
+	struct snap_site sites[] = { { .function = "malloc", .stack = stack, .n_stack = 2 }, { .function = "calloc", .stack = stack, .n_stack = 2 } };
+	struct snapshot s = { .modules = &module, .n_modules = 1, .places = places, .n_places = 2, .sites = sites, .n_sites = 2 };
+	struct tellings t = {};
+
+	tellings__begin(&t, &s);
+	cr_expect_eq(tellings__number(&t, &s, &sites[0]), 0);
+	strcpy(first, "xmalloc");
+	cr_expect_eq(tellings__number(&t, &s, &sites[1]), 0);
+	/* by what it is called now */
+	cr_expect_eq(tellings__number(NULL, &s, &sites[1]), 1);
+	tellings__done(&t);
+}

@@ -61,25 +61,28 @@ static void take_most(const struct snapshot *s, uint64_t *by_file, struct missin
 bool missing_names__find(const struct snapshot *s, struct missing_names *ret)
 {
 	_cleanup_free_ uint64_t *by_file = calloc(s->n_modules + 1, sizeof(*by_file));
+	_cleanup_free_ uint64_t *frames = calloc(s->n_places + 1, sizeof(*frames));	/* by place: in how many stacks it is */
 	struct missing_names m = { .what = "frames" };
 
-	for (size_t i = 0; by_file && i < s->n_sites; i++) {
+	if (!by_file || !frames)
+		return false;
+	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
+		uint32_t n = is_looked_up(s, site) ? site->n_stack : 0;
 
-		if (!is_looked_up(s, site))
+		for (uint32_t k = 0; k < n; k++)
+			frames[site->stack[k]]++;
+	}
+	for (size_t i = 0; i < s->n_places; i++) {
+		int file = frames[i] ? file_of(s, &s->places[i]) : -1;
+
+		if (file < 0)
 			continue;
-		for (uint32_t k = 0; k < site->n_stack; k++) {
-			const struct place *p = &s->places[site->stack[k]];
-			int file = file_of(s, p);
-
-			if (file < 0)
-				continue;
-			m.n_frames++;
-			if (has_name(p))
-				continue;
-			m.n_unnamed++;
-			by_file[file]++;
-		}
+		m.n_frames += frames[i];
+		if (has_name(&s->places[i]))
+			continue;
+		m.n_unnamed += frames[i];
+		by_file[file] += frames[i];
 	}
 	if (m.n_frames < FRAMES_MIN || m.n_unnamed * 2 < m.n_frames)
 		return false;

@@ -266,7 +266,34 @@ static bool is_own_wrapper(const struct frame *f)
 	return false;
 }
 
-static struct telling_at find(const struct snapshot *s, const struct snap_site *site)
+/* Hundreds of thousands of stacks go through the same few places: what a frame says is looked for once. */
+struct frame_worth {
+	bool known : 1, own_wrapper : 1;
+	uint8_t worth : 6;	/* enum worth */
+};
+
+static struct frame_worth judge(const struct frame *f)
+{
+	enum worth worth = worth_of(f);
+
+	return (struct frame_worth){ .known = true, .own_wrapper = worth == NOTHING && is_own_wrapper(f), .worth = worth };
+}
+
+static struct frame_worth judge_once(const struct tellings *t, const struct snapshot *s, uint32_t place, uint32_t inlined)
+{
+	bool kept = t && t->s == s && t->worths && t->first[place] + inlined < t->first[place + 1];
+	struct frame_worth *w = kept ? &t->worths[t->first[place] + inlined] : NULL;
+	struct frame f;
+
+	if (w && w->known)
+		return *w;
+	f = place__frame(s, &s->places[place], inlined);
+	if (w)
+		return *w = judge(&f);
+	return judge(&f);
+}
+
+static struct telling_at find(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
 {
 	struct telling_at best = { .place = 1 }, wrapper = {};
 	enum worth most = NOTHING;
@@ -275,20 +302,24 @@ static struct telling_at find(const struct snapshot *s, const struct snap_site *
 
 	for (uint32_t i = 0; i < site->n_stack && most != TELLING_NAME; i++) {
 		const struct place *p = &s->places[site->stack[i]];
+		uint32_t n = place__n_frames(p);
 
-		for (uint32_t k = 0; k < place__n_frames(p) && most != TELLING_NAME; k++, number++) {
-			struct frame f = place__frame(s, p, k);
-			enum worth worth = worth_of(&f);
+		for (uint32_t k = 0; k < n && most != TELLING_NAME; k++, number++) {
+			struct frame_worth w = judge_once(t, s, site->stack[i], k);
+			struct frame f;
 
-			if (worth == NOTHING && is_own_wrapper(&f))
+			if (w.own_wrapper)
 				wrapper = (struct telling_at){ .place = i + 1, .inlined = k, .number = number };
-			if (wrapper.place && worth == TELLING_NAME && !strcmp(function_of(&f), "main"))
-				return wrapper;
-			if (worth <= most || (most == TELLING_PLACE && !stands_for(&f, &first)))
+			if (w.worth <= most)
 				continue;
-			if (worth == TELLING_PLACE)
+			f = place__frame(s, p, k);
+			if (wrapper.place && w.worth == TELLING_NAME && !strcmp(function_of(&f), "main"))
+				return wrapper;
+			if (most == TELLING_PLACE && !stands_for(&f, &first))
+				continue;
+			if (w.worth == TELLING_PLACE)
 				first = f;
-			most = worth;
+			most = w.worth;
 			best = (struct telling_at){ .place = i + 1, .inlined = k, .number = number };
 		}
 	}
@@ -348,6 +379,25 @@ static void remember_lines(struct tellings *t, const struct snapshot *s)
 		t->lines[i] = s->places[i].resolved ? s->places[i].lines : NULL;
 }
 
+/* Room for what each frame says. */
+static void forget_worths(struct tellings *t, const struct snapshot *s)
+{
+	size_t n = 0;
+
+	free(t->worths);
+	free(t->first);
+	t->worths = NULL;
+	t->first = calloc(s->n_places + 1, sizeof(*t->first));
+	for (size_t i = 0; t->first && i < s->n_places; i++) {
+		t->first[i] = (uint32_t)n;
+		n += place__n_frames(&s->places[i]);
+	}
+	if (!t->first)
+		return;
+	t->first[s->n_places] = (uint32_t)n;
+	t->worths = calloc(n + 1, sizeof(*t->worths));
+}
+
 void tellings__begin(struct tellings *t, const struct snapshot *s)
 {
 	uint64_t print = fingerprint(s);
@@ -360,6 +410,7 @@ void tellings__begin(struct tellings *t, const struct snapshot *s)
 	drop_names(t);
 	t->print = print;
 	remember_lines(t, s);
+	forget_worths(t, s);
 	if (s->n_sites > t->room) {
 		free(t->v);
 		t->v = calloc(s->n_sites, sizeof(*t->v));
@@ -379,6 +430,8 @@ void tellings__done(struct tellings *t)
 	free(t->v);
 	free(t->order);
 	free(t->lines);
+	free(t->worths);
+	free(t->first);
 	*t = (struct tellings){};
 }
 
@@ -394,8 +447,8 @@ static struct telling_at at_of(const struct tellings *t, const struct snapshot *
 	struct telling_at *at = kept(t, s, site);
 
 	if (at && !at->place)
-		*at = find(s, site);
-	return at ? *at : find(s, site);
+		*at = find(t, s, site);
+	return at ? *at : find(t, s, site);
 }
 
 struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
