@@ -246,14 +246,19 @@ static void learn(struct names *n, const struct found *found)
 		free(f);
 }
 
-/* Under lock. */
-static void learn_all(struct names *n)
+void names__heard(struct names *n)
 {
 	uint64_t ticks;
 
 	if (read(n->fd, &ticks, sizeof(ticks)) < 0) {
 		/* it was not reported yet */
 	}
+}
+
+/* Under lock. */
+static void learn_all(struct names *n)
+{
+	names__heard(n);
 	for (size_t i = 0; i < n->found.n; i++)
 		learn(n, &n->found.v[i]);
 	n->found.n = 0;

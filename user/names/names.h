@@ -21,6 +21,8 @@ struct names *names__new(struct sym *sym);
 void names__free(struct names *n);
 /* Readable when something was found since the last names__want(). */
 int names__fd(const struct names *n);
+/* The caller has seen that, and will want names later: the descriptor is not readable until more is found. */
+void names__heard(struct names *n);
 
 /*
  * Fills in what is known of these places of s, and has the others looked up, in

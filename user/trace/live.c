@@ -3,8 +3,9 @@
  * Owns the live view in the event loop: the keyboard, the interval, names that
  * arrive, and the screen that is drawn of all that. How it gets there, and how it ends, is live_open.c's.
  *
- * What always holds: nothing here takes longer than a snapshot does, so a key is
- * answered at once; names are looked up elsewhere (names/names.c). While the screen
+ * What always holds: what comes by itself, snapshots and names, takes half of the time and no more, however many
+ * stacks there are, so a key is answered soon; names are looked up elsewhere (names/names.c). Between its
+ * steps room is made in the kernel's tables: stacks come while the screen is made. While the screen
  * is up nothing else writes to the terminal: messages go to live_said.c.
  */
 #include <errno.h>
@@ -67,6 +68,13 @@ static bool tell_missing(struct live *l)
 	return words;
 }
 
+/* Until the trace begins another thread draws. */
+static void make_room(struct live *l)
+{
+	if (!l->starting)
+		session__make_room(l->s);
+}
+
 void live__draw(struct live *l)
 {
 	int rows, cols;
@@ -83,10 +91,13 @@ void live__draw(struct live *l)
 
 		if (!names__want(l->names, top__shown(l->top), wanted, n))
 			break;
+		make_room(l);
 		top__named(l->top);
+		make_room(l);
 		top__draw(l->top, &l->grid);
 	}
 	show_progress(l);
+	make_room(l);
 	top__draw(l->top, &l->grid);
 	term__draw(&l->grid);
 }
@@ -99,11 +110,40 @@ static void on_said(void *arg)
 		live__draw(l);
 }
 
+/* interval_ns 0: once */
+static void arm(int timer_fd, uint64_t first_ns, uint64_t interval_ns)
+{
+	struct itimerspec spec = {
+		.it_value = { first_ns / SECOND_NS, first_ns % SECOND_NS },
+		.it_interval = { interval_ns / SECOND_NS, interval_ns % SECOND_NS },
+	};
+
+	timerfd_settime(timer_fd, 0, &spec, NULL);
+}
+
 static void on_names(void *arg)
 {
-	live__draw(arg);
-	if (tell_missing(arg))
-		live__draw(arg);
+	struct live *l = arg;
+	uint64_t began_ns = now_ns();
+
+	if (!respite__is_over(&l->respite, began_ns)) {
+		names__heard(l->names);
+		arm(l->names_timer_fd, l->respite.until_ns - began_ns, 0);
+		return;
+	}
+	live__draw(l);
+	if (tell_missing(l))
+		live__draw(l);
+	respite__begin(&l->respite, began_ns, now_ns(), 0);
+}
+
+static void on_names_timer(void *arg)
+{
+	struct live *l = arg;
+	uint64_t n;
+
+	if (read(l->names_timer_fd, &n, sizeof(n)) == sizeof(n))
+		on_names(l);
 }
 
 /* ---- snapshots */
@@ -145,6 +185,7 @@ void live__update(struct live *l)
 		session__fail(l->s);
 	if (!base)
 		return;
+	make_room(l);
 	if (grouping__changes(l->by))
 		shown = snapshot__group(base, l->by);
 	if (shown && l->by->has_limits && limits__of_cgroups(shown, base, LIMITS_NS)) {
@@ -159,7 +200,9 @@ void live__update(struct live *l)
 		return;
 	}
 	*h = (struct held){ shown, base };
+	make_room(l);
 	top__update(l->top, shown);
+	make_room(l);
 	tell_runtimes(l, base);
 }
 
@@ -225,26 +268,22 @@ static void look_by_oneself(struct live *l)
 
 void live__set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns)
 {
-	struct itimerspec spec = {
-		.it_value = { first_ns / SECOND_NS, first_ns % SECOND_NS },
-		.it_interval = { interval_ns / SECOND_NS, interval_ns % SECOND_NS },
-	};
-
-	timerfd_settime(l->timer_fd, 0, &spec, NULL);
+	arm(l->timer_fd, first_ns, interval_ns);
 }
 
 static void on_timer(void *arg)
 {
 	struct live *l = arg;
-	uint64_t n;
+	uint64_t n, began_ns = now_ns();
 
-	if (read(l->timer_fd, &n, sizeof(n)) != sizeof(n))
+	if (read(l->timer_fd, &n, sizeof(n)) != sizeof(n) || !respite__is_over(&l->respite, began_ns))
 		return;
 	live__update(l);
 	live__draw(l);
 	look_by_oneself(l);
 	if (tell_missing(l))
 		live__draw(l);
+	respite__begin(&l->respite, began_ns, now_ns(), 0);
 }
 
 static void write_file(struct live *l)
@@ -405,5 +444,7 @@ int live__fill_loop(struct live *l)
 		err = loop__add_fd(loop, l->said.fd, on_said, l);
 	if (!err)
 		err = loop__add_fd(loop, names__fd(l->names), on_names, l);
+	if (!err)
+		err = loop__add_fd(loop, l->names_timer_fd, on_names_timer, l);
 	return err;
 }

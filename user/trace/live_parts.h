@@ -21,12 +21,13 @@ struct live {
 	const struct grouping *by, *other;	/* what a row is, and what it is after the key that switches */
 	struct grid grid;
 	struct names *names;
-	int timer_fd;
+	int timer_fd, names_timer_fd;	/* the interval; names that came too early after the last drawing */
 	bool all_ended;
 	bool told_missing;	/* that names are missing, once */
 	uint64_t looked_missing_ns;	/* for them; 0: never */
 	struct starting *starting;	/* NULL: the loop has the terminal */
 	uint64_t waiting_since_ns;	/* for names; 0: for none */
+	struct respite respite;	/* of what comes by itself */
 	struct source_file *source;	/* what the screen shows of one; NULL: none */
 	struct vec(struct held) held;
 	unsigned int runtimes;	/* of which it was said what is not seen; a bit for each of the table */

@@ -25,6 +25,7 @@
 #include "tracee/selection.h"
 #include "tracee/tracee.h"
 #include "util/loop.h"
+#include "util/respite.h"
 
 
 struct snapshot_request {
@@ -69,8 +70,8 @@ struct session {
 	int memory_fd;		/* readable: a reading goes on, or messages were kept; session_memory.c */
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {
-		uint64_t tried_ns;	/* when room was last urgently made, */
-		uint64_t in_use;	/* and what was in use after that */
+		struct respite respite;	/* of making room urgently */
+		uint64_t in_use;	/* what was in use after that */
 		uint64_t told_ns;	/* all that the programs reported until then has been handled */
 	} recycle;
 	struct {			/* session_spots.c */

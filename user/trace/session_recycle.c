@@ -149,19 +149,20 @@ static void evict(struct session *s, const struct cut_opts *how, bool has_cut)
 void session__make_room(struct session *s)
 {
 	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
-	uint64_t in_use;
+	uint64_t in_use, began_ns;
 
 	if (s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use))
 		return;
 	/* a program may come through more new stacks in a second than there is room for */
 	if (collect__must_evict(s->collect))
 		evict(s, &how, false);
-	if (now_ns() - s->recycle.tried_ns < URGENT_NS)
+	began_ns = now_ns();
+	/* this is asked for each message that is read: where a cut takes longer than that, keys would wait for all of them */
+	if (!respite__is_over(&s->recycle.respite, began_ns))
 		return;
 	/* what lives may have something to give up later; what ended has not */
 	if (in_use == s->recycle.in_use && !collect__may_evict(s->collect))
 		return;
-	s->recycle.tried_ns = now_ns();
 	/* one that has just ended must have been seen twice */
 	if (!session__take_cut(s, &how, URGENT, NULL) && !session__take_cut(s, &how, URGENT, NULL))
 		recycle(s, ROOM_AT_ONCE);
@@ -171,6 +172,7 @@ void session__make_room(struct session *s)
 		evict(s, &how, true);
 	}
 	collect__is_short(s->collect, &s->recycle.in_use);
+	respite__begin(&s->recycle.respite, began_ns, now_ns(), URGENT_NS);
 }
 
 void session__watch_room(void *arg)
