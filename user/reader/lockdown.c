@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/capability.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -62,6 +63,9 @@ _Noreturn void lockdown__exec(const struct lockdown_start *s)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), exe = fcntl(s->exe, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY), fds[MAX_FDS];
 	sigset_t none;
 
+	/* an image for one program alone has no /dev */
+	if (null < 0)
+		null = memfd_create("null", MFD_CLOEXEC);
 	if (null < 0 || exe < 0)
 		_exit(errno);
 	if (s->n_fds > MAX_FDS)
