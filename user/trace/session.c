@@ -302,8 +302,8 @@ static int finish(struct session *s, struct err *e)
 	int err = 0;
 
 	s->finishing = true;
-	/* probes go within a second of Ctrl-C, whatever is being read; but a look at heaps was asked for, and is called off by the next Ctrl-C */
-	readers__end_at(s->interrupted && !s->heaps ? now_ns() + LAST_READ_NS : 0);
+	/* probes go within a second of Ctrl-C, whatever is being read; but a search that was asked for takes its time, until the next Ctrl-C */
+	readers__end_at(s->interrupted && !s->opts->reachable && !s->opts->roots ? now_ns() + LAST_READ_NS : 0);
 	/* after the next two readings nothing would let it go on */
 	kernel__hold_on_exec(s->kernel, 0);
 	/*
