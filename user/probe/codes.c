@@ -20,6 +20,7 @@
 struct entry {
 	struct mt_code code;
 	uint32_t next;		/* number of another one with the same hash, 0: none */
+	bool refused;		/* the kernel did not take it */
 };
 
 struct codes {
@@ -27,6 +28,7 @@ struct codes {
 	/* number 1 is the first; those from MT_MAX_CODES on found no room in the kernel */
 	struct vec(struct entry) all;
 	struct hash by_content;	/* the number of the last one with a hash */
+	uint64_t n_refused;
 };
 
 struct codes *codes__new(void)
@@ -68,7 +70,7 @@ uint32_t codes__find(struct codes *c, const struct mt_code *code, bool *ret_new)
 	*ret_new = false;
 	for (uint32_t number = first; number; number = c->all.v[number - 1].next)
 		if (!memcmp(&c->all.v[number - 1].code, code, sizeof(*code)))
-			return number < MT_MAX_CODES ? number : 0;
+			return number < MT_MAX_CODES && !c->all.v[number - 1].refused ? number : 0;
 	e = vec_push(&c->all);
 	if (!e)
 		return 0;
@@ -86,7 +88,7 @@ uint64_t codes__n_full(struct codes *c)
 	uint64_t n;
 
 	pthread_mutex_lock(&c->lock);
-	n = c->all.n >= MT_MAX_CODES ? c->all.n - (MT_MAX_CODES - 1) : 0;
+	n = c->n_refused + (c->all.n >= MT_MAX_CODES ? c->all.n - (MT_MAX_CODES - 1) : 0);
 	pthread_mutex_unlock(&c->lock);
 	return n;
 }
@@ -112,9 +114,12 @@ uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int3
 	move(&code.shutdown, point);
 	pthread_mutex_lock(&k->codes->lock);
 	number = codes__find(k->codes, &code, &is_new);
-	/* what the array has no element for is reported as full */
-	if (number && is_new)
-		bpf_map__update_elem(k->skel->maps.codes, &number, sizeof(number), &code, sizeof(code), BPF_ANY);
+	/* what the array has no element for is reported as full, and so is what is not in it */
+	if (number && is_new && bpf_map__update_elem(k->skel->maps.codes, &number, sizeof(number), &code, sizeof(code), BPF_ANY)) {
+		k->codes->all.v[number - 1].refused = true;
+		k->codes->n_refused++;
+		number = 0;
+	}
 	pthread_mutex_unlock(&k->codes->lock);
 	return number;
 }
