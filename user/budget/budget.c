@@ -31,8 +31,8 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 	b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	b->closed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b->shut_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	b->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = b->timer_fd < 0 || b->closed_fd < 0 || b->shut_fd < 0 || b->quit_fd < 0 ?
+	b->quit = ENDING_NONE;
+	err = b->timer_fd < 0 || b->closed_fd < 0 || b->shut_fd < 0 || ending__open(&b->quit) ?
 		      err_set(e, -errno, "timer: %s", strerror(errno)) :
 		      0;
 	if (!err)
@@ -55,12 +55,12 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 
 void budget__free(struct budget *b)
 {
-	const int fds[] = { b ? b->timer_fd : -1, b ? b->closed_fd : -1, b ? b->shut_fd : -1, b ? b->quit_fd : -1 };
+	const int fds[] = { b ? b->timer_fd : -1, b ? b->closed_fd : -1, b ? b->shut_fd : -1 };
 
 	if (!b)
 		return;
 	if (b->guarded) {
-		eventfd_write(b->quit_fd, 1);
+		ending__tell(&b->quit);
 		pthread_join(b->guard, NULL);
 	}
 	closing__wait(b->links);
@@ -79,6 +79,7 @@ void budget__free(struct budget *b)
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	ending__close(&b->quit);
 	free(b);
 }
 

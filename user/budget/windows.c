@@ -77,7 +77,7 @@ static void *guard(void *arg)
 {
 	struct budget *b = arg;
 	struct pollfd fds[] = { { .fd = meter__alarm_fd(b->meter), .events = POLLIN },
-				{ .fd = b->quit_fd, .events = POLLIN } };
+				{ .fd = b->quit.fd, .events = POLLIN } };
 
 	while (poll(fds, ARRAY_SIZE(fds), -1) > 0 || errno == EINTR) {
 		if (fds[1].revents)

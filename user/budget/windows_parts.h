@@ -16,6 +16,7 @@
 #include "budget/estimate.h"
 #include "budget/looks.h"
 #include "budget/pace.h"
+#include "util/ending.h"
 #include "util/util.h"
 
 enum state { SHUT, OPEN, SHUTTING };
@@ -63,7 +64,8 @@ struct budget {
 	struct hit_cost cost;
 	struct pace pace;
 	struct estimate *estimate;
-	int timer_fd, closed_fd, shut_fd, quit_fd;
+	int timer_fd, closed_fd, shut_fd;
+	struct ending quit;	/* of the guard */
 	pthread_t guard;
 	bool guarded;
 	struct closing *links;	/* of the window that is open, or shutting */

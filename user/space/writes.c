@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "space/writes.h"
+#include "util/ending.h"
 #include "util/util.h"
 
 struct watched {
@@ -36,7 +37,7 @@ struct probed {
 
 struct writes {
 	int notify_fd, null_fd, reported_fd;
-	int end_fds[2];		/* a pipe: its end is the end of the thread */
+	struct ending end;	/* of the thread */
 	pthread_t thread;
 	pthread_mutex_t lock;	/* of all that follows */
 	struct vec(struct watched) watched;
@@ -157,7 +158,7 @@ static void read_writes(struct writes *w)
 static void *wait_for_writes(void *arg)
 {
 	struct writes *w = arg;
-	struct pollfd fds[] = { { w->notify_fd, POLLIN, 0 }, { w->end_fds[0], POLLIN, 0 } };
+	struct pollfd fds[] = { { w->notify_fd, POLLIN, 0 }, { w->end.fd, POLLIN, 0 } };
 
 	while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
 		if (fds[1].revents)
@@ -192,9 +193,7 @@ static void close_all(struct writes *w)
 		close(w->null_fd);
 	if (w->reported_fd >= 0)
 		close(w->reported_fd);
-	for (size_t i = 0; i < ARRAY_SIZE(w->end_fds); i++)
-		if (w->end_fds[i] >= 0)
-			close(w->end_fds[i]);
+	ending__close(&w->end);
 	free(w);
 }
 
@@ -205,12 +204,11 @@ struct writes *writes__new(void)
 	if (!w)
 		return NULL;
 	w->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (pipe2(w->end_fds, O_CLOEXEC))
-		w->end_fds[0] = w->end_fds[1] = -1;
+	w->end = ENDING_NONE;
 	w->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	w->reported_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&w->lock, NULL);
-	if (w->notify_fd >= 0 && w->null_fd >= 0 && w->reported_fd >= 0 && w->end_fds[0] >= 0 && !start(w))
+	if (w->notify_fd >= 0 && w->null_fd >= 0 && w->reported_fd >= 0 && !ending__open(&w->end) && !start(w))
 		return w;
 	close_all(w);
 	return NULL;
@@ -220,9 +218,7 @@ void writes__free(struct writes *w)
 {
 	if (!w)
 		return;
-	/* not a write, which may fail, and then it would wait for good */
-	close(w->end_fds[1]);
-	w->end_fds[1] = -1;
+	ending__tell(&w->end);
 	pthread_join(w->thread, NULL);
 	vec_done(&w->watched);
 	vec_done(&w->links);

@@ -16,18 +16,19 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "present/top/term.h"
+#include "util/ending.h"
 #include "util/util.h"
 
 #define REDRAW_MS 250	/* ages go on */
 
 struct starting {
 	struct starting_calls calls;
-	int said_fd, stop_fd, signal_fd;
+	int said_fd, signal_fd;
+	struct ending end;	/* of the thread */
 	pthread_t thread;
 };
 
@@ -70,7 +71,7 @@ static void *show_progress(void *arg)
 
 	for (;;) {
 		struct pollfd fds[] = {
-			{ s->stop_fd, POLLIN, 0 }, { s->signal_fd, POLLIN, 0 }, { term__input_fd(), POLLIN, 0 }, { s->said_fd, POLLIN, 0 },
+			{ s->end.fd, POLLIN, 0 }, { s->signal_fd, POLLIN, 0 }, { term__input_fd(), POLLIN, 0 }, { s->said_fd, POLLIN, 0 },
 		};
 
 		s->calls.draw(s->calls.arg);
@@ -96,6 +97,7 @@ int starting__begin(const struct starting_calls *calls, int said_fd, struct star
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->calls = *calls;
+	s->end = ENDING_NONE;
 	s->said_fd = said_fd;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
@@ -104,31 +106,25 @@ int starting__begin(const struct starting_calls *calls, int said_fd, struct star
 	sigaddset(&set, SIGTSTP);
 	sigaddset(&set, SIGWINCH);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = s->signal_fd < 0 || s->stop_fd < 0 ? errno : pthread_create(&s->thread, NULL, show_progress, s);
+	err = s->signal_fd < 0 || ending__open(&s->end) ? errno : pthread_create(&s->thread, NULL, show_progress, s);
 	if (!err) {
 		*ret = s;
 		return 0;
 	}
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
-	if (s->stop_fd >= 0)
-		close(s->stop_fd);
+	ending__close(&s->end);
 	free(s);
 	return err_set(e, -err, "the live view: %s", strerror(err));
 }
 
 void starting__end(struct starting *s)
 {
-	uint64_t one = 1;
-
 	if (!s)
 		return;
-	if (write(s->stop_fd, &one, sizeof(one)) < 0) {
-		/* it is readable already */
-	}
+	ending__tell(&s->end);
 	pthread_join(s->thread, NULL);
 	close(s->signal_fd);
-	close(s->stop_fd);
+	ending__close(&s->end);
 	free(s);
 }
