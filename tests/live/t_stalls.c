@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STALL_MS 30000	/* how long is what is tried */
@@ -40,6 +41,40 @@ static void stall(struct test *t, bool target)
 	want_unprobed(t, f.c.pid);
 	fx__quit(t, &f);
 }
+
+/* The wall clock is set, by hours, at each reading of it: figures, durations and ages go by another one. */
+static void set_clock(struct test *t, const char *step)
+{
+	static char preload[4200];
+	struct spawn how = { .argv = { lt_bin, "-p", NULL, "--json", "-d", "2s" }, .env = { preload, step } };
+	time_t began = time(NULL);
+	struct tm wall = {};
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", fixture("libclock.so"));
+	fx__start(t, &f, "basic", "family", NULL);
+	how.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &how);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, 0, 0);
+	must(t, strptime(jstr(root, "wall_now"), "%FT%T", &wall), "wall_now: '%s'", jstr(root, "wall_now"));
+	want(t, labs(timegm(&wall) - began) > 1000, "wall_now, wanted one of its steps, got %s", jstr(root, "wall_now"));
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want(t, ju64(t, root, "duration_ns") / 1000000000 <= (uint64_t)(time(NULL) - began) + 1, "duration_ns, wanted no more than has passed, got %llu",
+	     (unsigned long long)ju64(t, root, "duration_ns"));
+	want(t, ju64(t, root, "processes[0].age_at_attach_ns") / 1000000000 <= (uint64_t)(time(NULL) - began) + 1, "age_at_attach_ns, wanted no more than has passed, got %llu",
+	     (unsigned long long)ju64(t, root, "processes[0].age_at_attach_ns"));
+	json_decref(root);
+	want_unprobed(t, f.c.pid);
+	fx__quit(t, &f);
+}
+
+TEST(clock_is_put_forward) { set_clock(t, "CLOCK_STEP=10000"); }
+TEST(clock_is_put_back) { set_clock(t, "CLOCK_STEP=-10000"); }
 
 TEST(stalls_malloctrace) { stall(t, false); }
 TEST(stalls_target) { stall(t, true); }

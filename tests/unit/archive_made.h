@@ -59,7 +59,7 @@ static inline struct model *new_model(size_t lives, size_t sites)
 	struct model *m = model__new();
 
 	cr_assert_not_null(m);
-	model__begin(m, START, 50);
+	model__begin(m, START, 50, 50);
 	model__keep_modules(m, &modules);
 	if (lives)
 		m->archive.limits = (struct archive_limits){ .lives = lives, .sites = sites, .frames = sites * FRAMES, .points = 100 };

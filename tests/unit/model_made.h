@@ -54,7 +54,7 @@ static inline struct model *made__model(void)
 	struct model *m = model__new();
 
 	cr_assert_not_null(m);
-	model__begin(m, START, 50);
+	model__begin(m, START, 50, 50);
 	if (!made_tracees.objects)
 		cr_assert_eq(tracees__init(&made_tracees), 0);
 	return m;

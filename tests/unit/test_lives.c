@@ -81,20 +81,23 @@ Test(lives, ages_are_those_at_the_begin)
 	struct cut cut = { .now_ns = START };
 	struct model *m = model__new();
 	struct life_info infos[] = {
-		{ .proc = 1, .pid = 11, .comm = "old", .age_at_attach_ns = 500, .wall_started_ns = 1000 },
-		{ .proc = 2, .pid = 12, .comm = "own", .age_at_attach_ns = 0, .wall_started_ns = 1000 },
+		{ .proc = 1, .pid = 11, .comm = "old", .age_at_attach_ns = 500, .wall_started_ns = 1000, .started_ns = 100 },
+		{ .proc = 2, .pid = 12, .comm = "own", .age_at_attach_ns = 0, .wall_started_ns = 1000, .started_ns = 100 },
 		/* the wall clock was put back meanwhile */
-		{ .proc = 3, .pid = 13, .comm = "later", .age_at_attach_ns = 500, .wall_started_ns = 9000 },
+		{ .proc = 3, .pid = 13, .comm = "later", .age_at_attach_ns = 500, .wall_started_ns = 9000, .started_ns = 300 },
+		/* it was put forward */
+		{ .proc = 4, .pid = 14, .comm = "before", .age_at_attach_ns = 500, .wall_started_ns = 3, .started_ns = 400 },
 	};
 	struct snapshot *s;
 
 	for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
 		cr_assert_eq(model__add_life(m, &infos[i]), 0);
-	model__begin(m, START, 1900);
+	model__begin(m, START, 1900, 1000);
 	s = made__shot(m, &cut);
 	cr_expect_eq(s->processes[0].age_at_attach_ns, 900);
 	cr_expect_eq(s->processes[1].age_at_attach_ns, 0, "from its first instruction");
-	cr_expect_eq(s->processes[2].age_at_attach_ns, 500);
+	cr_expect_eq(s->processes[2].age_at_attach_ns, 700);
+	cr_expect_eq(s->processes[3].age_at_attach_ns, 600);
 	snapshot__free(s);
 	model__free(m);
 }
@@ -107,7 +110,7 @@ Test(lives, began_before_the_trace)
 	struct snapshot *s;
 
 	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 1, .pid = 11, .comm = "told before", .began_ns = START - 7 }), 0);
-	model__begin(m, START, 1900);
+	model__begin(m, START, 1900, 1000);
 	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 2, .pid = 12, .comm = "told after", .began_ns = START - 5 }), 0);
 	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 3, .pid = 13, .comm = "began after", .began_ns = START }), 0);
 	s = made__shot(m, &cut);

@@ -40,7 +40,7 @@ static void play__begin(struct play *p)
 {
 	*p = (struct play){ .m = model__new() };
 	cr_assert_not_null(p->m);
-	model__begin(p->m, START, 0);
+	model__begin(p->m, START, 0, 0);
 	for (uint32_t i = 1; i <= 2; i++) {
 		struct life_info info = { .proc = i, .pid = (pid_t)i * 10, .comm = "x", .age_at_attach_ns = DAY };
 

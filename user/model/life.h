@@ -28,7 +28,7 @@ struct life {
 	uint64_t began_ns;	/* see life_info */
 	pid_t container_pid;
 	uint32_t parent;	/* id, 0: none */
-	int64_t wall_started_ns;
+	int64_t wall_started_ns, started_ns;	/* see life_info */
 	uint64_t unseen_ns;
 	uint64_t rss_bytes, rss_at_attach_bytes;
 	uint64_t most_rss_bytes;	/* 0: not known */

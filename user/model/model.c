@@ -45,7 +45,7 @@ static void note_early(const struct model *m, struct life *l)
 		l->age_at_attach_ns = m->start_clock_ns - l->began_ns;
 }
 
-void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns)
+void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns, uint64_t start_ns)
 {
 	bool again = m->start_clock_ns;
 
@@ -56,8 +56,8 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 		struct life *l = m->lives.v[i];
 
 		note_early(m, l);
-		if ((l->age_at_attach_ns || again) && l->wall_started_ns && wall_start_ns > l->wall_started_ns)
-			l->age_at_attach_ns = MAX(l->age_at_attach_ns, (uint64_t)(wall_start_ns - l->wall_started_ns));
+		if ((l->age_at_attach_ns || again) && l->wall_started_ns && (int64_t)start_ns > l->started_ns)
+			l->age_at_attach_ns = MAX(l->age_at_attach_ns, (uint64_t)((int64_t)start_ns - l->started_ns));
 		if (again)
 			l->rss_at_attach_bytes = l->rss_bytes;
 	}
@@ -169,6 +169,7 @@ int model__add_life(struct model *m, const struct life_info *info)
 	note_early(m, l);
 	l->container_pid = info->container_pid;
 	l->wall_started_ns = info->wall_started_ns;
+	l->started_ns = info->started_ns;
 	parent = info->parent_proc ? model__life(m, info->parent_proc) : NULL;
 	l->parent = parent ? parent->id : 0;
 	l->rss_bytes = l->rss_at_attach_bytes = info->rss_bytes;

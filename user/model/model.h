@@ -24,6 +24,7 @@ struct life_info {
 	pid_t container_pid;	/* in its own pid namespace, if that is another one; else 0 */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
 	int64_t wall_started_ns;	/* 0: unknown */
+	int64_t started_ns;	/* the same on CLOCK_MONOTONIC, which nobody sets; before its beginning, perhaps, as it stands still while a machine sleeps */
 };
 
 /* Where an address lies, from the code that knows the mappings. */
@@ -54,10 +55,10 @@ struct model;
 
 struct model *model__new(void);
 /*
- * The trace begins: on the programs' clock and on the wall's. Once more, if nothing is recorded
+ * The trace begins: on the programs' clock, on the wall's and on CLOCK_MONOTONIC. Once more, if nothing is recorded
  * before some later moment.
  */
-void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns);
+void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns, uint64_t start_ns);
 /* A moment of the programs' clock; 0 for what was before the start. */
 uint64_t model__since_start(const struct model *m, uint64_t clock_ns);
 /* The id of the life that has a number in the kernel's tables; 0: it is not known. */

@@ -206,7 +206,7 @@ static int begin(struct session *s, struct err *e)
 	if (err)
 		return err;
 	s->start_ns = now_ns();
-	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns());
+	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns(), s->start_ns);
 	session__await_start(s);
 	return 0;
 }

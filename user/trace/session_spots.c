@@ -93,7 +93,7 @@ static void on_start(struct session *s)
 	tracees__sample(&s->tracees, true);
 	tracees__count_cpu_from_now(&s->tracees);
 	resident__begin(&s->memory, &s->tracees);
-	model__begin(s->model, at.clock_ns, wall_at(at.mono_ns));
+	model__begin(s->model, at.clock_ns, wall_at(at.mono_ns), at.mono_ns);
 	say("%s was called by %s (%d): the trace begins", name_of(s, spot), comm_of(s, at.proc), (int)at.pid);
 	err = session__start_timers(s);
 	if (err) {

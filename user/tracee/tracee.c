@@ -289,6 +289,7 @@ int tracees__push(struct tracees *t, struct process *process, struct tracee **re
 	}
 	p->process = *process;
 	p->wall_started_ns = wall_ns() - (int64_t)process->age_ns;
+	p->started_ns = (int64_t)now_ns() - (int64_t)process->age_ns;
 	*slot = p;
 	t->n_live++;
 	*ret = p;
@@ -371,6 +372,7 @@ int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uin
 		.container_pid = p->process.ns_pid,
 		.parent_proc = p->parent_proc,
 		.wall_started_ns = p->wall_started_ns,
+		.started_ns = p->started_ns,
 	};
 
 	return model__add_life(t->model, &info) ? err_set(e, -ENOMEM, "out of memory") : 0;

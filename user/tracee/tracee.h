@@ -132,6 +132,7 @@ struct tracee {
 	bool own;		/* -- CMD */
 	bool held;		/* it stands still while its probes are set */
 	int64_t wall_started_ns;	/* since 1970 */
+	int64_t started_ns;	/* see life_info */
 	bool ended;
 	/* whether its probes stand: tracee_standing.c */
 	pid_t debugger;		/* that was reported; 0: none */

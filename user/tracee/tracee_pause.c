@@ -149,7 +149,7 @@ static int begin_life(struct tracees *t, struct tracee *p, struct err *e)
 	}
 	unwind__drop(t->unwind, had->proc);
 	if (!err)
-		err = tracee__tell_model(t, p, (uint64_t)MAX(wall_ns() - p->wall_started_ns, 0), 0, e);
+		err = tracee__tell_model(t, p, (uint64_t)MAX((int64_t)now_ns() - p->started_ns, 0), 0, e);
 	p->unseen_ns = 0;
 	p->live_bytes = 0;
 	return err;
