@@ -99,6 +99,15 @@ struct walk mishap__walk(uint64_t n_calls, uint64_t some)
 	return (struct walk){ 1, step, n_calls };
 }
 
+void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind)
+{
+	const char *of = kind == MISHAP_MEMORY ? "memory" : kind == MISHAP_KERNEL ? "kernel" : kind == MISHAP_FILES ? "files" : kind == MISHAP_WRITES ? "writes" : "others";
+
+	/* the one that it ended at was there no more */
+	if (w->last == UINT64_MAX)
+		printf("%s, %s: %llu calls, each failed in its turn\n", what, of, (unsigned long long)w->at - 1);
+}
+
 struct mishap *mishap__new(struct test *t)
 {
 	struct mishap *m;

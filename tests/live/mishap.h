@@ -20,6 +20,8 @@ struct walk {
 	uint64_t at, step, last;
 };
 struct walk mishap__walk(uint64_t n_calls, uint64_t some);
+/* It is over: with MISHAPS=all, says how many there were. */
+void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind);
 
 /* In memory that is shared, and in a file of the test's directory. */
 struct mishap *mishap__new(struct test *t);

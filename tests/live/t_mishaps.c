@@ -134,6 +134,7 @@ static void every_call(struct scene *s, const char *const *args, const char *fil
 		if (!s->m->n_failed)
 			break;
 	}
+	walk__tell(&w, s->name, s->kind);
 	outcome__done(&wanted);
 }
 
@@ -316,6 +317,7 @@ static void every_trace(struct test *t, enum mishap_kind kind, bool lasting)
 		if (!s.m->n_failed)
 			break;
 	}
+	walk__tell(&w, s.name, kind);
 }
 
 TEST(mishaps_trace_memory) { every_trace(t, MISHAP_MEMORY, false); }

@@ -235,22 +235,13 @@ int roots__parse_kept(struct roots *r, const char *text, const char *key, enum r
 	return 0;
 }
 
-/*
- * Where the kernel or its rules do not tell them, a scan still says what memory holds. But what it would tell, and was not read, may be
- * the only pointer to a block: one that is missing for want of something is no look.
- */
-static void note_untold(struct target *t, int err)
-{
-	if (err_is_want(err))
-		t->failed = err;
-}
-
+/* Where the kernel or its rules do not tell them, a scan still says what memory holds. */
 static void take_kept(struct roots *r, struct target *t, const char *path, const char *key, enum root_keeper keeper)
 {
 	_cleanup_free_ char *text = NULL;
 	int err = read_small_file(path, &text, NULL);
 
-	note_untold(t, err ?: roots__parse_kept(r, text, key, keeper));
+	target__note_untold(t, err ?: roots__parse_kept(r, text, key, keeper));
 }
 
 /* An epoll hands back what it was given: often the only pointer to a connection that waits. */
@@ -263,14 +254,14 @@ static void take_epolls(struct roots *r, struct target *t)
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)t->runner);
 	dir = opendir(path);
 	if (!dir)
-		note_untold(t, -errno);
+		target__note_untold(t, -errno);
 	while (dir && (errno = 0, d = readdir(dir))) {
 		ssize_t n;
 
 		snprintf(name, sizeof(name), "%s/%s", path, d->d_name);
 		n = readlink(name, link, sizeof(link) - 1);
 		if (n <= 0) {
-			note_untold(t, -errno);
+			target__note_untold(t, -errno);
 			continue;
 		}
 		link[n] = 0;
@@ -280,7 +271,7 @@ static void take_epolls(struct roots *r, struct target *t)
 		take_kept(r, t, name, "data:", KEPT_FOR_EPOLL);
 	}
 	if (dir) {
-		note_untold(t, -errno);
+		target__note_untold(t, -errno);
 		closedir(dir);
 	}
 }

@@ -134,6 +134,12 @@ bool target__is_gone(struct target *t)
 	return is_gone(t);
 }
 
+void target__note_untold(struct target *t, int err)
+{
+	if (err_is_want(err))
+		t->failed = err;
+}
+
 bool target__is_over(const struct target *t)
 {
 	return t->calls && t->calls->is_over && t->calls->is_over(t->calls->arg);

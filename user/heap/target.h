@@ -61,6 +61,8 @@ size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n)
 /* For each page from start on, a byte of enum target_page. */
 enum target_page { PAGE_ABSENT, PAGE_PRESENT, PAGE_SWAPPED };
 void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to);
+/* What was asked of /proc was not told: for want of something (err_is_want()), and the look is none; or because it has ended, or by a rule. */
+void target__note_untold(struct target *t, int err);
 bool target__is_over(const struct target *t);
 /* -EINTR: it is over, as t->calls says. what, part: as of target_calls.progress. */
 int target__go_on(struct target *t, const char *what, double part);

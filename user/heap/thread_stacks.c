@@ -50,13 +50,16 @@ struct search {
 /* ---- what /proc says */
 
 /* "63 0x5 0x... 0xSP 0xPC", "-1 0xSP 0xPC", or "running" */
-static uint64_t stack_pointer(pid_t pid, int tid)
+static uint64_t stack_pointer(struct target *t, int tid)
 {
 	_cleanup_free_ char *text = NULL;
 	char path[64], *at, *last = NULL;
+	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, tid);
-	if (read_small_file(path, &text, NULL))
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)t->pid, tid);
+	err = read_small_file(path, &text, NULL);
+	target__note_untold(t, err);
+	if (err)
 		return 0;
 	at = strrchr(text, ' ');
 	if (at) {
@@ -75,7 +78,9 @@ static int list_threads(struct search *f)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)f->t->pid);
 	dir = opendir(path);
-	while (dir && !r && f->s->all.n < THREADS_MAX && (d = readdir(dir))) {
+	if (!dir)
+		target__note_untold(f->t, -errno);
+	while (dir && !r && f->s->all.n < THREADS_MAX && (errno = 0, d = readdir(dir))) {
 		int tid = (int)strtoul(d->d_name, NULL, 10);
 		struct thread_stack *one;
 
@@ -87,12 +92,14 @@ static int list_threads(struct search *f)
 			break;
 		}
 		one->tid = tid;
-		process__thread_comm(f->t->pid, tid, one->name);
-		one->sp = stack_pointer(f->t->pid, tid);
+		target__note_untold(f->t, process__thread_comm(f->t->pid, tid, one->name));
+		one->sp = stack_pointer(f->t, tid);
 		r = target__go_on(f->t, "threads", 0);
 	}
-	if (dir)
+	if (dir) {
+		target__note_untold(f->t, -errno);
 		closedir(dir);
+	}
 	/* the vector does not grow any more, but for those of no thread */
 	for (size_t i = 0; i < f->s->all.n && !r; i++)
 		r = hash__put(&f->by_tid, (uint64_t)f->s->all.v[i].tid, (void *)(uintptr_t)(i + 1));

@@ -455,16 +455,19 @@ int process__pulse(pid_t pid, struct process_pulse *ret)
 	return 0;
 }
 
-void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
+int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
 {
 	_cleanup_free_ char *text = NULL;
 	char path[64];
+	int err;
 
 	buf[0] = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	if (read_small_file(path, &text, NULL))
-		return;
+	err = read_small_file(path, &text, NULL);
+	if (err)
+		return err;
 	text[strcspn(text, "\n")] = 0;
 	snprintf(buf, 32, "%s", text);
 	clean_name(buf);
+	return 0;
 }

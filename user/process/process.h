@@ -62,8 +62,8 @@ struct process_pulse {
 	uint64_t rss_bytes;	/* as the kernel had it some milliseconds ago */
 };
 int process__pulse(pid_t pid, struct process_pulse *ret);	/* -ESRCH: it has ended, or is a thread of the kernel */
-/* Clean, into buf; "" if there is no such thread. */
-void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);
+/* Clean, into buf; "" and -errno if there is no such thread, or it is not told. */
+int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);
 
 /* What the path of a cgroup says about containers and services; for the tests too. *ret_* are owned or NULL. */
 void cgroup__recognise(const char *path, char **ret_container, char **ret_unit);
