@@ -195,6 +195,23 @@ Test(reader, names_are_no_figures)
 	cr_expect_not(readers__has_lost(c.fd));
 }
 
+/* Nor does a look at a heap that had no time to read what the process maps, all of which has its probes. */
+Test(reader, a_look_at_a_heap_is_no_figure)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(memfd_create("file", 0), &args);
+
+	readers__set_apart(on_lost);
+	c.kind = READ_HEADERS;
+	c.unprobed = true;
+	readers__end_at(1);
+	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
+	cr_expect_eq(readers__n_unread(), 0);
+	c.unprobed = false;
+	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
+	cr_expect_eq(readers__n_unread(), 1);
+}
+
 /* One that does not answer is waited for until the end, and nobody is asked after it. */
 Test(reader, end_of_waiting)
 {

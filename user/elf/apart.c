@@ -24,6 +24,7 @@ void apart__begin(struct apart *a, enum reader_kind kind, const struct object *o
 		return;
 	a->call.path = obj->path;
 	a->call.fd = obj->fd;
+	a->call.unprobed = obj->unprobed;
 	a->call.on_wish = on_wish;
 	wire__string(&a->args, obj->path);
 }

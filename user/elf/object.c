@@ -39,11 +39,17 @@ struct objects {
 	struct vec(struct object *) all;
 	struct hash seen;	/* of struct seen, which it owns */
 	uint64_t n_unread;	/* files that were not opened for lack of descriptors */
+	bool unprobed;
 };
 
 struct objects *objects__new(void)
 {
 	return calloc(1, sizeof(struct objects));
+}
+
+void objects__without_probes(struct objects *o)
+{
+	o->unprobed = true;
 }
 
 void objects__free(struct objects *o)
@@ -185,6 +191,7 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 	obj->size_bytes = st.st_size;
 	obj->mtime_ns = mtime_ns(&st);
 	obj->fresh = is_fresh(obj->mtime_ns, wall_ns());
+	obj->unprobed = o->unprobed;
 	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", obj->fd) < 0) {
 		obj->fd_path = NULL;
 		r = -ENOMEM;

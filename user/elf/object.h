@@ -43,6 +43,7 @@ struct object {
 	bool fresh;
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
+	bool unprobed;		/* of objects__without_probes() */
 	bool is_elf;
 	bool is_64;
 	/* a program: ET_EXEC, or ET_DYN with DF_1_PIE, or with PT_INTERP and without a soname */
@@ -58,6 +59,8 @@ struct object {
 /* One table of all open objects; the session owns it. */
 struct objects;
 struct objects *objects__new(void);
+/* Of its files nothing is probed: one that cannot be read takes nothing from the figures. */
+void objects__without_probes(struct objects *o);
 void objects__free(struct objects *o);
 /* Files that were not opened, because no more may be open at a time: they have no names, and no probes. */
 uint64_t objects__n_unread(const struct objects *o);

@@ -430,9 +430,14 @@ static const bool is_for_probes[N_READER_KINDS] = {
 	[READ_HEADERS] = true, [READ_PLAN] = true, [READ_SPOTS] = true, [READ_WITHIN] = true, [READ_LOADER] = true, [READ_REFUSALS] = true,
 };
 
+static bool is_in_figures(const struct reader_call *c)
+{
+	return is_for_probes[c->kind] && !c->unprobed;
+}
+
 static void note_unread(const struct reader_call *c)
 {
-	uint64_t key = is_for_probes[c->kind] ? key_of(c) : 0;
+	uint64_t key = is_in_figures(c) ? key_of(c) : 0;
 
 	if (!key)
 		return;
@@ -499,7 +504,7 @@ static void lose(const struct reader_call *c, const char *why, uint64_t wasted_n
 	too_many = desk.n_ended > ENDED_MAX || desk.wasted_ns > WASTED_NS;
 	pthread_mutex_unlock(&desk.lock);
 	if (first)
-		tell(c->path, why, is_for_probes[c->kind]);
+		tell(c->path, why, is_in_figures(c));
 	if (too_many)
 		give_up("too many readers came to a bad end");
 }

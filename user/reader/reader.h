@@ -66,6 +66,7 @@ struct reader_call {
 	struct reader *reader;	/* NULL: any */
 	const char *path;	/* of the file, for messages; NULL: there is none, and nothing to be lost */
 	int fd;			/* the file; -1: none */
+	bool unprobed;		/* it gets no probes by what is asked: without an answer no figure is wrong */
 	const struct wire *args;
 	/* The reader wants a file that goes with this one: a descriptor, which is closed when it was sent, or -errno. NULL: there are none. */
 	int (*on_wish)(struct wire_in *wish, void *arg);

@@ -295,6 +295,15 @@ static void leave(struct session *s)
 	kernel__freeze(s->kernel, true);
 }
 
+/*
+ * Probes go within a second of Ctrl-C, whatever is being read; but a search that was asked for takes its time, until the next
+ * Ctrl-C.
+ */
+static void bound_last_reading(const struct session *s)
+{
+	readers__end_at(s->interrupted && !s->opts->reachable && !s->opts->roots ? now_ns() + LAST_READ_NS : 0);
+}
+
 static int finish(struct session *s, struct err *e)
 {
 	struct debugger debugger;
@@ -302,8 +311,7 @@ static int finish(struct session *s, struct err *e)
 	int err = 0;
 
 	s->finishing = true;
-	/* probes go within a second of Ctrl-C, whatever is being read; but a search that was asked for takes its time, until the next Ctrl-C */
-	readers__end_at(s->interrupted && !s->opts->reachable && !s->opts->roots ? now_ns() + LAST_READ_NS : 0);
+	bound_last_reading(s);
 	/* after the next two readings nothing would let it go on */
 	kernel__hold_on_exec(s->kernel, 0);
 	/*
@@ -313,6 +321,8 @@ static int finish(struct session *s, struct err *e)
 	session__on_watch(s);
 	session__settle_spots(s);
 	session__serve_requests(s);
+	/* what was late up to now does not take from the time of this */
+	bound_last_reading(s);
 	session__look_last_at_heaps(s);
 	session__look_last_at_memory(s);
 	if (!s->end_ns)

@@ -567,6 +567,7 @@ int session__open_heaps(struct session *s)
 	h->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!h->objects || h->done_fd < 0)
 		return h->objects ? -errno : -ENOMEM;
+	objects__without_probes(h->objects);
 	return loop__add_fd(s->loop, h->done_fd, on_done, h);
 }
 
