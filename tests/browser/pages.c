@@ -31,7 +31,7 @@ static void set_trend(struct snapshot *s, struct snap_site *site, const char *ve
 {
 	struct snap_point *h = snapshot__alloc(s, 16, sizeof(*h));
 
-	site->trend = (struct trend){ verdict, why, per_s, true };
+	site->trend = (struct trend){ verdict, why, per_s, true, false };
 	for (int i = 0; i < 16; i++)
 		h[i] = (struct snap_point){ .t_ns = i * 2 * S, .live_bytes = per_s > 0 ? site->c.live_bytes * i / 15 : site->c.live_bytes };
 	site->history = h;
@@ -55,7 +55,7 @@ static void with_trends(struct snapshot *s)
 	s->baseline = true;
 	s->baseline_ns = 10 * S;
 	s->sites[0].since_baseline_bytes = 20 * MIB;
-	p[0].trend = (struct trend){ "growing", "+1.2 MiB/s for 29.9s", 1.2 * MIB, true };
+	p[0].trend = (struct trend){ "growing", "+1.2 MiB/s for 29.9s", 1.2 * MIB, true, false };
 }
 
 /* As many histories as there can be, and as long: of every tenth site. */
@@ -121,14 +121,14 @@ static void with_hostile_names(struct snapshot *s)
 	for (size_t i = 0; i < s->n_processes; i++) {
 		p[i].comm = i ? IMG : SCRIPT;
 		p[i].exe = p[i].cgroup = p[i].unit = p[i].container = SCRIPT IMG;
-		p[i].trend = (struct trend){ IMG, SCRIPT, 1, true };
+		p[i].trend = (struct trend){ IMG, SCRIPT, 1, true, false };
 	}
 	*t = (struct snap_thread){ .tid = 7, .comm = SCRIPT, .c = { .alloc_calls = 1 } };
 	p[0].threads = t;
 	p[0].n_threads = 1;
 	for (size_t i = 0; i < s->n_sites; i++) {
 		s->sites[i].function = names[i % ARRAY_SIZE(names)];
-		s->sites[i].trend = (struct trend){ IMG, SCRIPT, 1, true };
+		s->sites[i].trend = (struct trend){ IMG, SCRIPT, 1, true, false };
 	}
 	with_hostile_asked(s);
 	*c = (struct snap_counter){ "live_full", SCRIPT, 1 };
