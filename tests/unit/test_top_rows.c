@@ -231,6 +231,47 @@ Test(top_rows, of_cgroups_are_titled_so)
 	}
 }
 
+/* Each line above the tabs is what a wide screen has, up to the end of a clause, and says so if that is not all. */
+static void want_whole_clauses(int line, const char *whole, int cols)
+{
+	char *is = row(line), *more = strstr(is, " …");
+	const char *rest;
+
+	if (more)
+		*more = 0;
+	rest = whole + strlen(is);
+	cr_expect(!strncmp(whole, is, strlen(is)), "%d columns: %s", cols, is);
+	cr_expect(more ? strchr(",;: ", *rest) && *rest : !*rest || !strncmp(rest, "   ", 3), "%d columns: %s, then %s", cols, is, rest);
+}
+
+Test(top_rows, half_a_number_is_not_in_the_header)
+{
+	struct snapshot *s = sample__machine(), *grouped = snapshot__group(s, &grouping_programs);
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
+	struct snap_process *rows = (struct snap_process *)grouped->processes;
+	char *machine, *growth;
+
+	t = top__new(&o);
+	for (size_t i = 0; i < grouped->n_processes; i++)
+		if (!rows[i].ended)
+			rows[i].rss_at_attach_bytes = 1;
+	top__update(t, grouped);
+	grid__resize(&g, 24, 400);
+	top__draw(t, &g);
+	says("of its growth explained");
+	says("   ended ");
+	machine = strdup(row(3));
+	for (int cols = 60; cols < 300; cols++) {
+		grid__resize(&g, 24, cols);
+		top__draw(t, &g);
+		want_whole_clauses(3, machine, cols);
+		growth = strstr(row(1), "% of");
+		cr_expect(!growth || strstr(growth, "of its growth explained"), "%d columns: %s", cols, row(1));
+	}
+	free(machine);
+	snapshot__free(s);
+}
+
 /* -a: what grows is first, what has ended last, whatever it held; another order that is chosen is that of all. */
 Test(top_rows, of_a_machine)
 {

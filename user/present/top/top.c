@@ -78,6 +78,7 @@ void top__free(struct top *t)
 	free(t->heap_failed);
 	vec_done(&t->wanted);
 	free(t->site_ids);
+	free(t->moved);
 	free(t->place_matches);
 	free(t->is_wanted);
 	free(t);
@@ -165,11 +166,19 @@ static void choose_view(struct top *t)
 		}
 }
 
+/* Of programs in both, or of processes in both. */
+static bool same_rows(const struct snapshot *a, const struct snapshot *b)
+{
+	return a->by && b->by ? !strcmp(a->by, b->by) : a->by == b->by;
+}
+
 static void show(struct top *t, struct snapshot *s)
 {
 	struct ended ended;
 
-	if (t->shown && s->duration_ns > t->shown->duration_ns + RATE_MIN_NS) {
+	if (t->shown && !same_rows(t->shown, s)) {
+		seen__clear(&t->before);
+	} else if (t->shown && s->duration_ns > t->shown->duration_ns + RATE_MIN_NS) {
 		top__remember(t, &t->before);
 		t->cost_before = t->cost;
 		t->ended_bytes_before = t->ended_bytes;
@@ -201,6 +210,7 @@ static void show(struct top *t, struct snapshot *s)
 	t->chosen = true;
 	choose_view(t);
 	note_totals(t);
+	top__find_moves(t);
 }
 
 void top__update(struct top *t, struct snapshot *s)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns how sentences flow over the lines of a pane. What always holds: nothing is drawn at or below the flow's end. */
+/*
+ * Owns how sentences flow over the lines of a pane, and what becomes of one that has a single line. What always holds: nothing is
+ * drawn at or below the flow's end; what is left out shows.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,4 +71,57 @@ void flow__end_line(struct flow *f)
 {
 	f->row++;
 	f->col = 0;
+}
+
+/* ---- one line */
+
+/* Where a sentence may end: before these. */
+static bool is_clause_end(const char *s)
+{
+	static const char *const begins[] = { ", ", "; ", ": ", " and ", " (" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		if (!strncmp(s, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+int clauses__put(struct grid *g, int row, int col, enum style style, const char *text)
+{
+	int room = g->cols - col;
+	_cleanup_free_ char *cut = NULL;
+	size_t n = 0;
+
+	if (room < 1 || (int)text_width(text) <= room)
+		return grid__put(g, row, col, room, style, text);
+	cut = strdup(text);
+	for (size_t i = 1; cut && text[i]; i++) {
+		if (!is_clause_end(text + i))
+			continue;
+		cut[i] = 0;
+		if ((int)text_width(cut) + 2 <= room)
+			n = i;
+		cut[i] = text[i];
+	}
+	if (cut)
+		cut[n] = 0;
+	/* the first of them alone is too long */
+	if (!n) {
+		free(cut);
+		cut = text_shorten(text, (size_t)room);
+		return grid__put(g, row, col, room, style, cut ? cut : "");
+	}
+	col += grid__put(g, row, col, room, style, cut);
+	return (int)text_width(cut) + grid__put(g, row, col, 2, style, " …");
+}
+
+int clauses__putf(struct grid *g, int row, int col, enum style style, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = vformat(fmt, ap);
+	va_end(ap);
+	return text ? clauses__put(g, row, col, style, text) : 0;
 }

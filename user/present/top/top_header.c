@@ -64,13 +64,15 @@ static void sum_up(const struct top *t, struct sums *r)
 		r->rss += p->ended ? 0 : p->rss_bytes;
 		r->rss_first += p->ended ? 0 : p->rss_at_attach_bytes;
 		/* one that came since has begun with nothing */
-		r->before.calls += b ? b->calls : 0;
-		r->before.bytes += b ? b->bytes : 0;
-		r->before.frees += b ? b->frees : 0;
-		r->before.live_bytes += b ? b->live_bytes : 0;
+		if (t->scope && b)
+			r->before = *b;
+		if (t->scope && top__has_moved(t, p))
+			r->rates = false;
 		r->before_rss += b ? b->rss_bytes : p->ended ? 0 : p->rss_bytes;
 	}
 	if (!t->scope) {
+		/* also what is in another row now */
+		r->before = t->before.all;
 		r->c.live_bytes -= MIN(t->ended_bytes, r->c.live_bytes);
 		r->before.live_bytes -= MIN(t->ended_bytes_before, r->before.live_bytes);
 	}
@@ -264,6 +266,13 @@ static void heap_text(const struct top *t, char *buf, size_t size)
 		snprintf(buf, size, "heap %s%s of %s mapped", p->memory.heap_estimated ? "~" : "", fmt_bytes(a, p->memory.heap_resident), fmt_bytes(b, p->memory.heap_mapped));
 }
 
+/* Behind three blanks, or not at all. */
+static void put_whole(struct grid *g, int row, int *col, const char *text)
+{
+	if (*text && *col + 3 + (int)strlen(text) <= g->cols)
+		*col += 3 + grid__put(g, row, *col + 3, g->cols - *col - 3, STYLE_DIM, text);
+}
+
 static void memory_line(const struct top *t, struct grid *g, int row, const struct sums *s)
 {
 	bool live = t->shown->known & HAS_LIVE_BYTES;
@@ -282,12 +291,12 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 		return;
 	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, point__rss);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
+	*text = 0;
 	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->recording.older_ns)
-		col += 3 + grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "%s of its growth explained",
-				      fmt_percent(a, MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+		snprintf(text, sizeof(text), "%s of its growth explained", fmt_percent(a, MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+	put_whole(g, row, &col, text);
 	heap_text(t, text, sizeof(text));
-	if (*text && col + 3 + (int)strlen(text) <= g->cols)
-		grid__put(g, row, col + 3, g->cols - col - 3, STYLE_DIM, text);
+	put_whole(g, row, &col, text);
 }
 
 static void cost_text(const struct top *t, const struct sums *s, char *buf, size_t size)
@@ -352,15 +361,14 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 static void loss_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snapshot *s = t->shown;
-	char a[FMT_MAX];
-	int col = 1;
+	char a[FMT_MAX], text[4096];
+	size_t n = 0;
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
-	col += grid__put(g, row, col, g->cols - col, STYLE_LOSS, "LOST: ");
-	for (size_t i = 0, told = 0; i < s->n_losses; i++)
+	for (size_t i = 0; i < s->n_losses && n < sizeof(text); i++)
 		if (s->losses[i].n)
-			col += grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "%s%s %s", told++ ? "; " : "",
-					  fmt_exact(a, s->losses[i].n), s->losses[i].says);
+			n += snprintf(text + n, sizeof(text) - n, "%s%s %s", n ? "; " : "LOST: ", fmt_exact(a, s->losses[i].n), s->losses[i].says);
+	clauses__put(g, row, 1, STYLE_LOSS, n ? text : "");
 }
 
 /* " BLIND: no call was seen of shopd (1432), which ran for 1.20s; probed: …; what else looks like an allocator: …" */
@@ -368,15 +376,14 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = blind__first(t->shown);
 	char ran[BLIND_MAX];
-	int col = 1;
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
 	/* what to do about it is worth the most where there is not room for all */
 	if (p->blind.candidates)
-		grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "NOTHING SEEN of %s (%d); what looks like an allocator: %s", p->comm, (int)p->pid,
+		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s (%d); what looks like an allocator: %s", p->comm, (int)p->pid,
 			   p->blind.candidates);
 	else
-		grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "NOTHING SEEN of %s (%d), which %s; probed: %s", p->comm, (int)p->pid,
+		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s (%d), which %s; probed: %s", p->comm, (int)p->pid,
 			   blind__ran(p, ran), p->blind.probed ? p->blind.probed : "");
 }
 
@@ -386,7 +393,7 @@ static void unexplained_line(const struct snap_process *p, struct grid *g, int r
 	char words[UNEXPLAINED_MAX];
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
-	grid__putf(g, row, 1, g->cols - 1, STYLE_LOSS, "%s (%d) %s", p->comm, (int)p->pid, unexplained__words(p, words));
+	clauses__putf(g, row, 1, STYLE_LOSS, "%s (%d) %s", p->comm, (int)p->pid, unexplained__words(p, words));
 }
 
 /* ---- the line of tabs */
@@ -556,9 +563,9 @@ static void machine_line(const struct top *t, struct grid *g, int row)
 	int col = 0;
 
 	put(g, row, &col, 6, STYLE_LABEL, "memory");
-	col += 1 + grid__put(g, row, col + 1, g->cols - col - 1, tight ? STYLE_WARN : STYLE_PLAIN, memory ? memory : "");
+	col += 1 + clauses__put(g, row, col + 1, tight ? STYLE_WARN : STYLE_PLAIN, memory ? memory : "");
 	if (ended && col + 3 + (int)strlen("ended 112, held 12.3 MiB when they did") <= g->cols)
-		grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "ended %s", ended);
+		clauses__putf(g, row, col + 3, STYLE_DIM, "ended %s", ended);
 }
 
 int top__draw_header(struct top *t, struct grid *g)

@@ -26,6 +26,8 @@ struct seen {
 	uint64_t id;		/* 0: free */
 	uint64_t calls, bytes, frees, live_bytes, live_blocks;
 	uint64_t rss_bytes;	/* of processes */
+	uint32_t n_members;	/* the same: how many are in the row, as of the snapshot */
+	bool moved;		/* of a sum: of some of it the figures of before are another row's */
 };
 
 struct seen_table {		/* all zero: empty */
@@ -33,6 +35,7 @@ struct seen_table {		/* all zero: empty */
 	size_t n, room;		/* room is a power of two, or 0 */
 	uint64_t t_ns;		/* the snapshot's time */
 	bool holds;		/* there was one */
+	struct seen all;	/* the sum of all processes */
 };
 
 void seen__done(struct seen_table *t);
@@ -108,6 +111,7 @@ struct top {
 	} only_sum;
 	size_t sites_view;	/* the view of sites that sums were called for from */
 	struct seen_table before;
+	bool *moved;		/* by process of shown: see top__has_moved() */
 	uint64_t ended_bytes, ended_bytes_before;	/* of a whole machine: what processes held that have ended, told apart */
 	struct top_cost cost, cost_before;
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
@@ -191,9 +195,8 @@ bool top__matches(struct top *t, const struct snap_site *s);
 bool top__set_filter(struct top *t, const char *text);
 bool top__filters(const struct top *t);	/* by anything but the process in sight */
 bool top__in_sum(const struct top *t, const struct snap_site *s);	/* of the row that is looked at, if there is one */
-struct seen top__figures_of(uint64_t id, const struct counters *c);
-int top__remember(const struct top *t, struct seen_table *to);	/* figures of all rows of shown */
 uint64_t top__process_row_id(const struct snap_process *p);
+uint64_t top__thread_row_id(const struct snap_process *p, const struct thread_row *t);
 /* The site that a row id belongs to; NULL: it is not in this snapshot. */
 const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index);
 bool top__has_several(const struct top *t);	/* processes, in whatever rows */
@@ -202,9 +205,23 @@ const struct snap_process *top__scope_process(const struct top *t);	/* NULL: all
 /* The id of a row that is known by a text and a number; kind: another one for each kind of row. */
 uint64_t top__id_of(unsigned int kind, const char *text, uint64_t n);
 void top__add_row(struct top *t, const struct top_row *row);
+bool top__text_matches(const struct top *t, const char *text);
+
+/* ---- top_rates.c */
+struct seen top__figures_of(uint64_t id, const struct counters *c);
+int top__remember(const struct top *t, struct seen_table *to);	/* figures of all rows of shown */
+void top__find_moves(struct top *t);
+/* Have processes come to this row from another one since the snapshot before, or left it? Then a difference of the two is no rate. */
+bool top__has_moved(const struct top *t, const struct snap_process *p);
+bool top__site_has_moved(const struct top *t, const struct snap_site *s);
 /* The row's rates and Δ. A row that was not there before: had nothing, if it is said to be new, else its rates are not known. */
 void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new);
-bool top__text_matches(const struct top *t, const char *text);
+void top__set_site_rates(const struct top *t, struct top_row *r);
+void top__set_process_rates(const struct top *t, struct top_row *r);
+void top__set_thread_rates(const struct top *t, struct top_row *r);
+/* What the sites of each of t->sums had before; the caller's, NULL without memory. */
+struct seen *top__sums_before(const struct top *t);
+void top__set_sum_rates(const struct top *t, struct top_row *r, const struct seen *before);
 
 /* ---- top_asked.c: tags, marks and conditions */
 void top__asked_rows(struct top *t, const struct view *v);
@@ -294,6 +311,12 @@ void flow__words(struct flow *f, enum style style, const char *text);
 void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void flow__clausef(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));	/* in one piece */
 void flow__end_line(struct flow *f);
+/*
+ * In one line, up to the right edge: as many whole clauses as there is room for, and "…" for the rest, because half a number is
+ * another number. Returns the columns that it took.
+ */
+int clauses__put(struct grid *g, int row, int col, enum style style, const char *text);
+int clauses__putf(struct grid *g, int row, int col, enum style style, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- small drawings */
 uint32_t spark_char(double share);	/* ▁ to █ */

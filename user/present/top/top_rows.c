@@ -38,7 +38,7 @@ uint64_t top__process_row_id(const struct snap_process *p)
 	return no_zero(mix(mix(ID_SEED, 1), p->id));
 }
 
-static uint64_t thread_row_id(const struct snap_process *p, const struct thread_row *t)
+uint64_t top__thread_row_id(const struct snap_process *p, const struct thread_row *t)
 {
 	return no_zero(mix_string(mix(mix(mix(ID_SEED, 2), p->id), (uint64_t)t->tid), t->name));
 }
@@ -112,11 +112,6 @@ bool top__has_several(const struct top *t)
 bool top__in_scope(const struct top *t, const struct snap_site *s)
 {
 	return !t->scope || t->shown->processes[s->process].id == t->scope;
-}
-
-struct seen top__figures_of(uint64_t id, const struct counters *c)
-{
-	return (struct seen){ id, c->alloc_calls, c->alloc_bytes, c->free_calls, c->live_bytes, c->live_blocks, 0 };
 }
 
 /* ---- the filter */
@@ -222,33 +217,6 @@ bool top__matches(struct top *t, const struct snap_site *s)
 
 /* ---- rows */
 
-/* p: its figures in the snapshot before; NULL: it was not there. */
-static void set_rates_since(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, const struct seen *p)
-{
-	uint64_t ns = t->shown->duration_ns - t->before.t_ns;
-	double per_ns = (double)TOP_NS_PER_S / (double)MAX(ns, 1ull);
-
-	r->of.has_rates = true;
-	/* the trace began with nothing */
-	r->of.rates.delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
-	r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
-	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns)
-		return;
-	/* estimates may go back */
-	r->of.rates.calls = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
-	r->of.rates.bytes = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
-	r->of.rates.frees = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
-}
-
-void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new)
-{
-	const struct seen *p = seen__find(&t->before, r->id);
-
-	set_rates_since(t, r, c, since_baseline, p);
-	if (!p && !is_new)
-		r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
-}
-
 void top__add_row(struct top *t, const struct top_row *row)
 {
 	struct top_row *r = vec_push(&t->rows);
@@ -273,7 +241,7 @@ static void site_rows(struct top *t, const struct view *v)
 
 		if (!site_shown(t, v, site))
 			continue;
-		top__set_rates(t, &r, &site->c, site->since_baseline_bytes, true);
+		top__set_site_rates(t, &r);
 		top__add_row(t, &r);
 	}
 }
@@ -285,33 +253,21 @@ static bool takes_site(void *arg, const struct snap_site *s)
 	return top__in_scope(t, s) && top__matches(t, s);
 }
 
-/*
- * Rates are those of a row's sites: what became known of names since the
- * snapshot before moves sites from row to row, and is no allocation.
- */
 static void sum_rows(struct top *t, const struct view *v)
 {
 	const struct snapshot *s = t->shown;
-	_cleanup_free_ struct seen *before = calloc(s->n_sites + 1, sizeof(*before));
+	_cleanup_free_ struct seen *before = NULL;
 
 	sum_rows__done(&t->sums);
-	if (!before || sum_rows__init(&t->sums, v, s, &t->tellings, metric__preset(s->known), takes_site, t))
+	if (sum_rows__init(&t->sums, v, s, &t->tellings, metric__preset(s->known), takes_site, t))
 		return;
-	for (size_t i = 0; i < s->n_sites; i++) {
-		const struct seen *p = t->sums.of[i] ? seen__find(&t->before, t->site_ids[i]) : NULL;
-
-		if (p) {
-			before[t->sums.of[i] - 1].calls += p->calls;
-			before[t->sums.of[i] - 1].bytes += p->bytes;
-			before[t->sums.of[i] - 1].frees += p->frees;
-		}
-	}
-	for (size_t i = 0; i < t->sums.n; i++) {
+	before = top__sums_before(t);
+	for (size_t i = 0; before && i < t->sums.n; i++) {
 		const struct sum_row *sum = &t->sums.v[i];
 		struct top_row r = { .id = no_zero(mix_string(mix_string(mix(ID_SEED, v->bit), sum->key.module), sum->key.name)),
 				     .of = { .s = s, .sum = sum } };
 
-		set_rates_since(t, &r, &sum->sum.c, sum->since_baseline_bytes, &before[i]);
+		top__set_sum_rates(t, &r, &before[i]);
 		top__add_row(t, &r);
 	}
 }
@@ -326,7 +282,7 @@ static void process_rows(struct top *t)
 
 		if (*t->filter && !process_matches(t, p))
 			continue;
-		top__set_rates(t, &r, &p->c, p->since_baseline_bytes, true);
+		top__set_process_rates(t, &r);
 		top__add_row(t, &r);
 	}
 }
@@ -334,9 +290,9 @@ static void process_rows(struct top *t)
 static void add_thread(struct top *t, const struct thread_row *row)
 {
 	const struct snap_process *p = &t->shown->processes[row->process];
-	struct top_row r = { .id = thread_row_id(p, row), .of = { t->shown, p, NULL, NULL }, .thread = *row };
+	struct top_row r = { .id = top__thread_row_id(p, row), .of = { t->shown, p, NULL, NULL }, .thread = *row };
 
-	top__set_rates(t, &r, &row->c, 0, true);
+	top__set_thread_rates(t, &r);
 	top__add_row(t, &r);
 }
 
@@ -375,38 +331,6 @@ void top__set_unfolded(struct top *t, uint64_t id, bool unfolded)
 	/* entries of the table are not taken out: one that is folded again says so */
 	if (unfolded || seen__find(&t->unfolded, id))
 		seen__add(&t->unfolded, &s);
-}
-
-/* Figures of every row of every table, for the rates of the next snapshot or for Δ. */
-int top__remember(const struct top *t, struct seen_table *to)
-{
-	const struct snapshot *s = t->shown;
-	struct seen f;
-
-	seen__clear(to);
-	to->t_ns = s->duration_ns;
-	to->holds = true;
-	for (size_t i = 0; i < s->n_sites; i++) {
-		f = top__figures_of(t->site_ids[i], &s->sites[i].c);
-		if (seen__add(to, &f))
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < s->n_processes; i++) {
-		const struct snap_process *p = &s->processes[i];
-
-		f = top__figures_of(top__process_row_id(p), &p->c);
-		f.rss_bytes = p->ended ? 0 : p->rss_bytes;
-		if (seen__add(to, &f))
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
-		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
-
-		f = top__figures_of(thread_row_id(&s->processes[row->process], row), &row->c);
-		if (seen__add(to, &f))
-			return -ENOMEM;
-	}
-	return top__remember_tags(t, to);
 }
 
 /* ---- order */

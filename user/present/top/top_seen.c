@@ -24,6 +24,7 @@ void seen__clear(struct seen_table *t)
 	t->n = 0;
 	t->t_ns = 0;
 	t->holds = false;
+	t->all = (struct seen){};
 }
 
 static struct seen *slot(struct seen *v, size_t room, uint64_t id)

@@ -140,7 +140,7 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 
 	snprintf(text, sizeof(text), "%s calls, %s", fmt_exact(a, c->alloc_calls), fmt_bytes(e, c->alloc_bytes));
 	flow__put(w, STYLE_PLAIN, text);
-	if (t->before.holds && now > t->before.t_ns) {
+	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s)) {
 		snprintf(text, sizeof(text), ", now %s", fmt_rate(a, c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
 								 now - t->before.t_ns));
 		flow__put(w, STYLE_PLAIN, text);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what a rate of the live view is: what a row did between two snapshots.
+ *
+ * What always holds: figures that came to a row from another one are no rate. Rows of another kind, after a key, have none until
+ * they have been seen twice; nor has a row that processes went to, or left, because they ended; nor what is told of stacks that gave
+ * up their room.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/merge.h"
+#include "present/top/top_parts.h"
+
+/* ---- what is remembered */
+
+struct seen top__figures_of(uint64_t id, const struct counters *c)
+{
+	return (struct seen){ .id = id, .calls = c->alloc_calls, .bytes = c->alloc_bytes, .frees = c->free_calls, .live_bytes = c->live_bytes, .live_blocks = c->live_blocks };
+}
+
+static void add_figures(struct seen *sum, const struct seen *more)
+{
+	sum->calls += more->calls;
+	sum->bytes += more->bytes;
+	sum->frees += more->frees;
+	sum->live_bytes += more->live_bytes;
+	sum->live_blocks += more->live_blocks;
+}
+
+int top__remember(const struct top *t, struct seen_table *to)
+{
+	const struct snapshot *s = t->shown;
+	struct seen f;
+
+	seen__clear(to);
+	to->t_ns = s->duration_ns;
+	to->holds = true;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		f = top__figures_of(t->site_ids[i], &s->sites[i].c);
+		if (seen__add(to, &f))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		f = top__figures_of(top__process_row_id(p), &p->c);
+		f.rss_bytes = p->ended ? 0 : p->rss_bytes;
+		f.n_members = p->n_members;
+		add_figures(&to->all, &f);
+		if (seen__add(to, &f))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
+		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
+
+		f = top__figures_of(top__thread_row_id(&s->processes[row->process], row), &row->c);
+		if (seen__add(to, &f))
+			return -ENOMEM;
+	}
+	return top__remember_tags(t, to);
+}
+
+/* ---- processes that go from row to row */
+
+/* Of a row of a program's processes that run, that of those which have ended. */
+static const struct snap_process *ended_part(const struct snapshot *s, const struct snap_process *p)
+{
+	for (size_t i = 0; i < s->n_processes && p->n_members && !p->ended; i++)
+		if (s->processes[i].ended && s->processes[i].n_members && !strcmp(s->processes[i].comm, p->comm))
+			return &s->processes[i];
+	return NULL;
+}
+
+void top__find_moves(struct top *t)
+{
+	const struct snapshot *s = t->shown;
+
+	free(t->moved);
+	t->moved = calloc(s->n_processes + 1, sizeof(*t->moved));
+	for (size_t i = 0; t->moved && i < s->n_processes; i++) {
+		const struct snap_process *p = s->processes[i].ended ? &s->processes[i] : ended_part(s, &s->processes[i]);
+		const struct seen *b = p ? seen__find(&t->before, top__process_row_id(p)) : NULL;
+
+		t->moved[i] = p && p->n_members && (!b || b->n_members != p->n_members);
+	}
+}
+
+bool top__has_moved(const struct top *t, const struct snap_process *p)
+{
+	return !t->moved || t->moved[p - t->shown->processes];
+}
+
+bool top__site_has_moved(const struct top *t, const struct snap_site *s)
+{
+	return s->evicted_stacks || top__has_moved(t, &t->shown->processes[s->process]);
+}
+
+/* ---- rates */
+
+static void no_rates(struct top_row *r)
+{
+	r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
+}
+
+/* p: its figures in the snapshot before; NULL: it was not there. */
+static void set_rates_since(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, const struct seen *p)
+{
+	uint64_t ns = t->shown->duration_ns - t->before.t_ns;
+	double per_ns = (double)TOP_NS_PER_S / (double)MAX(ns, 1ull);
+
+	r->of.has_rates = true;
+	/* the trace began with nothing */
+	r->of.rates.delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
+	no_rates(r);
+	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns)
+		return;
+	/* estimates may go back */
+	r->of.rates.calls = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
+	r->of.rates.bytes = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
+	r->of.rates.frees = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
+}
+
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new)
+{
+	const struct seen *p = seen__find(&t->before, r->id);
+
+	set_rates_since(t, r, c, since_baseline, p);
+	if (!p && !is_new)
+		no_rates(r);
+}
+
+void top__set_site_rates(const struct top *t, struct top_row *r)
+{
+	top__set_rates(t, r, &r->of.site->c, r->of.site->since_baseline_bytes, true);
+	if (top__site_has_moved(t, r->of.site))
+		no_rates(r);
+}
+
+void top__set_thread_rates(const struct top *t, struct top_row *r)
+{
+	top__set_rates(t, r, &r->thread.c, 0, true);
+	if (top__has_moved(t, r->of.process))
+		no_rates(r);
+}
+
+/* Of a program whose processes end: what those that run and those that have ended did together, which is known. */
+static void set_program_rates(const struct top *t, struct top_row *r, const struct snap_process *ended)
+{
+	const struct seen *b = seen__find(&t->before, r->id), *e = seen__find(&t->before, top__process_row_id(ended));
+	struct counters c = r->of.process->c;
+	struct seen before = {};
+	double delta = r->of.rates.delta;
+
+	counters__add(&c, &ended->c);
+	if (b)
+		add_figures(&before, b);
+	if (e)
+		add_figures(&before, e);
+	/* some of them are in a row of others now */
+	if (e && e->n_members > ended->n_members)
+		return;
+	set_rates_since(t, r, &c, 0, &before);
+	r->of.rates.delta = delta;
+}
+
+void top__set_process_rates(const struct top *t, struct top_row *r)
+{
+	const struct snap_process *p = r->of.process, *ended;
+
+	top__set_rates(t, r, &p->c, p->since_baseline_bytes, true);
+	if (!top__has_moved(t, p))
+		return;
+	no_rates(r);
+	ended = ended_part(t->shown, p);
+	if (ended)
+		set_program_rates(t, r, ended);
+}
+
+/*
+ * Rates are those of a row's sites: what became known of names since the
+ * snapshot before moves sites from row to row, and is no allocation.
+ */
+struct seen *top__sums_before(const struct top *t)
+{
+	struct seen *ret = calloc(t->sums.n + 1, sizeof(*ret));
+
+	for (size_t i = 0; ret && i < t->shown->n_sites; i++) {
+		struct seen *sum = t->sums.of[i] ? &ret[t->sums.of[i] - 1] : NULL;
+		const struct seen *p = sum ? seen__find(&t->before, t->site_ids[i]) : NULL;
+
+		if (p)
+			add_figures(sum, p);
+		if (sum)
+			sum->moved |= top__site_has_moved(t, &t->shown->sites[i]);
+	}
+	return ret;
+}
+
+void top__set_sum_rates(const struct top *t, struct top_row *r, const struct seen *before)
+{
+	set_rates_since(t, r, &r->of.sum->sum.c, r->of.sum->since_baseline_bytes, before);
+	if (before->moved)
+		no_rates(r);
+}
