@@ -20,6 +20,9 @@ uint64_t lives_of(struct test *t, json_t *root, pid_t pid);
 json_t *last_life_of(struct test *t, json_t *root, pid_t pid);	/* its newest program */
 /* A fixture that loads a copy of libjemalloc.so.2 when it is let go, and uses it when it is let go again; skips the test where there is none. */
 void start_loader(struct test *t, struct fx *f, const char *dir);
+/* Its path; skips the test where there is none. */
+const char *jemalloc(struct test *t);
+void start_loader_of(struct test *t, struct fx *f, const char *dir, const char *library);	/* which has an allocator */
 /* Its directory, to be removed by the test; skips the test where none can be made. */
 const char *make_cgroup(struct test *t);
 int enter_cgroup(const void *arg);	/* its directory; for struct spawn */

@@ -445,7 +445,7 @@ TEST_ALONE(all_pid_namespace)
 	fx__quit(t, &f);
 }
 
-static const char *jemalloc(struct test *t)
+const char *jemalloc(struct test *t)
 {
 	static const char *const places[] = { "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2" };
 
@@ -455,16 +455,22 @@ static const char *jemalloc(struct test *t)
 	skip(t, "no libjemalloc.so.2");
 }
 
-void start_loader(struct test *t, struct fx *f, const char *dir)
+void start_loader_of(struct test *t, struct fx *f, const char *dir, const char *library)
 {
-	/* a copy: others may have it mapped already */
-	const char *library = in_dir(t, "libjemalloc.so.2");
 	/* it wants more room for its thread-local variables than is left in a running program */
 	struct spawn s = { .argv = { fixture("group"), dir, "load", library },
 			   .env = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384" } };
 
-	copy_file(t, jemalloc(t), library);
 	fx__start_as(t, f, &s);
+}
+
+void start_loader(struct test *t, struct fx *f, const char *dir)
+{
+	/* a copy: others may have it mapped already */
+	const char *library = in_dir(t, "libjemalloc.so.2");
+
+	copy_file(t, jemalloc(t), library);
+	start_loader_of(t, f, dir, library);
 }
 
 /* An allocator that is loaded while the process is traced: what it did before it was probed is told. alone: with -p, else with -a. */

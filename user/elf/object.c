@@ -8,6 +8,7 @@
  * it is freed. Files are opened by elffile.c.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,8 @@
 #include "elf/elffile.h"
 #include "elf/jitmap.h"
 #include "elf/object.h"
+#include "elf/trial.h"
+#include "reader/reader.h"
 #include "util/descriptors.h"
 #include "util/hash.h"
 #include "util/invoker.h"
@@ -40,6 +43,7 @@ struct objects {
 	struct hash seen;	/* of struct seen, which it owns */
 	uint64_t n_unread;	/* files that were not opened for lack of descriptors */
 	bool unprobed;
+	struct trials trials;
 };
 
 struct objects *objects__new(void)
@@ -64,6 +68,7 @@ void objects__free(struct objects *o)
 	for (i = 0; i < o->seen.room; i++)
 		free(o->seen.slots[i].value);
 	hash__done(&o->seen);
+	trials__done(&o->trials);
 	free(o);
 }
 
@@ -120,7 +125,7 @@ bool object__is_here(const struct object *o)
 {
 	struct stat st;
 
-	return o->ino && !stat(o->path, &st) && st.st_dev == o->dev && st.st_ino == o->ino;
+	return o->ino && !o->remote && !stat(o->path, &st) && st.st_dev == o->dev && st.st_ino == o->ino;
 }
 
 static uint64_t dev_of(const struct mapping *m)
@@ -135,6 +140,26 @@ struct object *objects__known(struct objects *o, const struct mapping *m)
 	if (obj)
 		object__hold(obj);
 	return obj;
+}
+
+int object__stat(const struct object *obj, struct stat *ret)
+{
+	struct statx x;
+
+	if (!obj->remote)
+		return fstat(obj->fd, ret) ? -errno : 0;
+	if (statx(obj->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x))
+		return -errno;
+	*ret = (struct stat){
+		.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+		.st_ino = x.stx_ino,
+		.st_mode = x.stx_mode,
+		.st_nlink = x.stx_nlink,
+		.st_size = (off_t)x.stx_size,
+		.st_mtim = { x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec },
+		.st_ctim = { x.stx_ctime.tv_sec, x.stx_ctime.tv_nsec },
+	};
+	return 0;
 }
 
 static int64_t mtime_ns(const struct stat *st)
@@ -161,7 +186,7 @@ enum object_version object__version_at(struct object *obj, uint64_t t_ns)
 	int64_t now = wall_ns(), then = (int64_t)t_ns + (now - (int64_t)now_ns());
 	struct stat st;
 
-	if (obj->fd < 0 || fstat(obj->fd, &st))
+	if (obj->fd < 0 || object__stat(obj, &st))
 		return VERSION_SAME;
 	if (mtime_ns(&st) > now)
 		return object__look_for_change(obj) ? VERSION_OTHER : VERSION_SAME;
@@ -309,9 +334,16 @@ static bool may_enter_root(pid_t pid)
 	return readlink(path, (char[2]){}, 1) >= 0 || errno != EACCES;
 }
 
+static char *map_files_link(pid_t pid, const struct mapping *m)
+{
+	char *link;
+
+	return asprintf(&link, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start, (unsigned long long)m->end) < 0 ? NULL : link;
+}
+
 static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
 {
-	_cleanup_free_ char *link = NULL, *clean = strdup(m->path);
+	_cleanup_free_ char *link = map_files_link(pid, m), *clean = strdup(m->path);
 	_cleanup_close_ int fd = -1;
 	int r;
 
@@ -321,11 +353,8 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 	if (!m->ino)
 		return err_set(e, -EINVAL, "the memory at %#llx of process %d is not mapped from a file",
 			       (unsigned long long)m->start, (int)pid);
-	if (asprintf(&link, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
-		     (unsigned long long)m->end) < 0) {
-		link = NULL;
+	if (!link)
 		return no_memory(e, clean);
-	}
 	fd = elffile__find(link);
 	r = fd < 0 ? fd : -ESTALE;
 	if (fd >= 0 && (is_file_of(m, fd) || is_named(m, link)))
@@ -361,16 +390,42 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 	return err_set(e, fd, "%s of process %d: %s", clean, (int)pid, strerror(-fd));
 }
 
+/* One whose file system does not answer is not opened: who opens it may never come back. */
+static int try(struct objects *o, pid_t pid, const struct mapping *m, bool *ret_remote, struct err *e)
+{
+	_cleanup_free_ char *link = map_files_link(pid, m), *clean = strdup(m->path);
+	char why[64 + MOUNT_TYPE_MAX];
+	enum trial trial;
+
+	if (!link || !clean)
+		return no_memory(e, "a file");
+	clean_name(clean);
+	trial = trials__of(&o->trials, pid, m, link);
+	*ret_remote = trial != TRIAL_NOT_NEEDED;
+	if (trial == TRIAL_NOT_NEEDED || trial == TRIAL_PASSED)
+		return 0;
+	snprintf(why, sizeof(why), trial == TRIAL_SILENT ? "its file system (%s) does not answer" : "its file system (%s) had not answered by the end", o->trials.type);
+	clean_name(why);
+	readers__lose_file(clean, dev_of(m), m->ino, why, !o->unprobed);
+	return err_set(e, -EREMOTEIO, "%s: %s", clean, why);
+}
+
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
 {
 	struct object *known = objects__known(o, m);
+	bool remote = false;
 	int err;
 
 	if (known) {
 		*ret = known;
 		return 0;
 	}
+	err = m->ino ? try(o, pid, m, &remote, e) : 0;
+	if (err)
+		return err;
 	err = get_mapped(o, pid, m, ret, e);
+	if (!err)
+		(*ret)->remote |= remote;
 	if (!err)
 		remember(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino, *ret);
 	return err;
@@ -470,7 +525,7 @@ bool object__look_for_change(struct object *obj)
 	struct stat st;
 	bool touched, unsure;
 
-	if (obj->changed || obj->fd < 0 || fstat(obj->fd, &st))
+	if (obj->changed || obj->fd < 0 || object__stat(obj, &st))
 		return obj->changed;
 	/* ctime is no sign: a package upgrade changes it by unlinking the file */
 	touched = (uint64_t)st.st_size != obj->size_bytes || mtime_ns(&st) != obj->mtime_ns;
@@ -478,7 +533,7 @@ bool object__look_for_change(struct object *obj)
 	if (!touched && (!unsure || !len))
 		return false;
 	obj->fresh = is_fresh(obj->mtime_ns, now);
-	obj->changed = !len || object__read_at(obj, obj->build_id_off, id, len);
+	obj->changed = !len || obj->remote || object__read_at(obj, obj->build_id_off, id, len);
 	for (i = 0; i < len && !obj->changed; i++) {
 		snprintf(hex, sizeof(hex), "%02x", id[i]);
 		obj->changed = memcmp(hex, obj->build_id + 2 * i, 2);

@@ -26,6 +26,7 @@ struct object_part {		/* another program header; all zero: none */
 };
 
 struct jitmap;
+struct stat;
 
 #define OBJECT_MAX_BUILD_ID_BYTES 64
 
@@ -43,6 +44,7 @@ struct object {
 	bool fresh;
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
+	bool remote;		/* its file system is not of this machine alone (trial.h): what the kernel knows of the file is all that is asked for */
 	bool unprobed;		/* of objects__without_probes() */
 	bool is_elf;
 	bool is_64;
@@ -80,6 +82,8 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 struct object *objects__known(struct objects *o, const struct mapping *m);
 /* The same for a file named by the user (-O). */
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
+/* fstat(), which nobody is asked for whose answer may not come. */
+int object__stat(const struct object *obj, struct stat *ret);
 /* Does its path name this very file to us, too? Not where its process has another root, or mounts of its own. */
 bool object__is_here(const struct object *o);
 /*

@@ -446,6 +446,8 @@ void check__plan(struct kernel *k, const struct alloc_funcs *funcs, const struct
 		verdict(&c, CHECK_CANNOT, "detaching perf events takes too long", NULL);
 	} else if (p->object->is_exec) {
 		verdict(&c, CHECK_CANNOT, "a program cannot be loaded as a library", NULL);
+	} else if (p->object->remote) {
+		verdict(&c, CHECK_CANNOT, "its file system may not answer", NULL);
 	} else if (vain_ns >= VAIN_MS * MS_NS) {
 		verdict(&c, CHECK_CANNOT, "too much time was spent on libraries that do not answer", NULL);
 	} else if (p->n_points > 0xffff) {

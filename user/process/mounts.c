@@ -28,6 +28,34 @@ bool mount__parse(char *line, struct mount *ret)
 	return ret->options && (!strcmp(ret->type, "cgroup") || !strcmp(ret->type, "cgroup2"));
 }
 
+bool mounts__find_type(const char *text, unsigned int dev_major, unsigned int dev_minor, char ret[static MOUNT_TYPE_MAX])
+{
+	const char *next;
+
+	for (const char *line = text; *line; line = next) {
+		const char *end = strchrnul(line, '\n'), *rest = memmem(line, end - line, " - ", 3);
+		unsigned int major, minor;
+
+		next = *end ? end + 1 : end;
+		if (rest && sscanf(line, "%*u %*u %u:%u ", &major, &minor) == 2 && major == dev_major && minor == dev_minor &&
+		    sscanf(rest, " - %31s", ret) == 1)
+			return true;
+	}
+	return false;
+}
+
+/* Its files are another machine's, or another process's. */
+bool mount__may_hang(const char *type)
+{
+	static const char *const types[] = { "fuse", "fuseblk", "virtiofs", "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "coda", "lustre",
+					     "orangefs", "beegfs", "gpfs", "gfs2", "ocfs2", "glusterfs", "vboxsf", "panfs", "ncpfs" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (!strcmp(type, types[i]))
+			return true;
+	return !strncmp(type, "fuse.", 5);
+}
+
 bool path__is_below(const char *path, const char *dir)
 {
 	size_t len = strlen(dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Where hierarchies of cgroups are mounted. */
+/* What is mounted, of which type: hierarchies of cgroups, and file systems whose server may not answer. */
 #ifndef MT_MOUNTS_H
 #define MT_MOUNTS_H
 
@@ -11,6 +11,11 @@ struct mount {
 
 /* A line of /proc/PID/mountinfo, which it cuts up: false if it is no hierarchy of cgroups. */
 bool mount__parse(char *line, struct mount *ret);
+#define MOUNT_TYPE_MAX 32
+/* The type of what is mounted from this device, by the text of a mountinfo. */
+bool mounts__find_type(const char *text, unsigned int dev_major, unsigned int dev_minor, char ret[static MOUNT_TYPE_MAX]);
+/* May a call on its files wait for as long as somebody else likes, whatever signal comes? */
+bool mount__may_hang(const char *type);
 /* The part of a cgroup's path that is below what is mounted, NULL: it cannot be seen through this mount. */
 const char *mount__below(const struct mount *m, const char *path);
 /* path is dir, or in it. */

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,11 @@ static bool is_end(const struct wait *w)
 
 	return (end_ns && now >= end_ns + w->grace_ns) ||
 	       (now - w->begun_ns > LONG_NS && (signal_asks_for_end() || __atomic_load_n(&desk.hurry, __ATOMIC_RELAXED)));
+}
+
+bool readers__is_end(uint64_t begun_ns)
+{
+	return is_end(&(struct wait){ .begun_ns = begun_ns });
 }
 
 /* Until the socket can be read from, or written to. */
@@ -406,12 +412,19 @@ bool readers__own(pid_t pid)
 
 /* ---- files that are not read again */
 
+static uint64_t key_of_numbers(uint64_t dev, uint64_t ino)
+{
+	return hash__mix(hash__mix(1, dev), ino) | 1;
+}
+
 /* 0: of no file */
 static uint64_t key_of(const struct reader_call *c)
 {
-	struct stat st;
+	struct statx st;
 
-	return !c->path || c->fd < 0 || fstat(c->fd, &st) ? 0 : hash__mix(hash__mix(1, st.st_dev), st.st_ino) | 1;
+	/* what the kernel knows: nobody else is asked, who may not answer */
+	return !c->path || c->fd < 0 || statx(c->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) ? 0 :
+		key_of_numbers(makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino);
 }
 
 static bool is_lost(const struct reader_call *c)
@@ -435,19 +448,27 @@ static bool is_in_figures(const struct reader_call *c)
 	return is_for_probes[c->kind] && !c->unprobed;
 }
 
-static void note_unread(const struct reader_call *c)
+/* Was it the first time? Without memory for this it counts again. */
+static bool count_unread(uint64_t key)
 {
-	uint64_t key = is_in_figures(c) ? key_of(c) : 0;
+	bool first;
 
-	if (!key)
-		return;
 	pthread_mutex_lock(&desk.lock);
-	/* without memory for this it counts again */
-	if (!hash__get(&desk.unread, key)) {
+	first = !hash__get(&desk.unread, key);
+	if (first) {
 		desk.n_unread++;
 		hash__put(&desk.unread, key, &desk);
 	}
 	pthread_mutex_unlock(&desk.lock);
+	return first;
+}
+
+static void note_unread(const struct reader_call *c)
+{
+	uint64_t key = is_in_figures(c) ? key_of(c) : 0;
+
+	if (key)
+		count_unread(key);
 }
 
 uint64_t readers__n_unread(void)
@@ -475,6 +496,12 @@ static void tell(const char *path, const char *why, bool in_figures)
 {
 	if (desk.on_lost)
 		desk.on_lost(path, why, in_figures);
+}
+
+void readers__lose_file(const char *path, uint64_t dev, uint64_t ino, const char *why, bool in_figures)
+{
+	if (!in_figures || count_unread(key_of_numbers(dev, ino)))
+		tell(path, why, in_figures);
 }
 
 static void give_up(const char *why)
@@ -629,7 +656,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 		return -ENOMEM;
 	if (is_lost(c))
 		return READER_LOST;
-	if (is_end(&(struct wait){ .begun_ns = begun_ns }))
+	if (readers__is_end(begun_ns))
 		return -EINTR;
 	r = c->reader;
 	if (r)

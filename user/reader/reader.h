@@ -47,11 +47,15 @@ int readers__need(struct err *e);
 /* Files whose probes are missing as they were not read: each counts once. */
 uint64_t readers__n_unread(void);
 bool readers__has_lost(int fd);	/* is it one of them? */
+/* One that could not be given to any reader: it counts and is told as those whose reader failed. */
+void readers__lose_file(const char *path, uint64_t dev, uint64_t ino, const char *why, bool in_figures);
 void readers__end(void);
 /* Somebody waits for a thread that may wait for a reader: what takes long comes to nothing meanwhile. In pairs. */
 void readers__hurry(bool on);
 /* The user wants to see the end: what is not answered at that time (now_ns()) comes to nothing, and so does what is asked after it. 0: no such time. */
 void readers__end_at(uint64_t ns);
+/* Is whatever began then to come to nothing? */
+bool readers__is_end(uint64_t begun_ns);
 /* The starter and all readers there are; how many. */
 size_t readers__pids(pid_t *v, size_t room);
 bool readers__own(pid_t pid);

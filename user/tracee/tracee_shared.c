@@ -195,7 +195,7 @@ void tracees__unprobe_deleted(struct tracees *t)
 		struct stat st;
 
 		if (!has_any_probes(k) || k->asked ||
-		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
+		    object__stat(k->plan.object, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
 		if (t->shared_probes)	/* else all are out already */
 			attachment__remove(t->shared_probes, k->plan.object, false);
