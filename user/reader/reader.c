@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the starter, the readers, and the list of files that are not read again.
+ * Owns the starter and the readers.
  *
  * What always holds: one request at a time is under way in a reader (its lock); an answer is taken whole, so that a reader
  * that dies in the middle has said nothing; whatever a reader does, a request ends in bounded time, and much sooner if an end
  * is asked for. A reader that died is tried once more with a fresh one: it may have been somebody else, or what it kept of
- * other files. One that was too slow is not. How many may be lost is bounded, too: then nothing is read any more.
+ * other files. One that was too slow is not.
  */
 #include "reader/reader.h"
 
@@ -16,14 +16,12 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "reader/lockdown.h"
+#include "reader/unread.h"
 #include "util/err.h"
-#include "util/hash.h"
 #include "util/signals.h"
 #include "util/util.h"
 
@@ -35,8 +33,6 @@
 #define ANSWER_MAX (256ull << 20)	/* bytes */
 #define WISH_MAX (64u << 10)
 #define WISHES_MAX 16
-#define ENDED_MAX 256			/* readers that came to a bad end, */
-#define WASTED_NS (120 * SECOND_NS)	/* and what was spent on them */
 #define N_SHARED 3
 
 struct reader {
@@ -49,16 +45,9 @@ struct reader {
 static struct {
 	pthread_mutex_t lock;	/* of all below; after a reader's own */
 	bool apart, lent;
-	readers_lost_fn *on_lost;
 	int control;		/* -1: there is no starter */
 	pid_t starter;
 	struct reader *all;
-	struct hash lost;	/* files: hash of their numbers → something */
-	struct hash unread;	/* the same, of those whose probes are missing */
-	uint64_t n_unread;
-	unsigned int n_ended;
-	uint64_t wasted_ns;
-	bool given_up;		/* and said so */
 	int hurry;		/* atomic */
 	uint64_t end_ns;	/* of readers__end_at(); atomic */
 	struct reader shared[N_SHARED];
@@ -313,7 +302,7 @@ void reader__free(struct reader *r)
 void readers__set_apart(readers_lost_fn *on_lost)
 {
 	desk.apart = true;
-	desk.on_lost = on_lost;
+	unread__tell_to(on_lost);
 	for (size_t i = 0; i < N_SHARED; i++)
 		enlist(&desk.shared[i]);
 }
@@ -321,7 +310,7 @@ void readers__set_apart(readers_lost_fn *on_lost)
 void readers__lend(int fd)
 {
 	desk.lent = true;
-	desk.given_up = false;
+	unread__begin_anew();
 	desk.shared[0].fd = fd;
 }
 
@@ -370,8 +359,7 @@ void readers__end(void)
 	}
 	/* it takes those along that are left */
 	bury_starter();
-	hash__done(&desk.lost);
-	hash__done(&desk.unread);
+	unread__done();
 }
 
 void readers__hurry(bool on)
@@ -410,132 +398,6 @@ bool readers__own(pid_t pid)
 	return own && pid > 0;
 }
 
-/* ---- files that are not read again */
-
-static uint64_t key_of_numbers(uint64_t dev, uint64_t ino)
-{
-	return hash__mix(hash__mix(1, dev), ino) | 1;
-}
-
-/* 0: of no file */
-static uint64_t key_of(const struct reader_call *c)
-{
-	struct statx st;
-
-	/* what the kernel knows: nobody else is asked, who may not answer */
-	return !c->path || c->fd < 0 || statx(c->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) ? 0 :
-		key_of_numbers(makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino);
-}
-
-static bool is_lost(const struct reader_call *c)
-{
-	uint64_t key = key_of(c);
-	bool is;
-
-	pthread_mutex_lock(&desk.lock);
-	is = desk.given_up || (key && hash__get(&desk.lost, key));
-	pthread_mutex_unlock(&desk.lock);
-	return is;
-}
-
-/* Without an answer to these a file has no probes, or not all. */
-static const bool is_for_probes[N_READER_KINDS] = {
-	[READ_HEADERS] = true, [READ_PLAN] = true, [READ_SPOTS] = true, [READ_WITHIN] = true, [READ_LOADER] = true, [READ_REFUSALS] = true,
-};
-
-static bool is_in_figures(const struct reader_call *c)
-{
-	return is_for_probes[c->kind] && !c->unprobed;
-}
-
-/* Was it the first time? Without memory for this it counts again. */
-static bool count_unread(uint64_t key)
-{
-	bool first;
-
-	pthread_mutex_lock(&desk.lock);
-	first = !hash__get(&desk.unread, key);
-	if (first) {
-		desk.n_unread++;
-		hash__put(&desk.unread, key, &desk);
-	}
-	pthread_mutex_unlock(&desk.lock);
-	return first;
-}
-
-static void note_unread(const struct reader_call *c)
-{
-	uint64_t key = is_in_figures(c) ? key_of(c) : 0;
-
-	if (key)
-		count_unread(key);
-}
-
-uint64_t readers__n_unread(void)
-{
-	uint64_t n;
-
-	pthread_mutex_lock(&desk.lock);
-	n = desk.n_unread;
-	pthread_mutex_unlock(&desk.lock);
-	return n;
-}
-
-bool readers__has_lost(int fd)
-{
-	uint64_t key = key_of(&(struct reader_call){ .path = "", .fd = fd });
-	bool has;
-
-	pthread_mutex_lock(&desk.lock);
-	has = key && hash__get(&desk.unread, key);
-	pthread_mutex_unlock(&desk.lock);
-	return has;
-}
-
-static void tell(const char *path, const char *why, bool in_figures)
-{
-	if (desk.on_lost)
-		desk.on_lost(path, why, in_figures);
-}
-
-void readers__lose_file(const char *path, uint64_t dev, uint64_t ino, const char *why, bool in_figures)
-{
-	if (!in_figures || count_unread(key_of_numbers(dev, ino)))
-		tell(path, why, in_figures);
-}
-
-static void give_up(const char *why)
-{
-	bool first;
-
-	pthread_mutex_lock(&desk.lock);
-	first = !desk.given_up;
-	desk.given_up = true;
-	pthread_mutex_unlock(&desk.lock);
-	if (first)
-		tell(NULL, why, true);
-}
-
-static void lose(const struct reader_call *c, const char *why, uint64_t wasted_ns)
-{
-	uint64_t key = key_of(c);
-	bool first, too_many;
-
-	pthread_mutex_lock(&desk.lock);
-	first = key && !hash__get(&desk.lost, key);
-	/* without memory for this it is tried, and told, again */
-	if (first)
-		hash__put(&desk.lost, key, &desk);
-	desk.n_ended++;
-	desk.wasted_ns += wasted_ns;
-	too_many = desk.n_ended > ENDED_MAX || desk.wasted_ns > WASTED_NS;
-	pthread_mutex_unlock(&desk.lock);
-	if (first)
-		tell(c->path, why, is_in_figures(c));
-	if (too_many)
-		give_up("too many readers came to a bad end");
-}
-
 /* ---- a request */
 
 static struct reader *take_shared(void)
@@ -561,7 +423,7 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 	fd = c->on_wish(&in, c->arg);
 	/* one that is there, perhaps: that there is none is usual */
 	if (err_is_want(fd))
-		tell(c->path, strerror(-fd), false);
+		unread__tell(c->path, strerror(-fd), false);
 	answer.err = MIN(fd, 0);
 	/* what we took ourselves is not its time: a download may take minutes */
 	w->begun_ns += now_ns() - asked_ns;
@@ -654,7 +516,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 
 	if (c->args->failed)
 		return -ENOMEM;
-	if (is_lost(c))
+	if (unread__is_lost(c))
 		return READER_LOST;
 	if (readers__is_end(begun_ns))
 		return -EINTR;
@@ -677,7 +539,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 	case ANSWERED:
 		if (err != -ENOMEM)
 			return err;
-		lose(c, "its reader ran out of memory", now_ns() - begun_ns);
+		unread__lose(c, "its reader ran out of memory", now_ns() - begun_ns);
 		return READER_LOST;
 	case CALLED_OFF:
 		return -EINTR;
@@ -685,11 +547,11 @@ static int ask(struct reader_call *c, struct wire *ret)
 		return -ENOMEM;
 	case NO_READER:
 		say_none(err, why, sizeof(why));
-		give_up(why);
+		unread__give_up(why);
 		return READER_LOST;
 	default:
 		describe(o, status, why, sizeof(why));
-		lose(c, why, now_ns() - begun_ns);
+		unread__lose(c, why, now_ns() - begun_ns);
 		return READER_LOST;
 	}
 }
@@ -699,7 +561,7 @@ int reader__ask(struct reader_call *c, struct wire *ret)
 	int err = ask(c, ret);
 
 	if (err == READER_LOST || err == -EINTR)
-		note_unread(c);
+		unread__note(c);
 	return err;
 }
 
@@ -712,7 +574,7 @@ int reader__distrust(const struct reader_call *c)
 		end(c->by);
 	pthread_mutex_unlock(&c->by->lock);
 	describe(NONSENSE, 0, why, sizeof(why));
-	lose(c, why, 0);
-	note_unread(c);
+	unread__lose(c, why, 0);
+	unread__note(c);
 	return READER_LOST;
 }
