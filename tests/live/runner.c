@@ -356,11 +356,11 @@ static const char *beside_self(const char *name)
 	return p;
 }
 
-/* The last glob that fits decides; "!GLOB" leaves out. */
+/* The last glob that fits decides; "!GLOB" leaves out, of all if it is the first one. */
 static bool chosen(const char *name, const char *globs)
 {
 	char *list = strdup(globs), *rest = list, *glob;
-	bool found = false;
+	bool found = *globs == '!';
 
 	while ((glob = strsep(&rest, ",")))
 		if (!fnmatch(glob + (*glob == '!'), name, 0))
