@@ -12,6 +12,7 @@
 #include "elf/debugfind.h"
 #include "plan_made.h"
 #include "probe/plan_apart.h"
+#include "reader/unread.h"
 
 static unsigned int n_told;
 static char told[1024];
@@ -91,6 +92,16 @@ static void play_reader(void)
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	peer = pair[1];
 	readers__lend(pair[0]);
+}
+
+/* The starter's end. */
+static int play_starter(void)
+{
+	int pair[2];
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	readers__lend_starter(pair[0]);
+	return pair[1];
 }
 
 static void say_frame(uint32_t what, int err, const void *bytes, uint64_t len)
@@ -233,6 +244,52 @@ Test(reader, end_of_waiting)
 	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
 	readers__end_at(0);
 	cr_expect_eq(reader__ask(&c, &answer), 0);
+}
+
+/* How long the next part is waited for is up to the call, and the number in the sentence is its own. */
+Test(reader, time_of_a_part)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(memfd_create("file", 0), &args);
+	uint64_t from_ns = now_ns();
+
+	readers__set_apart(on_lost);
+	play_reader();
+	c.part_ns = SECOND_NS;
+	cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
+	/* not the ten seconds that others have */
+	cr_expect(now_ns() - from_ns >= SECOND_NS && now_ns() - from_ns < 9 * SECOND_NS);
+	cr_expect_str_eq(told, "/a/file: it took its reader more than 1 s");
+}
+
+/* Two reasons for which the starter makes none: the kernel's, and its own. */
+Test(reader, starter_makes_none)
+{
+	static const struct {
+		int err;
+		const char *says;
+	} reasons[] = {
+		{ -EAGAIN, "all: no process can be made for that: Resource temporarily unavailable: too many for this user (ulimit -u, RLIMIT_NPROC) or for its cgroup (pids.max)" },
+		{ READERS_ALL_TAKEN, "all: no process can be made for that: there are 64, the most there can be; one that waits for a file system that does not answer ends when that does" },
+	};
+
+	readers__set_apart(on_lost);
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		wire_cleanup struct wire args = {}, answer = {};
+		struct reader_call c = call_about(-1, &args);
+		struct reader *r = reader__new();
+		int starter = play_starter();
+
+		c.reader = r;
+		cr_assert_eq(write(starter, &(struct starter_answer){ .pid = reasons[i].err }, sizeof(struct starter_answer)), (ssize_t)sizeof(struct starter_answer));
+		n_told = 0;
+		unread__begin_anew();
+		cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
+		cr_expect_eq(n_told, 1);
+		cr_expect_str_eq(told, reasons[i].says);
+		reader__free(r);
+		close(starter);
+	}
 }
 
 /* Where no reader can be had nothing is read, and that is said once. */

@@ -25,7 +25,7 @@
 #include "util/signals.h"
 #include "util/util.h"
 
-#define PART_NS (10 * SECOND_NS)	/* for the next part of an answer */
+#define PART_NS (10 * SECOND_NS)	/* for the next part of an answer, unless a call says otherwise */
 #define ANSWER_NS (60 * SECOND_NS)	/* for all of it */
 #define START_NS (20 * SECOND_NS)	/* for the starter to come up and answer */
 #define LOOK_NS (50 * MS_NS)		/* how often it is looked whether an end is asked for, */
@@ -63,8 +63,19 @@ enum outcome { ANSWERED, DIED, LATE, NONSENSE, CALLED_OFF, NO_MEMORY, NO_READER 
 
 struct wait {			/* of one request */
 	uint64_t begun_ns, until_ns;
+	uint64_t part_ns;	/* for the next part of an answer */
+	bool is_last;		/* until_ns is the end of the whole answer's time, not of a part's */
 	uint64_t grace_ns;	/* beyond the end, for the starter: it is to end those that do not answer */
 };
+
+/* For the next part. */
+static void give_time(struct wait *w)
+{
+	uint64_t part_until_ns = now_ns() + w->part_ns, all_until_ns = w->begun_ns + ANSWER_NS;
+
+	w->is_last = all_until_ns < part_until_ns;
+	w->until_ns = MIN(part_until_ns, all_until_ns);
+}
 
 static bool is_end(const struct wait *w)
 {
@@ -314,6 +325,11 @@ void readers__lend(int fd)
 	desk.shared[0].fd = fd;
 }
 
+void readers__lend_starter(int fd)
+{
+	desk.control = fd;
+}
+
 bool readers__are_apart(void)
 {
 	return desk.apart;
@@ -328,8 +344,12 @@ void readers__prepare(void)
 
 static void say_none(int err, char *buf, size_t size)
 {
-	snprintf(buf, size, "no process can be made for that: %s%s", strerror(-err),
-		 err == -EAGAIN ? ": too many for this user (ulimit -u, RLIMIT_NPROC) or for its cgroup (pids.max)" : "");
+	if (err == READERS_ALL_TAKEN)
+		snprintf(buf, size, "no process can be made for that: there are %d, the most there can be; one that waits for a file system that does not answer ends when that does",
+			 READERS_MAX);
+	else
+		snprintf(buf, size, "no process can be made for that: %s%s", strerror(-err),
+			 err == -EAGAIN ? ": too many for this user (ulimit -u, RLIMIT_NPROC) or for its cgroup (pids.max)" : "");
 }
 
 int readers__need(struct err *e)
@@ -427,7 +447,7 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 	answer.err = MIN(fd, 0);
 	/* what we took ourselves is not its time: a download may take minutes */
 	w->begun_ns += now_ns() - asked_ns;
-	w->until_ns = now_ns() + PART_NS;
+	give_time(w);
 	o = put(r->fd, &answer, sizeof(answer), fd, w);
 	if (fd >= 0)
 		close(fd);
@@ -455,30 +475,30 @@ static enum outcome append(struct reader *r, size_t len, const struct wait *w, s
 	return o;
 }
 
-static enum outcome converse(struct reader *r, const struct reader_call *c, struct wire *ret, int *ret_err, bool *ret_tired)
+static enum outcome converse(struct reader *r, const struct reader_call *c, struct wait *w, struct wire *ret, int *ret_err, bool *ret_tired)
 {
 	struct reader_head head = { .what = c->kind, .len = c->args->n };
-	struct wait w = { .begun_ns = now_ns() };
 	unsigned int n_wishes = 0;
 	enum outcome o;
 
-	w.until_ns = w.begun_ns + PART_NS;
-	o = put(r->fd, &head, sizeof(head), c->fd, &w);
+	*w = (struct wait){ .begun_ns = now_ns(), .part_ns = c->part_ns ? c->part_ns : PART_NS };
+	give_time(w);
+	o = put(r->fd, &head, sizeof(head), c->fd, w);
 	if (o == ANSWERED && head.len)
-		o = put(r->fd, c->args->v, head.len, -1, &w);
+		o = put(r->fd, c->args->v, head.len, -1, w);
 	while (o == ANSWERED) {
-		o = get(r->fd, &head, sizeof(head), &w);
+		o = get(r->fd, &head, sizeof(head), w);
 		if (o != ANSWERED)
 			return o;
-		w.until_ns = MIN(now_ns() + PART_NS, w.begun_ns + ANSWER_NS);
+		give_time(w);
 		switch (head.what) {
 		case FRAME_WISH:
-			o = n_wishes++ < WISHES_MAX ? grant(r, c, head.len, &w) : NONSENSE;
+			o = n_wishes++ < WISHES_MAX ? grant(r, c, head.len, w) : NONSENSE;
 			break;
 		case FRAME_PART:
 		case FRAME_DONE:
 		case FRAME_TIRED:
-			o = append(r, head.len, &w, ret);
+			o = append(r, head.len, w, ret);
 			if (o != ANSWERED || head.what == FRAME_PART)
 				break;
 			*ret_tired = head.what == FRAME_TIRED;
@@ -491,12 +511,13 @@ static enum outcome converse(struct reader *r, const struct reader_call *c, stru
 	return o;
 }
 
-static void describe(enum outcome o, int status, char *buf, size_t size)
+static void describe(enum outcome o, const struct wait *w, int status, char *buf, size_t size)
 {
 	char name[SIGNAL_NAME_MAX];
 
 	if (o == LATE)
-		snprintf(buf, size, "it took its reader more than %llu s", (unsigned long long)(PART_NS / SECOND_NS));
+		snprintf(buf, size, "it took its reader more than %llu s%s", (unsigned long long)((w->is_last ? ANSWER_NS : w->part_ns) / SECOND_NS),
+			 w->is_last ? " in all" : "");
 	else if (o == NONSENSE)
 		snprintf(buf, size, "its reader's answer made no sense");
 	else if (WIFSIGNALED(status))
@@ -510,6 +531,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 	struct reader *r;
 	enum outcome o = DIED;
 	uint64_t begun_ns = now_ns();
+	struct wait w = {};
 	bool tired = false;
 	int err = 0, status = 0;
 	char why[256];
@@ -528,7 +550,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 	for (int tries = 0; tries < (desk.lent ? 1 : 2) && o == DIED; tries++) {
 		ret->n = 0;
 		err = start(r);
-		o = err ? (err == -EINTR ? CALLED_OFF : NO_READER) : converse(r, c, ret, &err, &tired);
+		o = err ? (err == -EINTR ? CALLED_OFF : NO_READER) : converse(r, c, &w, ret, &err, &tired);
 		c->by = r;
 		c->pid = r->pid;
 		if (o != ANSWERED || tired)
@@ -550,7 +572,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 		unread__give_up(why);
 		return READER_LOST;
 	default:
-		describe(o, status, why, sizeof(why));
+		describe(o, &w, status, why, sizeof(why));
 		unread__lose(c, why, now_ns() - begun_ns);
 		return READER_LOST;
 	}
@@ -573,7 +595,7 @@ int reader__distrust(const struct reader_call *c)
 	if (c->by->pid == c->pid)
 		end(c->by);
 	pthread_mutex_unlock(&c->by->lock);
-	describe(NONSENSE, 0, why, sizeof(why));
+	describe(NONSENSE, NULL, 0, why, sizeof(why));
 	unread__lose(c, why, 0);
 	unread__note(c);
 	return READER_LOST;

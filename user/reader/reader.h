@@ -72,6 +72,7 @@ struct reader_call {
 	int fd;			/* the file; -1: none */
 	bool unprobed;		/* it gets no probes by what is asked: without an answer no figure is wrong */
 	const struct wire *args;
+	uint64_t part_ns;	/* how long the next part of the answer is waited for; 0: 10 s */
 	/* The reader wants a file that goes with this one: a descriptor, which is closed when it was sent, or -errno. NULL: there are none. */
 	int (*on_wish)(struct wire_in *wish, void *arg);
 	void *arg;
@@ -126,6 +127,9 @@ struct starter_request {
 	int32_t end;		/* the reader that is to be ended; 0: a new one, whose end of its socket comes along */
 };
 
+#define READERS_MAX 64		/* of one starter, with those that were killed and have not died yet */
+#define READERS_ALL_TAKEN (-87)	/* EUSERS: what fork(2) says is something else */
+
 struct starter_answer {
 	int32_t pid;		/* of the new one, or a negative errno */
 	int32_t status;		/* of the one that was ended, as of waitpid */
@@ -137,5 +141,7 @@ ssize_t reader_socket__get(int fd, void *bytes, size_t n, int *ret_passed, int f
 
 /* For tests: the next answer comes from this socket, which is taken, and no process is started. */
 void readers__lend(int fd);
+/* Or the starter is at the other end of this one. */
+void readers__lend_starter(int fd);
 
 #endif

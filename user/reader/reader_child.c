@@ -24,7 +24,6 @@
 #include "util/util.h"
 
 #define CONTROL_FD 0
-#define MAX_READERS 64
 #define ARGS_MAX (64u << 20)
 
 /* A sanitizer reserves more addresses than there are. */
@@ -189,11 +188,11 @@ static _Noreturn void become_reader(int fd, reader_serve_fn *const serve[])
 static struct {
 	pid_t pid;		/* 0: nobody's */
 	bool dying;
-} readers[MAX_READERS];
+} readers[READERS_MAX];
 
 static void bury_dying(void)
 {
-	for (size_t i = 0; i < MAX_READERS; i++)
+	for (size_t i = 0; i < READERS_MAX; i++)
 		if (readers[i].dying && waitpid(readers[i].pid, NULL, WNOHANG) == readers[i].pid) {
 			readers[i].pid = 0;
 			readers[i].dying = false;
@@ -206,10 +205,10 @@ static int start(int fd, reader_serve_fn *const serve[])
 	pid_t pid;
 
 	bury_dying();
-	for (i = 0; i < MAX_READERS && readers[i].pid; i++)
+	for (i = 0; i < READERS_MAX && readers[i].pid; i++)
 		;
-	if (i == MAX_READERS)
-		return -EAGAIN;
+	if (i == READERS_MAX)
+		return READERS_ALL_TAKEN;
 	pid = fork();
 	if (!pid)
 		become_reader(fd, serve);
@@ -225,7 +224,7 @@ static int end(pid_t pid)
 	struct timespec moment = { 0, (long)MS_NS };
 	int status = 0;
 
-	for (size_t i = 0; i < MAX_READERS; i++)
+	for (size_t i = 0; i < READERS_MAX; i++)
 		if (readers[i].pid == pid && !readers[i].dying) {
 			readers[i].dying = true;
 			/* one that died by itself says of what: it is not yet buried */
@@ -282,7 +281,7 @@ int reader_child__main(reader_serve_fn *const serve[N_READER_KINDS])
 			break;
 	} while (got > 0 || (got < 0 && errno == EINTR));
 	/* they are nobody's then, and are buried by whom that falls to */
-	for (size_t i = 0; i < MAX_READERS; i++)
+	for (size_t i = 0; i < READERS_MAX; i++)
 		if (readers[i].pid)
 			kill(readers[i].pid, SIGKILL);
 	return 0;
