@@ -241,7 +241,7 @@ bool fixture_there(const char *name)
 }
 
 /* The next line of the fixture's standard output, without its newline. */
-static void fx__line(struct test *t, struct fx *f, char *line, size_t room)
+void fx__line(struct test *t, struct fx *f, char *line, size_t room)
 {
 	uint64_t until = now_ms() + WAIT_S * 1000ULL;
 	char *end;

@@ -133,6 +133,7 @@ void fx__start_as(struct test *t, struct fx *f, struct spawn *s);
 /* With another allocator, NULL: with none; skips the test if it is not on this machine. */
 void fx__start_preloaded(struct test *t, struct fx *f, const char *library, const char *name, const char *what);
 void fx__wait_ready(struct test *t, struct fx *f);
+void fx__line(struct test *t, struct fx *f, char *line, size_t size);	/* the next one that it says */
 void fx__wait_line(struct test *t, struct fx *f, const char *wanted);
 void fx__send(struct test *t, struct fx *f, char c);
 void fx__go(struct test *t, struct fx *f);		/* lets it work, then reads its ledger */

@@ -152,6 +152,31 @@ TEST_ALONE(crowd_of_files)
 	fx__quit(t, &f);
 }
 
+/* More than are probed of one process: what is missing is a loss, as any other. */
+TEST_ALONE(crowd_of_too_many_files)
+{
+	size_t n = 300, n_probed = 0, i;
+	json_t *root, *probe;
+	struct fx f;
+	struct mt m;
+
+	for (i = 0; i < n; i++)
+		copy_file(t, fixture("libpre.so"), in_dir(t, "%zu.so", i));
+	fx__start(t, &f, "manylibs", t->dir, "300", NULL);
+	fx__go(t, &f);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--prefix", "pre_", "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 3);
+	json_array_foreach(jget(root, "probes"), i, probe)
+		n_probed += !!strstr(jstr(probe, "object"), t->dir);
+	want(t, n_probed <= 256, "files that are probed: %zu", n_probed);
+	/* each has more points than one */
+	want(t, ju64(t, root, "losses.unprobed_points") > n - n_probed, "unprobed_points: %llu of %zu files",
+	     (unsigned long long)ju64(t, root, "losses.unprobed_points"), n - n_probed);
+	fx__quit(t, &f);
+}
+
 /* More lives than there are places for: they are given again, and what each left is still told. */
 TEST_ALONE(crowd_goes)
 {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 struct silent {
 	struct fx server, target;	/* the target has an allocator of the server's */
 	const char *flag, *dir;
+	uint64_t waits;		/* calls that were to wait */
 };
 
 static void fall_silent(struct test *t, const struct silent *s)
@@ -44,10 +46,18 @@ static void begin(struct test *t, struct silent *s)
 
 static void end(struct test *t, struct silent *s)
 {
+	const char *waited;
+	uint64_t n;
+
 	fx__quit(t, &s->target);
 	close(s->server.c.in);
 	s->server.c.in = -1;
 	want_eq(t, "the server's exit", 0, (uint64_t)child__wait(t, &s->server.c));
+	waited = strstr(s->server.c.outs.s, " waited\n");
+	while (waited && waited > s->server.c.outs.s && waited[-1] != '\n')
+		waited--;
+	n = waited ? strtoull(waited, NULL, 10) : UINT64_MAX;
+	want_eq(t, "calls that had to wait", s->waits, n);
 }
 
 /* It answers again: the target works as if nothing had been. */
@@ -75,9 +85,9 @@ static void want_all_else(struct test *t, struct mt *m, struct silent *s)
 	want_unprobed(t, s->target.c.pid);
 }
 
-TEST(silent_file)
+TEST_ALONE(silent_file)
 {
-	struct silent s = {};
+	struct silent s = { .waits = 1 };
 	struct mt m;
 
 	begin(t, &s);
@@ -92,7 +102,7 @@ TEST(silent_file)
 /* Nobody waits for it once more. */
 TEST_ALONE(silent_file_of_all)
 {
-	struct silent s = {};
+	struct silent s = { .waits = 1 };
 	struct mt m;
 	json_t *root;
 
@@ -108,9 +118,9 @@ TEST_ALONE(silent_file_of_all)
 }
 
 /* Ctrl-C is answered while it is waited for. */
-TEST(silent_file_and_ctrl_c)
+TEST_ALONE(silent_file_and_ctrl_c)
 {
-	struct silent s = {};
+	struct silent s = { .waits = 1 };
 	struct mt m;
 
 	begin(t, &s);
@@ -118,15 +128,38 @@ TEST(silent_file_and_ctrl_c)
 	mt__start(t, &m, "-p", pid_arg(s.target.c.pid), "--json", NULL);
 	fx__wait_line(t, &s.server, "waits");
 	child__kill(t, &m.c, SIGINT);
-	child__wait_for(t, &m.c, patience_s(5));
+	child__wait(t, &m.c);
+	want(t, strstr(m.c.errs.s, "its file system (fuse) had not answered by the end") != NULL, "stderr, got: %.400s", m.c.errs.s);
+	want_unprobed(t, s.target.c.pid);
+	go_on_and_end(t, &s);
+}
+
+/* Whoever waits has nothing of malloctrace's that would stay with it: it ends when it is answered, and not before. */
+TEST_ALONE(silent_file_and_kill)
+{
+	struct silent s = { .waits = 1 };
+	char path[64], pid[16], *text;
+	struct mt m;
+
+	begin(t, &s);
+	fall_silent(t, &s);
+	mt__start(t, &m, "-p", pid_arg(s.target.c.pid), "--json", NULL);
+	fx__wait_line(t, &s.server, "waits");
+	fx__line(t, &s.server, pid, sizeof(pid));
+	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	text = read_all(path, NULL);
+	want(t, text && *text && !strstr(text, "bpf-map") && !strstr(text, "perf_event"), "no table is mapped by who waits, got: %s", text ?: "nothing");
+	free(text);
+	child__kill(t, &m.c, SIGKILL);
+	child__wait(t, &m.c);
 	want_unprobed(t, s.target.c.pid);
 	go_on_and_end(t, &s);
 }
 
 /* It is a file as others are as long as it answers; when it falls silent the probes go all the same. */
-TEST(silent_file_later)
+TEST_ALONE(silent_file_later)
 {
-	struct silent s = {};
+	struct silent s = { .waits = 1 };
 	json_t *root;
 	struct mt m;
 

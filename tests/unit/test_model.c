@@ -247,7 +247,7 @@ Test(model, losses_and_edges)
 	for (size_t i = 0; i < MT_N_COUNTERS; i++)
 		cut.counters[i] = 1ull << i;
 	last.codes_full = 7;
-	last.n_lost_files = 2;
+	last.n_unread = 2;
 	s = model__snapshot(m, &cut, &last, &made_calls);
 	cr_assert_not_null(s);
 	cr_expect_eq(counter(s->losses, s->n_losses, "codes_full"), 7);
@@ -260,7 +260,7 @@ Test(model, losses_and_edges)
 	sum = 0;
 	snapshot__free(s);
 	last.codes_full = 0;
-	last.n_lost_files = 0;
+	last.n_unread = 0;
 	s = made__shot(m, &cut);
 	cr_assert_eq(s->n_losses, MT_N_LOSSES + 6);
 	cr_assert_eq(s->n_edges, MT_N_COUNTERS - MT_N_LOSSES + 1);

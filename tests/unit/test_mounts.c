@@ -32,6 +32,22 @@ Test(mounts, types_by_device)
 	cr_expect_str_eq(type_of("39 28 8:1 / / rw - 0123456789012345678901234567890123456789 x y\n", 8, 1), "0123456789012345678901234567890");
 }
 
+static const char *type_at(const char *path)
+{
+	static char type[MOUNT_TYPE_MAX];
+
+	return mounts__find_type_at(table, path, type) ? type : "none";
+}
+
+Test(mounts, types_by_path)
+{
+	cr_expect_str_eq(type_at("/etc/passwd"), "ext4");
+	cr_expect_str_eq(type_at("/mnt/2/x"), "fuse");
+	cr_expect_str_eq(type_at("/mnt/2"), "fuse");
+	cr_expect_str_eq(type_at("/mnt/22"), "ext4");
+	cr_expect_str_eq(type_at("/sys/kernel"), "sysfs");
+}
+
 Test(mounts, those_that_may_not_answer)
 {
 	static const char *const may[] = { "fuse", "fuseblk", "fuse.sshfs", "nfs", "nfs4", "cifs", "9p", "virtiofs" },

@@ -6,6 +6,7 @@
 
 #include "elf/debugfile.h"
 #include "elf/debugfind.h"
+#include "elf/trial.h"
 #include "util/util.h"
 
 #define PATH_BYTES_MAX (1u << 20)
@@ -25,6 +26,7 @@ void apart__begin(struct apart *a, enum reader_kind kind, const struct object *o
 	a->call.path = obj->path;
 	a->call.fd = obj->fd;
 	a->call.unprobed = obj->unprobed;
+	a->call.part_ns = obj->remote ? TRIAL_ANSWER_NS : 0;
 	a->call.on_wish = on_wish;
 	wire__string(&a->args, obj->path);
 }
@@ -37,11 +39,15 @@ void apart__done(struct apart *a)
 
 int apart__ask(struct apart *a)
 {
+	uint64_t begun_ns = now_ns();
 	int err;
 
 	a->call.args = &a->args;
 	a->call.arg = a;
 	err = reader__ask(&a->call, &a->answer);
+	/* others on it would take as long each */
+	if (err == READER_LOST && a->obj && a->obj->remote && now_ns() - begun_ns >= TRIAL_ANSWER_NS)
+		trial__note_silence(a->obj->dev);
 	a->in = wire__in(&a->answer);
 	return err;
 }

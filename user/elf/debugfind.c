@@ -57,7 +57,8 @@ static int find(const struct debug_wish *w, const struct object *obj, const char
 		path = build_id_path(debug_dir, w->text);
 		break;
 	case WISH_LINK:
-		path = link_path(debug_dir, obj, w->text, w->nth);
+		/* what is beside a file that may not be read at once need not answer either */
+		path = obj->remote && w->nth < 2 ? NULL : link_path(debug_dir, obj, w->text, w->nth);
 		break;
 	case WISH_DWZ:
 		path = dwz_path(debug_dir, w->text);

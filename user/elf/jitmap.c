@@ -22,6 +22,7 @@
 #include "elf/apart.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
+#include "process/mounts.h"
 #include "util/sorted.h"
 #include "util/stint.h"
 #include "util/util.h"
@@ -342,6 +343,8 @@ int jitmap__open(pid_t pid, struct object **ret)
 	if (root < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", own_pid);
+	if (mounts__path_may_hang(pid, path))
+		return -EREMOTEIO;
 	found = syscall(SYS_openat2, root, path, &how, sizeof(how));
 	if (found < 0)
 		return -errno;

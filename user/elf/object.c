@@ -41,9 +41,8 @@ struct seen {
 struct objects {
 	struct vec(struct object *) all;
 	struct hash seen;	/* of struct seen, which it owns */
-	uint64_t n_unread;	/* files that were not opened for lack of descriptors */
+	bool is_full;		/* files were not opened for lack of descriptors */
 	bool unprobed;
-	struct trials trials;
 };
 
 struct objects *objects__new(void)
@@ -68,13 +67,12 @@ void objects__free(struct objects *o)
 	for (i = 0; i < o->seen.room; i++)
 		free(o->seen.slots[i].value);
 	hash__done(&o->seen);
-	trials__done(&o->trials);
 	free(o);
 }
 
-uint64_t objects__n_unread(const struct objects *o)
+bool objects__is_full(const struct objects *o)
 {
-	return o->n_unread;
+	return o->is_full;
 }
 
 void object__put(struct object *obj)
@@ -235,6 +233,18 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 	return 0;
 }
 
+/* It is mapped, and what is in it is not known. */
+static void note_unopened(const struct objects *o, const char *name, const struct stat *st, int err)
+{
+	/* a user who may not read it is told so, and too many have one sentence for all */
+	if (err == -EACCES || o->unprobed)
+		return;
+	if (err == -EMFILE || err == -ENFILE)
+		readers__count_unread(st->st_dev, st->st_ino);
+	else
+		readers__lose_file(name, st->st_dev, st->st_ino, err == -EAGAIN ? "a process holds a lease on it (F_SETLEASE)" : strerror(-err), true);
+}
+
 /* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. */
 static int get_opened(struct objects *o, int path_fd, const char *name, struct object **ret, struct err *e)
 {
@@ -260,7 +270,8 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	fd = o->all.n < descriptors__for_targets() ? elffile__open_found(path_fd) : -EMFILE;
 	if (fd < 0) {
 		r = fd;
-		o->n_unread += r == -EMFILE || r == -ENFILE;
+		o->is_full |= r == -EMFILE || r == -ENFILE;
+		note_unopened(o, clean, &st, r);
 		if (r == -EACCES)
 			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH),
 					       "this user may not read %s", clean);
@@ -341,7 +352,8 @@ static char *map_files_link(pid_t pid, const struct mapping *m)
 	return asprintf(&link, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start, (unsigned long long)m->end) < 0 ? NULL : link;
 }
 
-static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
+/* in_own_root: it may be looked for there, too. */
+static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, bool in_own_root, struct object **ret, struct err *e)
 {
 	_cleanup_free_ char *link = map_files_link(pid, m), *clean = strdup(m->path);
 	_cleanup_close_ int fd = -1;
@@ -365,7 +377,7 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 	/* what looks deleted may also be a file whose name ends like that */
 	fd = m->path[0] == '/' ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
 	/* it has ended already; most programs have the same root as we */
-	if (fd == -ENOENT && m->recorded && m->path[0] == '/')
+	if (fd == -ENOENT && in_own_root && m->path[0] == '/')
 		fd = open_in_root(getpid(), m, "");
 	if (fd >= 0)
 		return get_opened(o, fd, m->path, ret, e);
@@ -391,20 +403,23 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 }
 
 /* One whose file system does not answer is not opened: who opens it may never come back. */
-static int try(struct objects *o, pid_t pid, const struct mapping *m, bool *ret_remote, struct err *e)
+static int try(const struct objects *o, pid_t pid, const struct mapping *m, struct trial *ret, struct err *e)
 {
+	static const char *const words[] = {
+		[TRIAL_SILENT] = "its file system (%s) does not answer",
+		[TRIAL_CALLED_OFF] = "its file system (%s) had not answered by the end",
+		[TRIAL_NOT_TRIED] = "whether its file system (%s) answers could not be tried",
+	};
 	_cleanup_free_ char *link = map_files_link(pid, m), *clean = strdup(m->path);
-	char why[64 + MOUNT_TYPE_MAX];
-	enum trial trial;
+	char why[80 + MOUNT_TYPE_MAX];
 
 	if (!link || !clean)
 		return no_memory(e, "a file");
 	clean_name(clean);
-	trial = trials__of(&o->trials, pid, m, link);
-	*ret_remote = trial != TRIAL_NOT_NEEDED;
-	if (trial == TRIAL_NOT_NEEDED || trial == TRIAL_PASSED)
+	trial__of(pid, m, link, ret);
+	if (ret->verdict == TRIAL_NOT_NEEDED || ret->verdict == TRIAL_PASSED)
 		return 0;
-	snprintf(why, sizeof(why), trial == TRIAL_SILENT ? "its file system (%s) does not answer" : "its file system (%s) had not answered by the end", o->trials.type);
+	snprintf(why, sizeof(why), words[ret->verdict], ret->type);
 	clean_name(why);
 	readers__lose_file(clean, dev_of(m), m->ino, why, !o->unprobed);
 	return err_set(e, -EREMOTEIO, "%s: %s", clean, why);
@@ -413,19 +428,20 @@ static int try(struct objects *o, pid_t pid, const struct mapping *m, bool *ret_
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
 {
 	struct object *known = objects__known(o, m);
-	bool remote = false;
+	struct trial trial = {};
 	int err;
 
 	if (known) {
 		*ret = known;
 		return 0;
 	}
-	err = m->ino ? try(o, pid, m, &remote, e) : 0;
+	err = m->ino ? try(o, pid, m, &trial, e) : 0;
 	if (err)
 		return err;
-	err = get_mapped(o, pid, m, ret, e);
+	/* of a process that has ended nothing was tried */
+	err = get_mapped(o, pid, m, m->recorded && trial.is_ours && trial.verdict == TRIAL_NOT_NEEDED, ret, e);
 	if (!err)
-		(*ret)->remote |= remote;
+		(*ret)->remote |= trial.verdict == TRIAL_PASSED;
 	if (!err)
 		remember(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino, *ret);
 	return err;
@@ -533,6 +549,9 @@ bool object__look_for_change(struct object *obj)
 	if (!touched && (!unsure || !len))
 		return false;
 	obj->fresh = is_fresh(obj->mtime_ns, now);
+	/* nobody is asked who may not answer */
+	if (!touched && obj->remote)
+		return false;
 	obj->changed = !len || obj->remote || object__read_at(obj, obj->build_id_off, id, len);
 	for (i = 0; i < len && !obj->changed; i++) {
 		snprintf(hex, sizeof(hex), "%02x", id[i]);

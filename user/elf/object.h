@@ -64,8 +64,8 @@ struct objects *objects__new(void);
 /* Of its files nothing is probed: one that cannot be read takes nothing from the figures. */
 void objects__without_probes(struct objects *o);
 void objects__free(struct objects *o);
-/* Files that were not opened, because no more may be open at a time: they have no names, and no probes. */
-uint64_t objects__n_unread(const struct objects *o);
+/* Were there files that were not opened, because no more may be open at a time? They have no names, and no probes. */
+bool objects__is_full(const struct objects *o);
 /* Its reader failed: what is in it is not known. */
 bool object__is_lost(const struct object *obj);
 

@@ -6,35 +6,32 @@
 #ifndef MT_TRIAL_H
 #define MT_TRIAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "process/maps.h"
 #include "process/mounts.h"
-#include "util/util.h"
 
-struct silence {		/* a device that did not answer, and who still waits for it */
-	uint32_t dev_major, dev_minor;
-	int pidfd;		/* owned */
-};
+#define TRIAL_ANSWER_NS (2 * SECOND_NS)	/* for one file, also when it is read later: a server at the other end of the world answers within that */
 
-struct trials {
-	struct vec(struct silence) silent;
-	uint64_t vain_ns;	/* that was waited in vain, in all */
-	char *mounts;		/* owned; our own mountinfo */
-	int mounts_fd;		/* owned; 0: not opened yet, -1: there is none */
-	char type[MOUNT_TYPE_MAX];	/* of the last one that was tried */
-};
-
-enum trial {
+enum trial_verdict {
 	TRIAL_NOT_NEEDED,	/* a file system of this machine's own */
 	TRIAL_PASSED,
 	TRIAL_SILENT,
 	TRIAL_CALLED_OFF,	/* an end is asked for */
+	TRIAL_NOT_TRIED,	/* too much was waited in vain, or there is no process for it */
 };
 
-/* Of the file that is mapped there; link: in /proc/PID/map_files. */
-enum trial trials__of(struct trials *t, pid_t pid, const struct mapping *m, const char *link);
-void trials__done(struct trials *t);
+struct trial {
+	enum trial_verdict verdict;
+	bool is_ours;		/* the file system is in our own table of mounts */
+	char type[MOUNT_TYPE_MAX];	/* of the file system; holds unless no trial was needed */
+};
+
+/* Of the file that is mapped there; link: in /proc/PID/map_files. Any thread. */
+void trial__of(pid_t pid, const struct mapping *m, const char *link, struct trial *ret);
+/* A file of this device was not read in time: no other one is touched for a while. */
+void trial__note_silence(uint64_t dev);
 
 #endif

@@ -128,7 +128,7 @@ void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const str
 	c[n++] = counted(LOST_UNWIND, info->unwind_full);
 	c[n++] = counted(LOST_CODES, info->codes_full);
 	c[n++] = counted(LOST_POINTS, info->n_unprobed);
-	c[n++] = counted(LOST_FILES, info->n_lost_files);
+	c[n++] = counted(LOST_FILES, info->n_unread);
 	c[n++] = counted(LOST_MEMORY, 0);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)

@@ -2,6 +2,7 @@
 /* Owns nothing. */
 #include "process/mounts.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "util/util.h"
@@ -61,6 +62,40 @@ bool path__is_below(const char *path, const char *dir)
 	size_t len = strlen(dir);
 
 	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
+}
+
+bool mounts__find_type_at(const char *text, const char *path, char ret[static MOUNT_TYPE_MAX])
+{
+	size_t longest = 0;
+	bool found = false;
+	const char *next;
+
+	for (const char *line = text; *line; line = next) {
+		const char *end = strchrnul(line, '\n'), *rest = memmem(line, end - line, " - ", 3);
+		char point[PATH_MAX];
+		size_t len;
+
+		next = *end ? end + 1 : end;
+		if (!rest || sscanf(line, "%*u %*u %*u:%*u %*s %4095s ", point) != 1)
+			continue;
+		len = strcmp(point, "/") ? strlen(point) : 0;
+		point[len] = 0;
+		/* what is mounted later at the same place covers what was there */
+		if (len >= longest && path__is_below(path, point) && sscanf(rest, " - %31s", ret) == 1) {
+			longest = len;
+			found = true;
+		}
+	}
+	return found;
+}
+
+bool mounts__path_may_hang(pid_t pid, const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	char file[64], type[MOUNT_TYPE_MAX];
+
+	snprintf(file, sizeof(file), "/proc/%d/mountinfo", (int)pid);
+	return !read_small_file(file, &text, NULL) && mounts__find_type_at(text, path, type) && mount__may_hang(type);
 }
 
 const char *mount__below(const struct mount *m, const char *path)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process/mounts.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -59,7 +60,7 @@ bool translator__is_installed(const char *path, uint64_t ino)
 {
 	struct stat st;
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_ino == ino && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
+	return !mounts__path_may_hang(getpid(), path) && !stat(path, &st) && S_ISREG(st.st_mode) && st.st_ino == ino && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* A line of /proc/PID/maps: executable memory that is of no file, and not the kernel's own. */
@@ -112,7 +113,7 @@ void translator__for_each(void (*fn)(pid_t pid, const char *name, bool installed
 		name = read_exe((pid_t)pid, exe) ? translator__of(exe) : NULL;
 		snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 		if (name)
-			fn((pid_t)pid, name, !stat(link, &st) && translator__is_installed(exe, st.st_ino), arg);
+			fn((pid_t)pid, name, !mounts__path_may_hang((pid_t)pid, exe) && !stat(link, &st) && translator__is_installed(exe, st.st_ino), arg);
 	}
 	if (dir)
 		closedir(dir);

@@ -69,8 +69,6 @@ static int open_on(struct watch *w, int cpu)
 		r->page = NULL;
 		return -errno;
 	}
-	/* a child that cannot be ended would keep it */
-	madvise(r->page, w->page_size + w->ring_bytes, MADV_DONTFORK);
 	return 0;
 }
 

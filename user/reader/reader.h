@@ -48,6 +48,7 @@ int readers__need(struct err *e);
 uint64_t readers__n_unread(void);
 bool readers__has_lost(int fd);	/* is it one of them? */
 /* One that could not be given to any reader: it counts and is told as those whose reader failed. */
+void readers__count_unread(uint64_t dev, uint64_t ino);	/* that alone */
 void readers__lose_file(const char *path, uint64_t dev, uint64_t ino, const char *why, bool in_figures);
 void readers__end(void);
 /* Somebody waits for a thread that may wait for a reader: what takes long comes to nothing meanwhile. In pairs. */

@@ -94,6 +94,11 @@ static bool count_unread(uint64_t key)
 	return first;
 }
 
+void readers__count_unread(uint64_t dev, uint64_t ino)
+{
+	count_unread(key_of_numbers(dev, ino));
+}
+
 void unread__note(const struct reader_call *c)
 {
 	uint64_t key = is_in_figures(c) ? key_of(c) : 0;

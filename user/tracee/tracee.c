@@ -299,7 +299,7 @@ int tracees__push(struct tracees *t, struct process *process, struct tracee **re
 /* Once: the report has their number. */
 static void tell_full(struct tracees *t)
 {
-	if (t->reported_full || !objects__n_unread(t->objects))
+	if (t->reported_full || !objects__is_full(t->objects))
 		return;
 	t->reported_full = true;
 	say("no more files can be opened (ulimit -Hn): code of other files that are mapped has no names, and its allocators are not seen");

@@ -105,6 +105,7 @@ struct known_file {
 	bool checked;		/* its points were tried out */
 	bool ever_probed;	/* it is among the probes of reports */
 	bool said_points, said_late;
+	bool left_out;		/* there are too many of them; its points count once */
 	struct extra_points extras[N_EXTRAS];
 	struct within *within;	/* owned; NULL: none of its functions is one of --within */
 	uint32_t within_list;	/* number of its ranges in the kernel's table */
@@ -125,6 +126,8 @@ struct tracee {
 	struct object_list examined;	/* read for this tracee */
 	struct object_list extras[N_EXTRAS];	/* whose extra points are probed for this tracee alone */
 	size_t n_allocators;
+	size_t n_probed_for;	/* shared probes: files that nobody had mapped before */
+	bool said_many;		/* that more of them are not probed */
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	bool accounted;		/* --overhead by turns: the budget has an account of it */
 	double attention;	/* --overhead by turns: how much it deserves to be looked at (scout.h) */
@@ -137,7 +140,7 @@ struct tracee {
 	/* whether its probes stand: tracee_standing.c */
 	pid_t debugger;		/* that was reported; 0: none */
 	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
-	size_t n_written_over;	/* points that were taken out because their file was written to: tracee_writes.c */
+	size_t n_written_over;	/* points that are not in place for good: their file was written to (tracee_writes.c), there is no room (tracee_room.c), there are too many files */
 	uint64_t next_check_ns;
 	/* where probes are shared */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */

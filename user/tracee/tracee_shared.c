@@ -119,16 +119,17 @@ static void note_unseen(struct tracees *t, struct tracee *p, struct known_file *
  * A program has a handful of allocators. Whoever maps thousands of files that look like one, to keep malloctrace from tracing
  * anybody, is not probed in all of them; who else maps one of them, is.
  */
-static bool has_too_many(struct tracees *t, const struct tracee *p, const struct known_file *k)
+static bool has_too_many(struct tracees *t, struct tracee *p, const struct known_file *k)
 {
 	size_t n_probed = 0;
 
 	if (k->asked)
 		return false;
-	if (p->n_allocators >= ALLOCATORS_OF_ONE) {
-		if (p->n_allocators == ALLOCATORS_OF_ONE)
+	if (p->n_probed_for >= ALLOCATORS_OF_ONE) {
+		if (!p->said_many)
 			say("%s (%d) maps more than %u files with allocation functions: what is allocated in others is not seen", p->process.comm,
 			    (int)p->process.pid, ALLOCATORS_OF_ONE);
+		p->said_many = true;
 		return true;
 	}
 	for (size_t i = 0; i < t->files.n; i++)
@@ -139,6 +140,18 @@ static bool has_too_many(struct tracees *t, const struct tracee *p, const struct
 		say("more than %u files with allocation functions are mapped: what is allocated in others is not seen", ALLOCATORS_OF_ALL);
 	t->said_many = true;
 	return true;
+}
+
+static int probe_unless_too_many(struct tracees *t, struct tracee *p, struct known_file *k, struct err *e)
+{
+	if (!has_too_many(t, p, k)) {
+		p->n_probed_for++;
+		return probe(t, p, k, e);
+	}
+	if (!k->left_out)
+		p->n_written_over += k->plan.n_points;
+	k->left_out = true;
+	return 0;
 }
 
 int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e)
@@ -158,8 +171,8 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 		err = tracees__probe_extra(t, p, k, EXTRA_LOADER, e) ?: tracees__probe_extra(t, p, k, EXTRA_SPOTS, e);
 		if (!k->plan.n_funcs || k->state == FILE_REFUSED)
 			continue;
-		if (k->state == FILE_UNPROBED && !err && !has_too_many(t, p, k))
-			err = probe(t, p, k, e);
+		if (k->state == FILE_UNPROBED && !err)
+			err = probe_unless_too_many(t, p, k, e);
 		p->n_allocators++;
 		if (!err && mapped_ns && k->probed_ns > mapped_ns)
 			note_unseen(t, p, k, mapped_ns);
@@ -465,7 +478,7 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 	}
 	if (err)
 		return err;
-	p->unseen_ns = p->live_bytes = p->n_allocators = 0;
+	p->unseen_ns = p->live_bytes = p->n_allocators = p->n_probed_for = 0;
 	p->dirty = p->stale = false;
 	set_exe(&p->process, v, n);
 	process__read_cgroup(&p->process);
