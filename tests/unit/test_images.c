@@ -102,3 +102,31 @@ Test(images, are_bounded)
 	cr_assert_null(images__claim(&s, 7, true, 2));
 	images__done(&s);
 }
+
+/* Beyond the bound it is the oldest that goes: what is mapped now is not the program's before. */
+Test(images, the_last_exec_has_its_own)
+{
+	struct images s = {};
+
+	for (uint64_t k = 0; k < 1000; k++) {
+		cr_assert_eq(images__begin(&s, 7, true, 10 * k), 0);
+		mapped(&s, 7, k == 999 ? "last" : "before", 10 * k + 1);
+	}
+	want_image(images__claim(&s, 7, true, 9995), "last");
+	cr_assert_null(images__claim(&s, 7, true, 20000));
+	images__done(&s);
+}
+
+/* Nobody claimed the first one for seconds: the one behind it may be claimed at any moment. */
+Test(images, what_is_new_stays)
+{
+	struct images s = {};
+
+	cr_assert_eq(images__begin(&s, 7, true, 1), 0);
+	mapped(&s, 7, "old", 2);
+	cr_assert_eq(images__begin(&s, 7, true, 9000000000ull), 0);
+	mapped(&s, 7, "new", 9000000001ull);
+	images__drop_old(&s, 10000000000ull);
+	want_image(images__claim_before(&s, 7, 10000000000ull), "new");
+	images__done(&s);
+}

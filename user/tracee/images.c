@@ -35,12 +35,6 @@ static struct image *shift(struct images *s, pid_t pid)
 	return i;
 }
 
-void images__forget(struct images *s, pid_t pid)
-{
-	while (hash__get(&s->by_pid, pid))
-		image__free(shift(s, pid));
-}
-
 void images__forget_before(struct images *s, pid_t pid, uint64_t t_ns)
 {
 	struct image *i;
@@ -62,19 +56,22 @@ void images__done(struct images *s)
 int images__begin(struct images *s, pid_t pid, bool exec, uint64_t t_ns)
 {
 	struct image *i = calloc(1, sizeof(*i)), *last = hash__get(&s->by_pid, pid);
-	size_t n = 0;
+	size_t n = 1;
 
 	if (!i)
 		return -ENOMEM;
 	*i = (struct image){ .pid = pid, .exec = exec, .t_ns = t_ns };
 	for (; last && last->next; last = last->next)
 		n++;
-	if (n >= MAX_IMAGES || (!last && hash__put(&s->by_pid, pid, i))) {
+	if (!last && hash__put(&s->by_pid, pid, i)) {
 		free(i);
-		return n >= MAX_IMAGES ? 0 : -ENOMEM;
+		return -ENOMEM;
 	}
 	if (last)
 		last->next = i;
+	/* what is mapped now belongs to none but the last */
+	if (last && n >= MAX_IMAGES)
+		image__free(shift(s, pid));
 	return 0;
 }
 
@@ -138,6 +135,6 @@ void images__drop_old(struct images *s, uint64_t now_ns)
 
 		/* another one may move up; what moves past the end is met the next time */
 		while ((k = s->by_pid.slots[i].value) && k->t_ns + KEEP_NS < now_ns)
-			images__forget(s, k->pid);
+			images__forget_before(s, k->pid, now_ns - KEEP_NS);
 	}
 }

@@ -30,7 +30,7 @@ struct images {
 void image__free(struct image *i);	/* takes NULL */
 
 void images__done(struct images *s);
-/* A process execs, or maps what belongs to no known life yet. 0 also if it has too many already. */
+/* A process execs, or maps what belongs to no known life yet. Of one that has too many, the first goes. */
 int images__begin(struct images *s, pid_t pid, bool exec, uint64_t t_ns);
 /* Goes to the last image of its process; without one, -ENOENT. */
 int images__add(struct images *s, const struct watch_record *r);
@@ -45,7 +45,6 @@ struct image *images__claim(struct images *s, pid_t pid, bool exec, uint64_t t_n
  * reported; NULL: none.
  */
 struct image *images__claim_before(struct images *s, pid_t pid, uint64_t t_ns);
-void images__forget(struct images *s, pid_t pid);
 /* Those that began before t_ns: what came later belongs to what the process became since. */
 void images__forget_before(struct images *s, pid_t pid, uint64_t t_ns);
 /* What no life claimed for some seconds. */

@@ -299,7 +299,7 @@ static void on_exit_of(struct machine *m, const struct mt_event *ev)
 	machine__end_life(m, ev->proc);
 	if (l && tracee__life(l->tracee) == l)
 		tracee__end(m->t, l->tracee);
-	images__forget(&m->images, ev->pid);
+	images__forget_before(&m->images, ev->pid, ev->t_ns);
 }
 
 int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
