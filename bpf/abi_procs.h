@@ -101,7 +101,7 @@ struct mt_proc {
 	__u32 code_seq;		/* moves when code may have taken the place of other code: on_loader() */
 	__u32 settled_seq;	/* of it, when user space last read what is mapped */
 	__u64 unmapped_ns;	/* when code was first about to be unmapped: new code may take its place; 0: never */
-	__u64 pad;
+	__u64 nth;		/* life of the trace: which of two began first, the clock is too coarse to tell */
 	/* changed now and then */
 	__u64 unknown_frees;
 	__u64 probe_hits;	/* of threads that have ended */

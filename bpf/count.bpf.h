@@ -28,6 +28,8 @@ volatile __u32 mt_points_busy = 0;
 volatile __u32 mt_points_gen = 0;
 /* Blocks in the overflow map: most of the time there are none, and it need not be searched. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
+/* Lives that have begun. */
+volatile __u64 mt_lives_begun = 0;
 /* Lives that have ended, and those of them whose blocks user space has swept away. */
 volatile __u64 mt_lives_ended = 0;
 volatile __u64 mt_lives_swept = 0;

@@ -72,6 +72,7 @@ static __noinline __u32 proc_add(__u32 pid)
 	__sync_fetch_and_add(&mt_slots_in_use, 1);
 	/* stacks that a process of the same number remembers are not this one's */
 	p->gen++;
+	p->nth = __sync_fetch_and_add(&mt_lives_begun, 1);
 	p->started_ns = clock_ns();
 	if (mt_config.within)
 		within_begin(p->number);

@@ -6,6 +6,7 @@
 #include "group.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,5 +88,35 @@ TEST_ALONE(headless)
 	want(t, strstr(jstr(p, "exe"), "/group") != NULL, "exe, wanted the fixture's, got '%s'", jstr(p, "exe"));
 	want_bool(t, p, "ended", false);
 	want(t, ju64(t, p, "rss_bytes") > 0, "rss_bytes, wanted more than 0");
+	fx__quit(t, &f);
+}
+
+/*
+ * Processes begin and become others while all are read: messages of what they were come after they were read as what they are,
+ * and end nobody.
+ */
+TEST_ALONE(arrivals_while_it_attaches)
+{
+	struct mt m;
+	struct fx f;
+	json_t *root, *p;
+	size_t i;
+
+	fx__start(t, &f, "arrivals", NULL);
+	fx__send(t, &f, 'g');
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = stop_group(t, &m, SIGINT);
+	must(t, f.led.n_notes > 0, "wanted processes, got none");
+	for (unsigned int k = 0; k < f.led.n_notes; k++) {
+		uint64_t n_running = 0;
+
+		json_array_foreach(jget(root, "processes"), i, p)
+			n_running += ju64(t, p, "pid") == f.led.note[k].v && json_is_false(jget(p, "ended"));
+		want(t, n_running == 1, "process %" PRIu64 " runs, wanted 1 row that does, got %" PRIu64 " among %" PRIu64 " of it",
+		     f.led.note[k].v, n_running, lives_of(t, root, (pid_t)f.led.note[k].v));
+	}
+	json_decref(root);
 	fx__quit(t, &f);
 }

@@ -147,6 +147,13 @@ uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc)
 	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].started_ns, __ATOMIC_RELAXED);
 }
 
+bool kernel__is_older(const struct kernel *k, uint32_t proc, uint32_t than)
+{
+	const struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
+
+	return p->number != proc || p->nth < k->procs[MT_PROC_SLOT(than)].nth;
+}
+
 uint64_t kernel__hits(const struct kernel *k, uint32_t proc)
 {
 	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].probe_hits, __ATOMIC_RELAXED);

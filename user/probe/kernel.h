@@ -164,6 +164,8 @@ bool kernel__was_dropped(const struct kernel *k, uint32_t proc);
 uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc);
 uint64_t kernel__peak_bytes(const struct kernel *k, uint32_t proc);
 uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc);	/* of the programs' clock */
+/* Did this life begin before that one? So did one whose place was given back. */
+bool kernel__is_older(const struct kernel *k, uint32_t proc, uint32_t than);
 uint64_t kernel__hits(const struct kernel *k, uint32_t proc);	/* of threads that have ended */
 /* Those that began longer ago than that and have not ended. */
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,

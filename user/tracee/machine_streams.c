@@ -175,29 +175,6 @@ static void tell_unplaced(struct machine *m, const struct mt_event *ev)
 	    (int)ev->pid);
 }
 
-static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
-{
-	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->old_proc);
-	_cleanup_err_ struct err why = {};
-	struct image *image;
-	struct tracee *p;
-	int err;
-
-	tell_unplaced(m, ev);
-	if (is_thrown_out(m, ev, parent, NULL))
-		return 0;
-	err = parent ? tracees__add_forked(m->t, ev, parent, &p, &why) : 0;
-	if (!parent)
-		return machine__add_running(m, ev->pid, ev->proc, NULL, e);
-	if (err)
-		return machine__pass_over(m, err, &why, e);
-	image = images__claim(&m->images, ev->pid, false, ev->t_ns);
-	for (size_t i = 0; image && i < image->maps.n && !err; i++)
-		err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
-	image__free(image);
-	return err;
-}
-
 /*
  * One that was read goes on mapping: what it mapped since, among what was reported before it was
  * known to be traced.
@@ -217,14 +194,13 @@ static int take_over_images(struct machine *m, const struct mt_event *ev, uint64
 	return err;
 }
 
-static int on_new(struct machine *m, const struct mt_event *ev, const char *entered, struct err *e)
+/* Of whom nothing is known but the message. */
+static int on_met(struct machine *m, const struct mt_event *ev, struct err *e)
 {
 	uint64_t looked_ns = now_ns();
 	struct tracee *p;
 	int err;
 
-	if (is_thrown_out(m, ev, false, entered))
-		return 0;
 	/* one that execed meanwhile looks like what it is now: of what it was nothing is left */
 	if (kernel__has_ended(m->t->kernel, ev->proc))
 		return tracees__add_gone(m->t, ev, NULL, &p, e);
@@ -235,6 +211,34 @@ static int on_new(struct machine *m, const struct mt_event *ev, const char *ente
 	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
 		err = tracees__add_gone(m->t, ev, NULL, &p, e);
 	return err;
+}
+
+static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->old_proc);
+	_cleanup_err_ struct err why = {};
+	struct image *image;
+	struct tracee *p;
+	int err;
+
+	tell_unplaced(m, ev);
+	if (is_thrown_out(m, ev, parent, NULL))
+		return 0;
+	if (!parent)
+		return on_met(m, ev, e);
+	err = tracees__add_forked(m->t, ev, parent, &p, &why);
+	if (err)
+		return machine__pass_over(m, err, &why, e);
+	image = images__claim(&m->images, ev->pid, false, ev->t_ns);
+	for (size_t i = 0; image && i < image->maps.n && !err; i++)
+		err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
+	image__free(image);
+	return err;
+}
+
+static int on_new(struct machine *m, const struct mt_event *ev, const char *entered, struct err *e)
+{
+	return is_thrown_out(m, ev, false, entered) ? 0 : on_met(m, ev, e);
 }
 
 /* The hierarchy goes by its number in one place, by its controllers in the other. */
@@ -264,6 +268,14 @@ static int on_moved(struct machine *m, const struct mt_move *to, struct err *e)
 	return on_new(m, &to->ev, entered, e);
 }
 
+/* It was read after another exec, whose message is still to come. */
+static bool is_past(const struct machine *m, const struct tracee *p, const struct mt_event *ev)
+{
+	uint32_t now = tracee__life(p)->proc, then = ev->proc ? ev->proc : ev->old_proc;
+
+	return then && then != now && kernel__is_older(m->t->kernel, then, now);
+}
+
 static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 {
 	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->parent);
@@ -274,6 +286,8 @@ static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 
 	if (ev->old_proc)
 		machine__end_life(m, ev->old_proc);
+	if (p && is_past(m, p, ev))
+		p = NULL;
 	if (p && ev->exit_code & MT_EXEC_CLOSED)
 		tracee__close(m->t, p);
 	if (!ev->proc || is_thrown_out(m, ev, p || parent, NULL)) {
@@ -302,16 +316,25 @@ static void on_exit_of(struct machine *m, const struct mt_event *ev)
 	images__forget_before(&m->images, ev->pid, ev->t_ns);
 }
 
+/* It was there when all processes were read, in this very life. */
+static int on_beginning_of_known(struct machine *m, const struct tracee_life *l, const struct mt_event *ev, struct err *e)
+{
+	bool is_exec = ev->kind == MT_EV_EXEC;
+
+	if (is_exec && ev->old_proc)
+		machine__end_life(m, ev->old_proc);
+	if (!(is_exec || ev->kind == MT_EV_FORK || ev->kind == MT_EV_NEW) || l->tracee->ended || tracee__life(l->tracee) != l)
+		return 0;
+	return take_over_images(m, ev, l->space.looked_ns, e);
+}
+
 int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 {
 	struct machine *m = t->machine;
+	const struct tracee_life *known = ev->proc ? hash__get(&m->t->by_proc, ev->proc) : NULL;
 
-	/* it was there when all processes were read, in this very life: of another one this is the end */
-	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc)) {
-		if (ev->kind == MT_EV_EXEC && ev->old_proc)
-			machine__end_life(m, ev->old_proc);
-		return 0;
-	}
+	if (known && ev->kind != MT_EV_EXIT)
+		return on_beginning_of_known(m, known, ev, e);
 	switch (ev->kind) {
 	case MT_EV_FORK:
 		return on_fork(m, ev, e);

@@ -359,7 +359,7 @@ static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
 {
 	struct tracee *before = tracees__find(t, process->pid), *p;
 	/* it was read while messages of what it was before were on their way: this is one of them */
-	bool is_past = before && kernel__began_ns(t->kernel, tracee__life(before)->proc) > kernel__began_ns(t->kernel, proc);
+	bool is_past = before && kernel__is_older(t->kernel, proc, tracee__life(before)->proc);
 	int err;
 
 	/* its end was not reported */
@@ -373,13 +373,17 @@ static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
 	if (err)
 		return err;
 	p->parent_proc = parent ? parent->proc : 0;
-	if (is_past) {
-		tracee__end(t, p);
-		if (hash__put(&t->by_pid, before->process.pid, before))
-			return err_set(e, -ENOMEM, "out of memory");
-	}
+	if (is_past && hash__put(&t->by_pid, before->process.pid, before))
+		return err_set(e, -ENOMEM, "out of memory");
 	*ret = p;
 	return 0;
+}
+
+/* What its process was before it was read is over. */
+static void end_past(struct tracees *t, struct tracee *p)
+{
+	if (tracees__find(t, p->process.pid) != p)
+		tracee__end(t, p);
 }
 
 int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc,
@@ -398,6 +402,7 @@ int tracees__add_running(struct tracees *t, struct process *process, uint32_t pr
 	/* one that ends meanwhile is no failure: its end is reported elsewhere */
 	if (err && err != -ESRCH && err != -ENOENT)
 		return err;
+	end_past(t, p);
 	*ret = p;
 	return 0;
 }
@@ -420,6 +425,7 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 	if (err)
 		return err;
 	p->n_allocators = parent->tracee->n_allocators;
+	end_past(t, p);
 	*ret = p;
 	return tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
 }
@@ -435,12 +441,13 @@ int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct
 		err = add_tracee(t, &process, ev->proc, parent, &p, e);
 	if (err)
 		return err;
+	end_past(t, p);
 	*ret = p;
 	return tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
 }
 
-/* The program is what is mapped first. */
-static void set_exe(struct process *p, const struct told_mapping *v, size_t n)
+/* The program is what is mapped first. is_past: what /proc shows is another. */
+static void set_exe(struct process *p, const struct told_mapping *v, size_t n, bool is_past)
 {
 	for (size_t i = 0; i < n; i++) {
 		char *exe = v[i].map.path[0] == '/' ? strdup(v[i].map.path) : NULL;
@@ -452,13 +459,15 @@ static void set_exe(struct process *p, const struct told_mapping *v, size_t n)
 		p->exe = exe;
 		return;
 	}
-	process__set_exe(p);
+	if (!is_past)
+		process__set_exe(p);
 }
 
 int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_event *ev,
 			const struct tracee_life *parent, const struct told_mapping *v, size_t n,
 			struct tracee **ret, struct err *e)
 {
+	bool is_past;
 	int err = 0;
 
 	if (!p) {
@@ -480,16 +489,18 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 		return err;
 	p->unseen_ns = p->live_bytes = p->n_allocators = p->n_probed_for = 0;
 	p->dirty = p->stale = false;
-	set_exe(&p->process, v, n);
+	is_past = tracees__find(t, p->process.pid) != p;
+	set_exe(&p->process, v, n, is_past);
 	process__read_cgroup(&p->process);
 	*ret = p;
 	err = tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracee__add_mapping(t, p, &v[i].map, v[i].t_ns, e);
 	/* nothing was reported: it is read */
-	if (!err && !n) {
+	if (!err && !n && !is_past) {
 		err = tracee__refresh_shared(t, p, now_ns(), e);
 		err = err == -ESRCH || err == -ENOENT || err == -EACCES ? 0 : err;
 	}
+	end_past(t, p);
 	return err;
 }
