@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 
 #include "cli/reader_kinds.h"
@@ -126,7 +127,6 @@ Test(reader, parts_are_joined)
 	readers__set_apart(on_lost);
 	play_reader();
 	say_frame(FRAME_PART, 0, "ab", 2);
-	say_frame(FRAME_PART, 0, "", 0);
 	say_frame(FRAME_DONE, -ENOENT, "cd", 2);
 	cr_expect_eq(reader__ask(&c, &answer), -ENOENT);
 	cr_expect_eq(answer.n, 4);
@@ -142,10 +142,11 @@ static const struct {
 	bool hang_up;
 	const char *says;
 } liars[] = {
-	{ "one that dies", FRAME_PART, 0, 0, true, "its reader ended" },
+	{ "one that dies in a part", FRAME_PART, 0, 1000, true, "its reader ended" },
 	{ "one that dies in the middle", FRAME_DONE, 0, 1000, true, "its reader ended" },
 	{ "a frame that there is not", N_READER_FRAMES, 0, 0, false, "its reader's answer made no sense" },
 	{ "an answer without end", FRAME_DONE, 0, UINT64_MAX, false, "its reader's answer made no sense" },
+	{ "empty parts without end", FRAME_PART, 0, 0, false, "its reader's answer made no sense" },
 	{ "no error", FRAME_DONE, 1, 0, false, "its reader's answer made no sense" },
 	{ "an error that there is not", FRAME_DONE, INT32_MIN, 0, false, "its reader's answer made no sense" },
 	{ "a wish where there are none", FRAME_WISH, 0, 8, false, "its reader's answer made no sense" },
@@ -244,6 +245,60 @@ Test(reader, end_of_waiting)
 	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
 	readers__end_at(0);
 	cr_expect_eq(reader__ask(&c, &answer), 0);
+}
+
+/* ---- readers that talk without end */
+
+static void *talk_in_parts(void *arg)
+{
+	const struct {
+		struct reader_head head;
+		char byte;
+	} __attribute__((packed)) part = { { FRAME_PART, 0, 1 }, 'a' };
+
+	while (send(peer, &part, sizeof(part), MSG_NOSIGNAL) == (ssize_t)sizeof(part))
+		;
+	return NULL;
+}
+
+/* Slowly, but never so that there is nothing for as long as an end is looked for. */
+static void *talk_in_bytes(void *arg)
+{
+	const struct reader_head head = { FRAME_DONE, 0, 1000000 };
+	const struct timespec pause = { 0, 10 * (long)MS_NS };
+
+	send(peer, &head, sizeof(head), MSG_NOSIGNAL);
+	while (send(peer, "a", 1, MSG_NOSIGNAL) == 1)
+		nanosleep(&pause, NULL);
+	return NULL;
+}
+
+Test(reader, end_of_talking, .timeout = 30)
+{
+	static void *(*const talkers[])(void *) = { talk_in_parts, talk_in_bytes };
+
+	readers__set_apart(on_lost);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(talkers); i++) {
+		bool hurry = i >= ARRAY_SIZE(talkers);
+		wire_cleanup struct wire args = {}, answer = {};
+		struct reader_call c = call_about(memfd_create("file", 0), &args);
+		uint64_t from_ns = now_ns();
+		pthread_t thread;
+
+		play_reader();
+		readers__end_at(hurry ? 0 : from_ns + 300 * MS_NS);
+		if (hurry)
+			readers__hurry(true);
+		cr_assert_eq(pthread_create(&thread, NULL, talkers[i % ARRAY_SIZE(talkers)], NULL), 0);
+		cr_expect_eq(reader__ask(&c, &answer), -EINTR, "talker %zu", i);
+		/* not the ten or sixty seconds that an answer may take */
+		cr_expect_lt(now_ns() - from_ns, 5 * SECOND_NS, "talker %zu", i);
+		cr_assert_eq(pthread_join(thread, NULL), 0);
+		if (hurry)
+			readers__hurry(false);
+		close(c.fd);
+	}
+	cr_expect_eq(n_told, 0, "%s", told);
 }
 
 /* How long the next part is waited for is up to the call, and the number in the sentence is its own. */

@@ -65,7 +65,7 @@ struct wait {			/* of one request */
 	uint64_t begun_ns, until_ns;
 	uint64_t part_ns;	/* for the next part of an answer */
 	bool is_last;		/* until_ns is the end of the whole answer's time, not of a part's */
-	uint64_t grace_ns;	/* beyond the end, for the starter: it is to end those that do not answer */
+	uint64_t grace_ns;	/* beyond the end, or if it began later then from there on, for the starter: it is to end those that do not answer */
 };
 
 /* For the next part. */
@@ -81,7 +81,7 @@ static bool is_end(const struct wait *w)
 {
 	uint64_t now = now_ns(), end_ns = __atomic_load_n(&desk.end_ns, __ATOMIC_RELAXED);
 
-	return (end_ns && now >= end_ns + w->grace_ns) ||
+	return (end_ns && now >= MAX(end_ns, w->begun_ns) + w->grace_ns) ||
 	       (now - w->begun_ns > LONG_NS && (signal_asks_for_end() || __atomic_load_n(&desk.hurry, __ATOMIC_RELAXED)));
 }
 
@@ -90,24 +90,28 @@ bool readers__is_end(uint64_t begun_ns)
 	return is_end(&(struct wait){ .begun_ns = begun_ns });
 }
 
+/* May it go on? To be asked also of one that never has to be waited for: it may talk without end. */
+static enum outcome judge(const struct wait *w)
+{
+	return is_end(w) ? CALLED_OFF : now_ns() >= w->until_ns ? LATE : ANSWERED;
+}
+
 /* Until the socket can be read from, or written to. */
 static enum outcome wait_for(int fd, short events, const struct wait *w)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
 	for (;;) {
-		uint64_t now = now_ns();
+		enum outcome o = judge(w);
 		int n;
 
-		if (now >= w->until_ns)
-			return LATE;
-		n = poll(&p, 1, (int)(MIN(w->until_ns - now, LOOK_NS) / MS_NS) + 1);
+		if (o != ANSWERED)
+			return o;
+		n = poll(&p, 1, LOOK_NS / MS_NS);
 		if (n > 0)
 			return ANSWERED;
 		if (n < 0 && errno != EINTR)
 			return DIED;
-		if (is_end(w))
-			return CALLED_OFF;
 	}
 }
 
@@ -487,7 +491,9 @@ static enum outcome converse(struct reader *r, const struct reader_call *c, stru
 	if (o == ANSWERED && head.len)
 		o = put(r->fd, c->args->v, head.len, -1, w);
 	while (o == ANSWERED) {
-		o = get(r->fd, &head, sizeof(head), w);
+		o = judge(w);
+		if (o == ANSWERED)
+			o = get(r->fd, &head, sizeof(head), w);
 		if (o != ANSWERED)
 			return o;
 		give_time(w);
@@ -496,10 +502,13 @@ static enum outcome converse(struct reader *r, const struct reader_call *c, stru
 			o = n_wishes++ < WISHES_MAX ? grant(r, c, head.len, w) : NONSENSE;
 			break;
 		case FRAME_PART:
+			/* nobody sends an empty one; whoever does could do so without end */
+			o = head.len ? append(r, head.len, w, ret) : NONSENSE;
+			break;
 		case FRAME_DONE:
 		case FRAME_TIRED:
 			o = append(r, head.len, w, ret);
-			if (o != ANSWERED || head.what == FRAME_PART)
+			if (o != ANSWERED)
 				break;
 			*ret_tired = head.what == FRAME_TIRED;
 			*ret_err = head.err;
