@@ -27,6 +27,8 @@ static bool is_first(const struct space *s, size_t at)
 	return true;
 }
 
+#define MAX_TOLD 8	/* files by their names: a process may map as many as it likes */
+
 /* "38 functions in libc.so.6, 19 in shopd" */
 static void write_probed(struct tracees *t, const struct tracee_life *l, FILE *out)
 {
@@ -35,15 +37,16 @@ static void write_probed(struct tracees *t, const struct tracee_life *l, FILE *o
 	for (size_t i = 0; i < l->space.n; i++) {
 		const struct known_file *k = is_first(&l->space, i) ? tracees__known_file(t, l->space.v[i].object) : NULL;
 
-		if (!k || !k->plan.n_funcs)
+		if (!k || !k->plan.n_funcs || k->left_out || n++ >= MAX_TOLD)
 			continue;
-		fprintf(out, "%s%zu%s in %s", n ? ", " : "", k->plan.n_funcs,
-			n		     ? "" :
+		fprintf(out, "%s%zu%s in %s", n > 1 ? ", " : "", k->plan.n_funcs,
+			n > 1		     ? "" :
 			k->plan.n_funcs == 1 ? " function" :
 					       " functions",
 			object__file_name(k->plan.object));
-		n++;
 	}
+	if (n > MAX_TOLD)
+		fprintf(out, " and %zu other files", n - MAX_TOLD);
 	if (!n)
 		fputs("nothing: no file that it maps has an allocation function", out);
 }
@@ -61,7 +64,7 @@ static void write_candidates(struct tracees *t, const struct tracee_life *l, FIL
 	for (size_t i = 0; i < l->space.n; i++) {
 		struct known_file *k = is_first(&l->space, i) ? tracees__known_file(t, l->space.v[i].object) : NULL;
 
-		if (!k || is_c_library(k))
+		if (!k || is_c_library(k) || n >= MAX_TOLD)
 			continue;
 		if (!k->lookalikes_known)
 			k->lookalikes = lookalikes__of(k->plan.object, &t->funcs);
