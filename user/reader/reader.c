@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -20,16 +19,13 @@
 #include <unistd.h>
 
 #include "reader/lockdown.h"
+#include "reader/talk.h"
 #include "reader/unread.h"
 #include "util/err.h"
 #include "util/signals.h"
 #include "util/util.h"
 
-#define PART_NS (10 * SECOND_NS)	/* for the next part of an answer, unless a call says otherwise */
-#define ANSWER_NS (60 * SECOND_NS)	/* for all of it */
 #define START_NS (20 * SECOND_NS)	/* for the starter to come up and answer */
-#define LOOK_NS (50 * MS_NS)		/* how often it is looked whether an end is asked for, */
-#define LONG_NS (200 * MS_NS)		/* which matters to what takes longer than this */
 #define ANSWER_MAX (256ull << 20)	/* bytes */
 #define WISH_MAX (64u << 10)
 #define WISHES_MAX 16
@@ -48,115 +44,12 @@ static struct {
 	int control;		/* -1: there is no starter */
 	pid_t starter;
 	struct reader *all;
-	int hurry;		/* atomic */
-	uint64_t end_ns;	/* of readers__end_at(); atomic */
 	struct reader shared[N_SHARED];
 } desk = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.control = -1,
 	.shared = { [0 ... N_SHARED - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } },
 };
-
-/* ---- talking */
-
-enum outcome { ANSWERED, DIED, LATE, NONSENSE, CALLED_OFF, NO_MEMORY, NO_READER };
-
-struct wait {			/* of one request */
-	uint64_t begun_ns, until_ns;
-	uint64_t part_ns;	/* for the next part of an answer */
-	bool is_last;		/* until_ns is the end of the whole answer's time, not of a part's */
-	uint64_t grace_ns;	/* beyond the end, or if it began later then from there on, for the starter: it is to end those that do not answer */
-};
-
-/* For the next part. */
-static void give_time(struct wait *w)
-{
-	uint64_t part_until_ns = now_ns() + w->part_ns, all_until_ns = w->begun_ns + ANSWER_NS;
-
-	w->is_last = all_until_ns < part_until_ns;
-	w->until_ns = MIN(part_until_ns, all_until_ns);
-}
-
-static bool is_end(const struct wait *w)
-{
-	uint64_t now = now_ns(), end_ns = __atomic_load_n(&desk.end_ns, __ATOMIC_RELAXED);
-
-	return (end_ns && now >= MAX(end_ns, w->begun_ns) + w->grace_ns) ||
-	       (now - w->begun_ns > LONG_NS && (signal_asks_for_end() || __atomic_load_n(&desk.hurry, __ATOMIC_RELAXED)));
-}
-
-bool readers__is_end(uint64_t begun_ns)
-{
-	return is_end(&(struct wait){ .begun_ns = begun_ns });
-}
-
-/* May it go on? To be asked also of one that never has to be waited for: it may talk without end. */
-static enum outcome judge(const struct wait *w)
-{
-	return is_end(w) ? CALLED_OFF : now_ns() >= w->until_ns ? LATE : ANSWERED;
-}
-
-/* Until the socket can be read from, or written to. */
-static enum outcome wait_for(int fd, short events, const struct wait *w)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	for (;;) {
-		enum outcome o = judge(w);
-		int n;
-
-		if (o != ANSWERED)
-			return o;
-		n = poll(&p, 1, LOOK_NS / MS_NS);
-		if (n > 0)
-			return ANSWERED;
-		if (n < 0 && errno != EINTR)
-			return DIED;
-	}
-}
-
-static bool try_again(void)
-{
-	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-}
-
-static enum outcome put(int fd, const void *bytes, size_t n, int passed, const struct wait *w)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t put = reader_socket__put(fd, (const char *)bytes + done, n - done, done ? -1 : passed, MSG_DONTWAIT);
-		enum outcome o;
-
-		if (put >= 0) {
-			done += (size_t)put;
-			continue;
-		}
-		if (!try_again())
-			return DIED;
-		o = wait_for(fd, POLLOUT, w);
-		if (o != ANSWERED)
-			return o;
-	}
-	return ANSWERED;
-}
-
-static enum outcome get(int fd, void *bytes, size_t n, const struct wait *w)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t got = recv(fd, (char *)bytes + done, n - done, MSG_DONTWAIT);
-		enum outcome o;
-
-		if (got > 0) {
-			done += (size_t)got;
-			continue;
-		}
-		if (!got || !try_again())
-			return DIED;
-		o = wait_for(fd, POLLIN, w);
-		if (o != ANSWERED)
-			return o;
-	}
-	return ANSWERED;
-}
 
 /* ---- the starter; under desk.lock */
 
@@ -212,11 +105,11 @@ static int start_starter(void)
 static int ask_starter(const struct starter_request *q, int passed, struct starter_answer *ret)
 {
 	uint64_t now = now_ns();
-	struct wait w = { now, now + START_NS, .grace_ns = LONG_NS };
-	enum outcome o = put(desk.control, q, sizeof(*q), passed, &w);
+	struct wait w = { now, now + START_NS, .grace_ns = WAIT_LONG_NS };
+	enum outcome o = talk__put(desk.control, q, sizeof(*q), passed, &w);
 
 	if (o == ANSWERED)
-		o = get(desk.control, ret, sizeof(*ret), &w);
+		o = talk__get(desk.control, ret, sizeof(*ret), &w);
 	return o == ANSWERED ? 0 : o == CALLED_OFF ? -EINTR : -EPIPE;
 }
 
@@ -386,16 +279,6 @@ void readers__end(void)
 	unread__done();
 }
 
-void readers__hurry(bool on)
-{
-	__atomic_fetch_add(&desk.hurry, on ? 1 : -1, __ATOMIC_RELAXED);
-}
-
-void readers__end_at(uint64_t ns)
-{
-	__atomic_store_n(&desk.end_ns, ns, __ATOMIC_RELAXED);
-}
-
 size_t readers__pids(pid_t *v, size_t room)
 {
 	size_t n = 0;
@@ -438,7 +321,7 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 	struct reader_head answer = { .err = -ENOENT };
 	unsigned char wish[WISH_MAX];
 	struct wire_in in = { wish, wish + len, false };
-	enum outcome o = len <= sizeof(wish) && c->on_wish ? get(r->fd, wish, len, w) : NONSENSE;
+	enum outcome o = len <= sizeof(wish) && c->on_wish ? talk__get(r->fd, wish, len, w) : NONSENSE;
 	uint64_t asked_ns = now_ns();
 	int fd;
 
@@ -451,8 +334,8 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 	answer.err = MIN(fd, 0);
 	/* what we took ourselves is not its time: a download may take minutes */
 	w->begun_ns += now_ns() - asked_ns;
-	give_time(w);
-	o = put(r->fd, &answer, sizeof(answer), fd, w);
+	wait__for_part(w);
+	o = talk__put(r->fd, &answer, sizeof(answer), fd, w);
 	if (fd >= 0)
 		close(fd);
 	return o;
@@ -473,7 +356,7 @@ static enum outcome append(struct reader *r, size_t len, const struct wait *w, s
 		ret->v = v;
 		ret->room = room;
 	}
-	o = get(r->fd, ret->v + ret->n, len, w);
+	o = talk__get(r->fd, ret->v + ret->n, len, w);
 	if (o == ANSWERED)
 		ret->n += len;
 	return o;
@@ -485,18 +368,18 @@ static enum outcome converse(struct reader *r, const struct reader_call *c, stru
 	unsigned int n_wishes = 0;
 	enum outcome o;
 
-	*w = (struct wait){ .begun_ns = now_ns(), .part_ns = c->part_ns ? c->part_ns : PART_NS };
-	give_time(w);
-	o = put(r->fd, &head, sizeof(head), c->fd, w);
+	*w = (struct wait){ .begun_ns = now_ns(), .part_ns = c->part_ns ? c->part_ns : WAIT_PART_NS };
+	wait__for_part(w);
+	o = talk__put(r->fd, &head, sizeof(head), c->fd, w);
 	if (o == ANSWERED && head.len)
-		o = put(r->fd, c->args->v, head.len, -1, w);
+		o = talk__put(r->fd, c->args->v, head.len, -1, w);
 	while (o == ANSWERED) {
-		o = judge(w);
+		o = wait__judge(w);
 		if (o == ANSWERED)
-			o = get(r->fd, &head, sizeof(head), w);
+			o = talk__get(r->fd, &head, sizeof(head), w);
 		if (o != ANSWERED)
 			return o;
-		give_time(w);
+		wait__for_part(w);
 		switch (head.what) {
 		case FRAME_WISH:
 			o = n_wishes++ < WISHES_MAX ? grant(r, c, head.len, w) : NONSENSE;
@@ -525,7 +408,7 @@ static void describe(enum outcome o, const struct wait *w, int status, char *buf
 	char name[SIGNAL_NAME_MAX];
 
 	if (o == LATE)
-		snprintf(buf, size, "it took its reader more than %llu s%s", (unsigned long long)((w->is_last ? ANSWER_NS : w->part_ns) / SECOND_NS),
+		snprintf(buf, size, "it took its reader more than %llu s%s", (unsigned long long)((w->is_last ? WAIT_ANSWER_NS : w->part_ns) / SECOND_NS),
 			 w->is_last ? " in all" : "");
 	else if (o == NONSENSE)
 		snprintf(buf, size, "its reader's answer made no sense");
