@@ -13,6 +13,7 @@
 #include "elf/debugfind.h"
 #include "plan_made.h"
 #include "probe/plan_apart.h"
+#include "process/process.h"
 #include "reader/unread.h"
 
 static unsigned int n_told;
@@ -96,12 +97,12 @@ static void play_reader(void)
 }
 
 /* The starter's end. */
-static int play_starter(void)
+static int play_starter(pid_t pid)
 {
 	int pair[2];
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	readers__lend_starter(pair[0]);
+	readers__lend_starter(pair[0], pid);
 	return pair[1];
 }
 
@@ -333,7 +334,7 @@ Test(reader, starter_makes_none)
 		wire_cleanup struct wire args = {}, answer = {};
 		struct reader_call c = call_about(-1, &args);
 		struct reader *r = reader__new();
-		int starter = play_starter();
+		int starter = play_starter(0);
 
 		c.reader = r;
 		cr_assert_eq(write(starter, &(struct starter_answer){ .pid = reasons[i].err }, sizeof(struct starter_answer)), (ssize_t)sizeof(struct starter_answer));
@@ -345,6 +346,58 @@ Test(reader, starter_makes_none)
 		reader__free(r);
 		close(starter);
 	}
+}
+
+static void *ask_with(void *arg)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(-1, &args);
+
+	c.reader = arg;
+	reader__ask(&c, &answer);
+	return NULL;
+}
+
+/*
+ * A starter that does not answer is waited for by whoever needs a reader: who asks whether a process is ours is told at once. The
+ * one that is being made is known by its parent, which here is a child of ours with one of its own.
+ */
+Test(reader, own_while_the_starter_is_waited_for, .timeout = 15)
+{
+	struct reader *r = reader__new();
+	struct starter_request q;
+	pthread_t thread;
+	int starter, said[2], end[2];
+	pid_t pid, born;
+	char c;
+
+	cr_assert(!pipe(said) && !pipe(end));
+	pid = fork();
+	if (!pid) {
+		close(end[1]);
+		born = fork();
+		if (born && write(said[1], &born, sizeof(born)) != (ssize_t)sizeof(born))
+			_exit(1);
+		_exit(read(end[0], &c, 1) < 0);
+	}
+	cr_assert_eq(read(said[0], &born, sizeof(born)), (ssize_t)sizeof(born));
+	readers__set_apart(on_lost);
+	starter = play_starter(pid);
+	cr_expect(process__is_own(pid));
+	cr_expect_not(process__is_own(born));
+	cr_assert_eq(pthread_create(&thread, NULL, ask_with, r), 0);
+	cr_assert_eq(read(starter, &q, sizeof(q)), (ssize_t)sizeof(q));
+	cr_expect(process__is_own(pid));
+	cr_expect(process__is_own(born));
+	cr_expect_not(process__is_own(getppid()));
+	/* had that taken until the starter was given up, nobody would read this */
+	cr_assert_eq(send(starter, &(struct starter_answer){ .pid = READERS_ALL_TAKEN }, sizeof(struct starter_answer), MSG_NOSIGNAL), (ssize_t)sizeof(struct starter_answer));
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_expect(strstr(told, "there are 64"), "%s", told);
+	cr_expect_not(process__is_own(born));
+	reader__free(r);
+	readers__end();
+	cr_expect_not(process__is_own(pid));
 }
 
 /* Where no reader can be had nothing is read, and that is said once. */

@@ -315,7 +315,9 @@ bool process__has_memory(pid_t pid)
 
 bool process__is_own(pid_t pid)
 {
-	return pid == getpid() || readers__own(pid);
+	pid_t parent;
+
+	return pid == getpid() || readers__own(pid, &parent) || (parent && process__parent(pid) == parent);
 }
 
 pid_t process__parent(pid_t pid)

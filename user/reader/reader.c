@@ -6,6 +6,9 @@
  * that dies in the middle has said nothing; whatever a reader does, a request ends in bounded time, and much sooner if an end
  * is asked for. A reader that died is tried once more with a fresh one: it may have been somebody else, or what it kept of
  * other files. One that was too slow is not.
+ *
+ * Locks, in this order: a reader's own, for as long as a request takes; desk.talk, for as long as the starter takes to answer;
+ * desk.lock, which nobody waits for another process with: every record of a process asks whether it is one of ours.
  */
 #include "reader/reader.h"
 
@@ -34,24 +37,34 @@
 struct reader {
 	pthread_mutex_t lock;
 	int fd;			/* -1: it is not running */
-	pid_t pid;		/* 0: not running, or a test's */
+	pid_t pid;		/* 0: not running, or a test's; written with desk.lock, too */
 	struct reader *next;	/* of all; desk.lock */
 };
 
 static struct {
-	pthread_mutex_t lock;	/* of all below; after a reader's own */
 	bool apart, lent;
-	int control;		/* -1: there is no starter */
-	pid_t starter;
-	struct reader *all;
 	struct reader shared[N_SHARED];
+	pthread_mutex_t talk;	/* with the starter */
+	int control;		/* -1: there is no starter */
+	pthread_mutex_t lock;	/* of all below */
+	pid_t starter;		/* written with talk, too */
+	bool bearing;		/* it makes a reader, whose pid is not known yet */
+	struct reader *all;
 } desk = {
+	.talk = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.control = -1,
 	.shared = { [0 ... N_SHARED - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } },
 };
 
-/* ---- the starter; under desk.lock */
+/* ---- the starter; under desk.talk */
+
+static void set_starter(pid_t pid)
+{
+	pthread_mutex_lock(&desk.lock);
+	desk.starter = pid;
+	pthread_mutex_unlock(&desk.lock);
+}
 
 /* Why it came to an end by itself, a negative errno; 0: it did not. */
 static int bury_starter(void)
@@ -70,7 +83,7 @@ static int bury_starter(void)
 			break;
 		nanosleep(&while_it_dies, NULL);
 	}
-	desk.starter = 0;
+	set_starter(0);
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
 }
 
@@ -85,6 +98,8 @@ static int start_starter(void)
 		return 0;
 	if (exe < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
+	/* nobody sees it before it is known as ours */
+	pthread_mutex_lock(&desk.lock);
 	pid = fork();
 	if (!pid) {
 		const int fds[] = { pair[1], -1, -1 };
@@ -92,13 +107,14 @@ static int start_starter(void)
 		lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
 	}
 	err = -errno;
+	desk.starter = MAX(pid, 0);
+	pthread_mutex_unlock(&desk.lock);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
 		return err;
 	}
 	desk.control = pair[0];
-	desk.starter = pid;
 	return 0;
 }
 
@@ -115,6 +131,22 @@ static int ask_starter(const struct starter_request *q, int passed, struct start
 
 /* ---- a reader; its lock is held */
 
+static void set_bearing(void)
+{
+	pthread_mutex_lock(&desk.lock);
+	desk.bearing = true;
+	pthread_mutex_unlock(&desk.lock);
+}
+
+/* It is on the list as of the moment in which its parent is asked for no more. */
+static void set_born(struct reader *r, pid_t pid)
+{
+	pthread_mutex_lock(&desk.lock);
+	desk.bearing = false;
+	r->pid = pid;
+	pthread_mutex_unlock(&desk.lock);
+}
+
 static int start(struct reader *r)
 {
 	struct starter_answer a = {};
@@ -126,7 +158,8 @@ static int start(struct reader *r)
 		return -ENOTSUP;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	pthread_mutex_lock(&desk.lock);
+	pthread_mutex_lock(&desk.talk);
+	set_bearing();
 	/* a starter that has died is noticed when it is asked */
 	for (int tries = 0; tries < 2 && err == -EPIPE; tries++) {
 		err = start_starter() ?: ask_starter(&(struct starter_request){}, pair[1], &a);
@@ -137,14 +170,13 @@ static int start(struct reader *r)
 		}
 	}
 	err = err ?: a.pid > 0 ? 0 : a.pid ?: -EIO;
-	if (!err) {
-		r->fd = pair[0];
-		r->pid = a.pid;
-	}
-	pthread_mutex_unlock(&desk.lock);
+	set_born(r, err ? 0 : a.pid);
+	pthread_mutex_unlock(&desk.talk);
 	close(pair[1]);
 	if (err)
 		close(pair[0]);
+	else
+		r->fd = pair[0];
 	return err;
 }
 
@@ -155,10 +187,14 @@ static int end(struct reader *r)
 
 	if (r->fd >= 0)
 		close(r->fd);
-	pthread_mutex_lock(&desk.lock);
-	if (r->pid && desk.control >= 0 && ask_starter(&(struct starter_request){ .end = r->pid }, -1, &a))
-		bury_starter();
 	r->fd = -1;
+	if (!r->pid)
+		return 0;
+	pthread_mutex_lock(&desk.talk);
+	if (desk.control >= 0 && ask_starter(&(struct starter_request){ .end = r->pid }, -1, &a))
+		bury_starter();
+	pthread_mutex_unlock(&desk.talk);
+	pthread_mutex_lock(&desk.lock);
 	r->pid = 0;
 	pthread_mutex_unlock(&desk.lock);
 	return a.status;
@@ -222,9 +258,10 @@ void readers__lend(int fd)
 	desk.shared[0].fd = fd;
 }
 
-void readers__lend_starter(int fd)
+void readers__lend_starter(int fd, pid_t pid)
 {
 	desk.control = fd;
+	set_starter(pid);
 }
 
 bool readers__are_apart(void)
@@ -234,9 +271,9 @@ bool readers__are_apart(void)
 
 void readers__prepare(void)
 {
-	pthread_mutex_lock(&desk.lock);
+	pthread_mutex_lock(&desk.talk);
 	start_starter();	/* that it cannot be is told to whoever needs it */
-	pthread_mutex_unlock(&desk.lock);
+	pthread_mutex_unlock(&desk.talk);
 }
 
 static void say_none(int err, char *buf, size_t size)
@@ -283,6 +320,7 @@ size_t readers__pids(pid_t *v, size_t room)
 {
 	size_t n = 0;
 
+	pthread_mutex_lock(&desk.talk);
 	pthread_mutex_lock(&desk.lock);
 	if (desk.starter > 0 && n < room)
 		v[n++] = desk.starter;
@@ -290,14 +328,16 @@ size_t readers__pids(pid_t *v, size_t room)
 		if (r->pid)
 			v[n++] = r->pid;
 	pthread_mutex_unlock(&desk.lock);
+	pthread_mutex_unlock(&desk.talk);
 	return n;
 }
 
-bool readers__own(pid_t pid)
+bool readers__own(pid_t pid, pid_t *ret_parent)
 {
 	bool own;
 
 	pthread_mutex_lock(&desk.lock);
+	*ret_parent = desk.bearing ? desk.starter : 0;
 	own = pid == desk.starter;
 	for (const struct reader *r = desk.all; r && !own; r = r->next)
 		own = r->pid == pid;

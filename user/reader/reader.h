@@ -57,9 +57,10 @@ void readers__hurry(bool on);
 void readers__end_at(uint64_t ns);
 /* Is whatever began then to come to nothing? */
 bool readers__is_end(uint64_t begun_ns);
-/* The starter and all readers there are; how many. */
+/* The starter and all readers there are; how many. One that is being made is waited for. */
 size_t readers__pids(pid_t *v, size_t room);
-bool readers__own(pid_t pid);
+/* Is it one of them? If not, and *ret_parent is not 0, each child of that one is ours, too: it is being made. Waits for no process. */
+bool readers__own(pid_t pid, pid_t *ret_parent);
 
 /* One that is its user's alone, and keeps what it has read from request to request. */
 struct reader;
@@ -142,7 +143,7 @@ ssize_t reader_socket__get(int fd, void *bytes, size_t n, int *ret_passed, int f
 
 /* For tests: the next answer comes from this socket, which is taken, and no process is started. */
 void readers__lend(int fd);
-/* Or the starter is at the other end of this one. */
-void readers__lend_starter(int fd);
+/* Or the starter is at the other end of this one; pid: a child of the test's, which is ended with it, or 0. */
+void readers__lend_starter(int fd, pid_t pid);
 
 #endif
