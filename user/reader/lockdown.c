@@ -19,8 +19,10 @@
 
 #if defined(__x86_64__)
 #define OWN_ARCH AUDIT_ARCH_X86_64
+#define OTHER_CALLS_FROM 0x40000000u	/* x32: the same calls once more, under the same architecture */
 #else
 #define OWN_ARCH AUDIT_ARCH_AARCH64
+#define OTHER_CALLS_FROM 0x80000000u	/* there are none */
 #endif
 
 #define MAX_FDS 8
@@ -167,12 +169,17 @@ int lockdown__refuse(const struct lockdown_refusal *calls, size_t n_calls)
 	struct sock_filter f[8 + 5 * MAX_CALLS];
 	struct sock_fprog prog = { .filter = f };
 	size_t n = 0;
+	long tid;
 
 	if (n_calls > MAX_CALLS)
 		return -E2BIG;
 	f[n++] = LOAD(arch);
 	f[n++] = IF(BPF_JEQ, OWN_ARCH, 1, 0);
 	f[n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
+	/* by other numbers nothing is to be had that is refused by its own */
+	f[n++] = LOAD(nr);
+	f[n++] = IF(BPF_JGE, OTHER_CALLS_FROM, 0, 1);
+	f[n++] = RETURN(DENY);
 	for (size_t i = 0; i < n_calls; i++) {
 		f[n++] = LOAD(nr);
 		f[n++] = IF(BPF_JEQ, calls[i].number, 0, calls[i].request ? 3 : 1);
@@ -184,5 +191,7 @@ int lockdown__refuse(const struct lockdown_refusal *calls, size_t n_calls)
 	}
 	f[n++] = RETURN(SECCOMP_RET_ALLOW);
 	prog.len = n;
-	return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog) ? -errno : 0;
+	tid = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog);
+	/* a thread that has a filter of its own: then none has got this one */
+	return tid > 0 ? -EBUSY : tid ? -errno : 0;
 }

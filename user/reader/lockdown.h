@@ -54,7 +54,10 @@ struct lockdown_refusal {	/* a system call that is possible no more */
 	uint32_t request;	/* if it is not 0: only with this first argument */
 };
 
-/* These fail with EPERM from here on, in all threads and children, and no others. At most 96. Needs no_new_privs. */
+/*
+ * These fail with EPERM from here on, in all threads and children, and no others; of x86_64, all of x32 does. At most 96. Needs
+ * no_new_privs. -EBUSY: a thread has a filter of its own, and nothing is refused.
+ */
 int lockdown__refuse(const struct lockdown_refusal *calls, size_t n);
 
 #endif
