@@ -117,6 +117,21 @@ TEST_ALONE(silent_file_of_all)
 	go_on_and_end(t, &s);
 }
 
+/* A look at a heap probes nothing: no allocator goes unseen. */
+TEST_ALONE(silent_file_of_a_heap)
+{
+	struct silent s = { .waits = 1 };
+	struct mt m;
+
+	begin(t, &s);
+	fall_silent(t, &s);
+	mt__start(t, &m, "heap", "-p", pid_arg(s.target.c.pid), "--json", NULL);
+	child__wait(t, &m.c);
+	want(t, strstr(m.c.errs.s, "file could not be read: its file system (fuse) does not answer; it is shown as addresses\n") != NULL, "stderr, got: %.400s",
+	     m.c.errs.s);
+	go_on_and_end(t, &s);
+}
+
 /* Ctrl-C is answered while it is waited for. */
 TEST_ALONE(silent_file_and_ctrl_c)
 {

@@ -225,6 +225,29 @@ Test(reader, a_look_at_a_heap_is_no_figure)
 	cr_expect_eq(readers__n_unread(), 1);
 }
 
+/* A file that no reader was given is told once, however often a heap is looked at; if it is to have probes, too, that is more. */
+Test(reader, lost_files_are_told_once)
+{
+	readers__set_apart(on_lost);
+	readers__lose_file("/a/file", 1, 2, "silent", false);
+	readers__lose_file("/a/file", 1, 2, "silent", false);
+	cr_expect_eq(n_told, 1);
+	cr_expect_not(told_figures);
+	cr_expect_eq(readers__n_unread(), 0);
+	readers__lose_file("/a/file", 1, 2, "silent", true);
+	cr_expect_eq(n_told, 2);
+	cr_expect(told_figures);
+	cr_expect_eq(readers__n_unread(), 1);
+	readers__lose_file("/a/file", 1, 2, "silent", true);
+	readers__lose_file("/a/file", 1, 2, "silent", false);
+	cr_expect_eq(n_told, 2);
+	/* others are others, and what was told with probes needs no telling without */
+	readers__lose_file("/b/file", 1, 3, "silent", true);
+	readers__lose_file("/b/file", 1, 3, "silent", false);
+	cr_expect_eq(n_told, 3);
+	cr_expect_eq(readers__n_unread(), 2);
+}
+
 /* One that does not answer is waited for until the end, and nobody is asked after it. */
 Test(reader, end_of_waiting)
 {

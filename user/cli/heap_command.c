@@ -184,6 +184,7 @@ static int run(struct look *l, struct output *out, struct err *e)
 	l->objects = objects__new();
 	if (!l->s || !l->objects)
 		return err_set(e, -ENOMEM, "out of memory");
+	objects__without_probes(l->objects);
 	describe_host(l->s);
 	l->s->processes = l->processes = snapshot__alloc(l->s, n, sizeof(*l->processes));
 	l->heaps = snapshot__alloc(l->s, n, sizeof(*l->heaps));

@@ -21,6 +21,7 @@ static struct {
 	readers_lost_fn *on_lost;
 	struct hash lost;	/* files: hash of their numbers → something */
 	struct hash unread;	/* the same, of those whose probes are missing */
+	struct hash told;	/* the same, of those that no reader was given, where no probe is missing: they may be read later */
 	uint64_t n_unread;
 	unsigned int n_ended;
 	uint64_t wasted_ns;
@@ -41,6 +42,7 @@ void unread__done(void)
 {
 	hash__done(&list.lost);
 	hash__done(&list.unread);
+	hash__done(&list.told);
 }
 
 static uint64_t key_of_numbers(uint64_t dev, uint64_t ino)
@@ -128,6 +130,19 @@ bool readers__has_lost(int fd)
 	return has;
 }
 
+/* Is it told the first time, of a file whose probes are not missing? Without memory for this it is told again. */
+static bool note_told(uint64_t key)
+{
+	bool first;
+
+	pthread_mutex_lock(&list.lock);
+	first = !hash__get(&list.unread, key) && !hash__get(&list.told, key);
+	if (first)
+		hash__put(&list.told, key, &list);
+	pthread_mutex_unlock(&list.lock);
+	return first;
+}
+
 void unread__tell(const char *path, const char *why, bool in_figures)
 {
 	if (list.on_lost)
@@ -136,7 +151,9 @@ void unread__tell(const char *path, const char *why, bool in_figures)
 
 void readers__lose_file(const char *path, uint64_t dev, uint64_t ino, const char *why, bool in_figures)
 {
-	if (!in_figures || count_unread(key_of_numbers(dev, ino)))
+	uint64_t key = key_of_numbers(dev, ino);
+
+	if (in_figures ? count_unread(key) : note_told(key))
 		unread__tell(path, why, in_figures);
 }
 
