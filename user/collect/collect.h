@@ -92,8 +92,8 @@ enum room_wanted collect__room_wanted(const struct collect *c);
  * collect__release() is to follow before the next one. -ENOMEM
  */
 struct leave_calls {
-	/* Was everything that was reported about it handled? It ended ended_ns ago. */
-	bool (*may_leave)(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg);
+	/* Was everything that was reported about it handled? It ended ended_for_ns ago. */
+	bool (*may_leave)(uint32_t proc, uint32_t how, uint64_t ended_for_ns, void *arg);
 	void *arg;
 };
 int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,

@@ -4,8 +4,8 @@
  * and calls its functions when told to. The library is the target's, and the
  * target is not trusted: loading it runs its constructors. So before that
  *
- *   - malloctrace has become the user nobody, if it was root, and has closed all but three
- *     descriptors (check.c); it gives up all capabilities and can get none back;
+ *   - malloctrace has become a user that nobody else is, if it was root, and has closed all descriptors
+ *     but those it was given (lockdown.c); it gives up all capabilities and can get none back;
  *   - what is in memory is a fresh malloctrace that has read nothing;
  *   - the system calls that are left (below) read files that all may read, and
  *     manage memory. Nothing can be written, started, signalled or connected to.
@@ -25,10 +25,6 @@
 #include "probe/check.h"
 #include "reader/lockdown.h"
 #include "util/util.h"
-
-/* x86_64: what returns and entries by uprobes are made of in newer kernels; not in Debian 12's headers */
-#define NR_URETPROBE 335
-#define NR_UPROBE 336
 
 #define CALL LOCKDOWN_CALL
 

@@ -27,8 +27,7 @@ static bool asked_for_none(void)
 
 #include "probe/multi.h"
 #include "process/maps.h"
-
-#define NR_URETPROBE 335
+#include "reader/lockdown.h"
 
 static __attribute__((noinline, noclone)) int probed(int n)
 {

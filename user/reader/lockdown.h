@@ -46,6 +46,10 @@ struct lockdown_call {		/* a system call that stays possible */
 
 #define LOCKDOWN_CALL(name) { .number = __NR_##name }
 
+/* x86_64: what returns and entries by uprobes are made of in newer kernels; with -a our children meet our own. Not in Debian 12's headers */
+#define NR_URETPROBE 335
+#define NR_UPROBE 336
+
 /* All others fail with EPERM. At most 96. */
 int lockdown__allow(const struct lockdown_call *calls, size_t n);
 

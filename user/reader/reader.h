@@ -9,7 +9,8 @@
  *	     │                          ├─> a reader
  *	     └────── a socket each ─────┴─> a reader
  *
- * The starter is what makes new readers possible after malloctrace has given up the right to become another user.
+ * The starter is what a new reader is made of: small, alone, and still as it was when nothing had been read. Of malloctrace itself
+ * that would be a copy of all its memory for each.
  */
 #ifndef MT_READER_H
 #define MT_READER_H

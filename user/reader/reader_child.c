@@ -48,10 +48,6 @@ static const struct lockdown_limit starter_limits[] = {
 	{ RLIMIT_CPU, 600 },	/* over its life: of a request it is malloctrace's clock that counts */
 };
 
-/* x86_64: what returns and entries by uprobes are made of in newer kernels: with -a we meet our own; not in Debian 12's headers */
-#define NR_URETPROBE 335
-#define NR_UPROBE 336
-
 #define CALL LOCKDOWN_CALL
 #define NO_CODE .arg = 2, .none_of = PROT_EXEC
 

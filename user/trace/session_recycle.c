@@ -80,12 +80,12 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
  * do: where processes come faster than they can be read, messages wait for long,
  * and what a process had would be gone before it is known that there was one.
  */
-static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg)
+static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_for_ns, void *arg)
 {
 	const struct session *s = arg;
 
 	return how == MT_ENDED_DROPPED || model__has_ended(s->model, proc) ||
-	       now_ns() - ended_ns + LATE_NS < s->recycle.told_ns;
+	       now_ns() - ended_for_ns + LATE_NS < s->recycle.told_ns;
 }
 
 static void recycle(struct session *s, enum room_wanted wanted)
