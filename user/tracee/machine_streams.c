@@ -86,9 +86,12 @@ int machine__settle(struct tracees *t, struct err *e)
 			continue;
 		if (p->stale)
 			err = tracee__refresh_shared(m->t, p, 0, &why);
+		/* what is known to be mapped is unwound, whatever became of the rest */
 		if (p->dirty) {
+			int unwind_err = tracee__update_unwind(m->t, p, err ? NULL : &why);
+
 			p->dirty = false;
-			err = tracee__update_unwind(m->t, p, &why);
+			err = err ?: unwind_err;
 		}
 		err = err ? machine__pass_over(m, err, &why, e) : 0;
 	}

@@ -32,7 +32,7 @@ struct seen_process {
 	uint64_t start_ticks;
 	struct scout_pulse pulse;
 	bool selected;
-	bool refused;		/* it cannot be watched */
+	bool refused;		/* it cannot be watched, however much room there is */
 	uint64_t round;		/* when it was last there */
 	double attention;
 };
@@ -47,7 +47,8 @@ struct scout {
 	double own_share;	/* of the CPUs, that malloctrace itself may take */
 	struct scout_pulse own;
 	size_t n_selected, n_counted, n_ever;	/* n_counted: in the rounds under way */
-	bool said_full, said_no_more;
+	bool said_full;
+	bool said_no_more;	/* since one began to be watched */
 };
 
 /* ---- plain arithmetic */
@@ -192,11 +193,12 @@ static int watch(struct scout *s, struct seen_process *p, struct err *e)
 	if (!err) {
 		tracee->attention = p->attention;
 		s->n_ever++;
+		s->said_no_more = false;
 		say_verbose("watching %s (%d): %s/s more memory, %.2f CPUs", tracee->process.comm, (int)p->pid,
 			    fmt_bytes((char[FMT_MAX]){}, (uint64_t)p->pulse.grows_per_s), p->pulse.cpus);
 		return 0;
 	}
-	p->refused = true;
+	p->refused = !full;
 	if (full && !s->said_no_more) {
 		s->said_no_more = true;
 		say("no other process can be watched until one of those that are has ended: %s", err_msg(e));
