@@ -681,6 +681,29 @@ Test(reader, true_answers)
 	cr_expect_eq(n_told, 0, "%s", told);
 }
 
+/* What there was no time for is no file without anything in it: it is read when it is asked for again. */
+Test(reader, headers_later)
+{
+	struct objects *objects = objects__new();
+	struct object *obj = loader(objects), again = *obj;
+	struct wire headers = {};
+
+	serve(READ_HEADERS, obj, NULL, &headers);
+	again.segments = NULL;
+	again.n_segments = 0;
+	again.build_id = NULL;
+	again.is_elf = false;
+	readers__set_apart(on_lost);
+	readers__end_at(1);
+	cr_expect_eq(object_apart__read_headers(&again), -EINTR);
+	readers__end_at(0);
+	answer(&headers);
+	cr_expect_eq(object_apart__read_headers(&again), 0);
+	cr_expect(again.is_elf);
+	cr_expect_eq(again.n_segments, obj->n_segments);
+	cr_expect_eq(n_told, 0, "%s", told);
+}
+
 /* A byte of a true answer is another one, or its end is missing: whatever is made of it can be used. */
 Test(reader, false_answers, .timeout = 120)
 {

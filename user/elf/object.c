@@ -223,7 +223,7 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 	}
 	slot = r ? NULL : vec_push(&o->all);
 	if (!slot) {
-		r = no_memory(e, obj->path);
+		r = r == -EINTR ? err_set(e, r, "%s was not read before the end", obj->path) : no_memory(e, obj->path);
 		object__put(obj);
 		return r;
 	}

@@ -89,8 +89,9 @@ int object_apart__read_headers(struct object *obj)
 
 	apart__begin(&a, READ_HEADERS, obj);
 	err = apart__ask(&a);
+	/* one that there was no time for may be read later; all else is a file with nothing in it */
 	if (err)
-		return err == -ENOMEM ? err : 0;
+		return err == -ENOMEM || err == -EINTR ? err : 0;
 	got.machine = wire_in__upto(&a.in, UINT16_MAX);
 	got.is_elf = wire_in__bool(&a.in);
 	got.is_64 = wire_in__bool(&a.in);
