@@ -117,6 +117,24 @@ Test(memory_words, of_several_in_one_row)
 	}
 }
 
+/* A row of which some have ended: what these held is not in the heap of those that run. */
+Test(memory_words, of_a_row_of_which_some_have_ended)
+{
+	struct snapshot *s = sample(false, false);
+	struct snap_process *p = (struct snap_process *)s->processes;
+	_cleanup_free_ char *text = NULL;
+
+	p->n_members = 4;
+	p->n_ended = 3;
+	p->ended_live_bytes = p->c.live_bytes - (2 << 20);
+	text = text_of(s, "text");
+	flatten(text);
+	cr_expect(strstr(text, "live 2.0 MiB in "), "%s", text);
+	cr_expect(strstr(text, "heap traced blocks 2.0 MiB, "), "%s", text);
+	cr_expect(strstr(text, "LIVE by bytes, with what ended processes held ("), "%s", text);
+	snapshot__free(s);
+}
+
 /* What is not known is not said, and a limit of nothing is one. */
 Test(memory_words, of_cgroups)
 {

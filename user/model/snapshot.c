@@ -263,6 +263,11 @@ uint64_t process__ended_bytes(const struct snap_process *p)
 	return p->ended ? p->c.live_bytes : p->ended_live_bytes;
 }
 
+uint64_t process__running_bytes(const struct snap_process *p)
+{
+	return p->c.live_bytes - MIN(process__ended_bytes(p), p->c.live_bytes);
+}
+
 bool snapshot__has_both(const struct snapshot *s)
 {
 	bool any[2] = {};

@@ -528,6 +528,7 @@ uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p
 /* What those of a row held that have ended. */
 uint64_t process__ended_blocks(const struct snap_process *p);
 uint64_t process__ended_bytes(const struct snap_process *p);
+uint64_t process__running_bytes(const struct snap_process *p);	/* what the others hold */
 /* What runs and what has ended are both in it: the latter is history. */
 bool snapshot__has_both(const struct snapshot *s);
 /* NULL: nothing was read of it. */

@@ -56,7 +56,7 @@ static size_t add_up(const struct snapshot *s, struct snap_memory *sum, uint64_t
 		if (!m->known || s->processes[i].ended)
 			continue;
 		memory__add(sum, m);
-		*ret_live += s->processes[i].c.live_bytes;
+		*ret_live += process__running_bytes(&s->processes[i]);
 		n++;
 	}
 	return n;
@@ -112,7 +112,7 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 			continue;
 		first += p->rss_at_attach_bytes;
 		now += p->rss_bytes;
-		live += p->c.live_bytes;
+		live += process__running_bytes(p);
 	}
 	grown = now > first ? now - first : 0;
 	if (!(r->s->known & HAS_LIVE_BYTES) || grown < MAX(NOTABLE_BYTES, first / NOTABLE_PART))
@@ -189,7 +189,7 @@ int report__memory_of(struct report *r, const struct snap_process *p)
 	where_items(r, lead, &p->memory, p->ended);
 	/* what it held in the end is not what it held then */
 	if (r->s->known & HAS_LIVE_BYTES && !p->ended)
-		heap_items(r, &p->memory, p->c.live_bytes, p->age_at_attach_ns, looked_at(r, p));
+		heap_items(r, &p->memory, process__running_bytes(p), p->age_at_attach_ns, looked_at(r, p));
 	para__end(&r->para);
 	return 0;
 }

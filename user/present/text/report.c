@@ -182,9 +182,19 @@ static int site_entry(struct report *r, const struct view *v, const struct rank 
 	return err || !l->below ? err : l->below(r, site, indent);
 }
 
+/* Rows of several processes, of which some have ended: what these held is in each figure. */
+static bool has_ended_among(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (!s->processes[i].ended && s->processes[i].ended_live_bytes)
+			return true;
+	return false;
+}
+
 void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
+	const char *ended = k->ended_last ? ", of ended processes last" : v->holds && has_ended_among(r->s) ? ", with what ended processes held" : "";
 	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX], shown[FMT_OF_MAX];
 
 	if (k->older)
@@ -198,7 +208,7 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 		report__line(r, "%s: %s%s", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
 		report__line(r, "%s%s%s by %s%s (%s site%s, %s of %s)", v->title,
-			k->older ? " older than " : "", age, words_of(words, k->by, v), k->ended_last ? ", of ended processes last" : "", fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
+			k->older ? " older than " : "", age, words_of(words, k->by, v), ended, fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
 }
 
 static int site_table(struct report *r, const struct view *v)
