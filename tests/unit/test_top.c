@@ -99,13 +99,13 @@ Test(top, what_came_lately_ranks_by_what_it_holds)
 	begin(0);
 	made__type(t, &g, "s");
 	says("by GROWTH/s ↓");
-	cr_assert(strstr(row(5), "leak"));
-	cr_assert(strstr(row(8), "80 B") && strstr(row(8), " - "), "%s", row(8));
-	cr_assert(strstr(row(11), " 0 B"), "%s", row(11));
-	cr_assert(strstr(row(13), "-12 B"), "%s", row(13));
+	cr_assert(strstr(row(6), "leak"));
+	cr_assert(strstr(row(9), "80 B") && strstr(row(9), " - "), "%s", row(9));
+	cr_assert(strstr(row(12), " 0 B"), "%s", row(12));
+	cr_assert(strstr(row(14), "-12 B"), "%s", row(14));
 	made__type(t, &g, "r");
-	cr_assert(strstr(row(5), "-12 B"));
-	cr_assert(strstr(row(13), "leak"), "%s", row(13));
+	cr_assert(strstr(row(6), "-12 B"));
+	cr_assert(strstr(row(14), "leak"), "%s", row(14));
 }
 
 Test(top, a_click_on_a_title_sorts)

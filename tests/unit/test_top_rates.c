@@ -14,6 +14,7 @@ struct did {
 	uint32_t id;
 	uint64_t calls;
 	bool ended;
+	uint64_t live_bytes, rss_bytes;
 };
 
 static struct snapshot *bases[8];	/* what grouped snapshots are made of */
@@ -50,9 +51,11 @@ static struct snapshot *made(unsigned int seconds, const struct did *v, size_t n
 	*module = (struct snap_module){ .path = "/usr/bin/app" };
 	*place = (struct place){ .offset = 16, .resolved = true, .n_lines = 1, .lines = &line };
 	for (size_t i = 0; i < n; i++) {
-		p[i] = (struct snap_process){ .id = v[i].id, .pid = (int)(100 + v[i].id), .comm = v[i].comm, .exe = "/usr/bin/app", .ended = v[i].ended, .c.alloc_calls = v[i].calls };
+		p[i] = (struct snap_process){ .id = v[i].id, .pid = (int)(100 + v[i].id), .comm = v[i].comm, .exe = "/usr/bin/app", .ended = v[i].ended, .rss_bytes = v[i].rss_bytes, .c.alloc_calls = v[i].calls,
+					      .c.live_bytes = v[i].live_bytes };
 		sites[i] = (struct snap_site){ .process = i, .function = "malloc", .stack = stack, .n_stack = 1, .c.alloc_calls = v[i].calls };
 		s->totals.alloc_calls += v[i].calls;
+		s->totals.live_bytes += v[i].live_bytes;
 	}
 	s->modules = module;
 	s->places = place;
@@ -155,6 +158,46 @@ Test(top_rates, functions_of_who_ended_have_none_until_it_is_seen_again)
 	AT(12, programs, { "cc1", 1, 5200, true }, { "cc1", 2, 7150, false });
 	cr_assert_eq(t->rows.n, 1);
 	cr_expect_eq(t->rows.v[0].of.rates.calls, 50);
+}
+
+/* RSS of all is what those have that are there, whoever came and went since. */
+Test(top_rates, of_rss_is_what_all_did)
+{
+	AT(10, &groupings[0], { "led", 1, 0, false, 0, 2 << 20 });
+	AT(11, &groupings[0], { "led", 1, 0, false, 0, 3 << 20 }, { "led", 2, 0, false, 0, 196 << 20 });
+	says("RSS  199.0 MiB +197.0 MiB/s");
+	AT(12, &groupings[0], { "led", 1, 0, false, 0, 3 << 20 }, { "led", 2, 0, true, 0, 196 << 20 });
+	says("RSS    3.0 MiB -196.0 MiB/s");
+}
+
+/* What processes held that have ended is told apart from what is held, as long as others run. */
+Test(top_rates, what_ended_processes_held_is_apart)
+{
+	AT(10, &groupings[0], { "led", 1, 0, false, 2 << 20 }, { "led", 2, 0, false, 39 << 20 });
+	says("live   41.0 MiB");
+	says_not("ended");
+	AT(11, &groupings[0], { "led", 1, 0, false, 3 << 20 }, { "led", 2, 0, true, 39 << 20 });
+	says("live    3.0 MiB  -38.0 MiB/s");
+	says("ended 1, held 39.0 MiB when it did: led 39.0 MiB");
+	AT(12, &groupings[0], { "led", 1, 0, false, 4 << 20 }, { "led", 2, 0, true, 39 << 20 });
+	says("live    4.0 MiB   +1.0 MiB/s");
+	/* there is nothing else any more */
+	AT(13, &groupings[0], { "led", 1, 0, true, 4 << 20 }, { "led", 2, 0, true, 39 << 20 });
+	says("live   43.0 MiB        0 B/s");
+	AT(14, &groupings[0], { "led", 1, 0, true, 4 << 20 }, { "led", 2, 0, true, 39 << 20 }, { "led", 3, 0, false, 1 << 20 });
+	says("live    1.0 MiB   +1.0 MiB/s");
+	says("ended 2, held 43.0 MiB when they did: led 43.0 MiB");
+}
+
+/* The same in a row of them all. */
+Test(top_rates, what_ended_processes_held_is_apart_in_one_row)
+{
+	const struct grouping *comms = grouping__find("comm");
+
+	AT(10, comms, { "led", 1, 0, false, 2 << 20 }, { "led", 2, 0, true, 39 << 20 });
+	AT(11, comms, { "led", 1, 0, false, 3 << 20 }, { "led", 2, 0, true, 39 << 20 });
+	says("live    3.0 MiB   +1.0 MiB/s");
+	says("ended 1, held 39.0 MiB when it did");
 }
 
 /* Stacks that gave up their room are told of together: what they did before is no call of now. */

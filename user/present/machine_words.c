@@ -82,7 +82,7 @@ char *watched__words(const struct snapshot *s)
 
 /* ---- processes that have ended */
 
-bool ended__sum(const struct snapshot *s, struct ended *ret)
+bool ended__sum(const struct snapshot *s, const struct snap_process *of, struct ended *ret)
 {
 	struct ended sum = {};
 	uint64_t n = 0;
@@ -90,6 +90,8 @@ bool ended__sum(const struct snapshot *s, struct ended *ret)
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 
+		if (of && p != of)
+			continue;
 		n += process__n(s, p);
 		sum.n += process__n_ended(s, p);
 		sum.live_blocks += process__ended_blocks(p);
@@ -141,7 +143,7 @@ static struct program *programs_of(const struct snapshot *s, size_t *ret_n)
 	return v;
 }
 
-char *ended__words(const struct snapshot *s)
+char *ended__words(const struct snapshot *s, const struct snap_process *of)
 {
 	const char *mark = s->estimated ? "~" : "";
 	_cleanup_free_ struct program *v = NULL;
@@ -150,13 +152,13 @@ char *ended__words(const struct snapshot *s)
 	struct text t;
 	size_t n;
 
-	if (!ended__sum(s, &sum))
+	if (!ended__sum(s, of, &sum))
 		return NULL;
 	v = programs_of(s, &n);
 	if (!v || !begin(&t))
 		return NULL;
 	/* everything in one row has no name that says anything */
-	n = s->n_processes > 1 ? n : 0;
+	n = s->n_processes > 1 && !of ? n : 0;
 	fprintf(t.out, "%s, held %s%s when %s did", fmt_exact(a, sum.n), mark, fmt_bytes(b, sum.live_bytes), sum.n == 1 ? "it" : "they");
 	for (size_t i = 0; i < MIN(n, (size_t)NAMED); i++) {
 		_cleanup_free_ char *name = text_shorten(v[i].comm, NAME_COLS);

@@ -18,10 +18,10 @@ char *watched__words(const struct snapshot *s);
 struct ended {
 	uint64_t n, live_blocks, live_bytes;
 };
-/* False: none has, or all have. */
-bool ended__sum(const struct snapshot *s, struct ended *ret);
+/* of: the row of a program's processes, say; NULL: all. False: none has, or all have. */
+bool ended__sum(const struct snapshot *s, const struct snap_process *of, struct ended *ret);
 /* "112, held 12.3 MiB when they did: cc1 9.1 MiB, awk 1.2 MiB and 14 others" */
-char *ended__words(const struct snapshot *s);
+char *ended__words(const struct snapshot *s, const struct snap_process *of);
 
 /* "412.0 MiB of 512.0 MiB (80%), 3 kills by OOM": how near it is to its limit, or to that of one above. */
 char *cgroup__words(const struct snap_cgroup *c);

@@ -343,7 +343,7 @@ static void limits(struct json *j, const struct snapshot *s)
 
 static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
 {
-	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s), *watched = watched__words(s);
+	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s, NULL), *watched = watched__words(s);
 	char observed[3 * FMT_MAX];
 
 	json__object(j, NULL);

@@ -230,13 +230,14 @@ static void live_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
 	char a[FIGURE_MAX], b[FIGURE_MAX];
-	struct ended past = {};	/* the next line has it */
+	struct ended past;	/* the next line has it */
 	uint64_t bytes = s->totals.live_bytes, blocks = s->totals.live_blocks, rss = 0;
 	bool ended = true;
 
-	ended__sum(s, &past);
-	bytes -= MIN(past.live_bytes, bytes);
-	blocks -= MIN(past.live_blocks, blocks);
+	if (ended__sum(s, NULL, &past)) {
+		bytes -= MIN(past.live_bytes, bytes);
+		blocks -= MIN(past.live_blocks, blocks);
+	}
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 
@@ -451,7 +452,7 @@ int report__header(struct report *r)
 		report__growth_lines(r);
 	} else {
 		live_line(r);
-		words_line(r, "ended", ended__words(r->s));
+		words_line(r, "ended", ended__words(r->s, NULL));
 		if (!r->o->brief) {
 			report__memory_lines(r);
 			calls_line(r);

@@ -136,8 +136,11 @@ void top__progress(struct top *t, const char *text)
 
 static void note_totals(struct top *t)
 {
-	struct top_total now = { .t_ns = t->shown->duration_ns, .live_bytes = t->shown->totals.live_bytes - MIN(t->ended_bytes, t->shown->totals.live_bytes) };
+	struct top_total now = { .t_ns = t->shown->duration_ns, .live_bytes = t->shown->totals.live_bytes };
+	struct ended ended;
 
+	if (ended__sum(t->shown, NULL, &ended))
+		now.live_bytes -= MIN(ended.live_bytes, now.live_bytes);
 	for (size_t i = 0; i < t->shown->n_processes; i++)
 		now.rss_bytes += t->shown->processes[i].ended ? 0 : t->shown->processes[i].rss_bytes;
 	/* when there is no room any more, every other one goes */
@@ -174,14 +177,11 @@ static bool same_rows(const struct snapshot *a, const struct snapshot *b)
 
 static void show(struct top *t, struct snapshot *s)
 {
-	struct ended ended;
-
 	if (t->shown && !same_rows(t->shown, s)) {
 		seen__clear(&t->before);
 	} else if (t->shown && s->duration_ns > t->shown->duration_ns + RATE_MIN_NS) {
 		top__remember(t, &t->before);
 		t->cost_before = t->cost;
-		t->ended_bytes_before = t->ended_bytes;
 	}
 	top__drop_tree(t);
 	t->rows.n = 0;
@@ -191,7 +191,6 @@ static void show(struct top *t, struct snapshot *s)
 	t->tagged = false;
 	drop(t, t->shown);
 	t->shown = s;
-	t->ended_bytes = s->machine.known && ended__sum(s, &ended) ? ended.live_bytes : 0;
 	tellings__begin(&t->tellings, s);
 	if (s->n_places + 1 > t->room_places) {
 		free(t->place_matches);

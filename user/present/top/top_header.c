@@ -32,7 +32,7 @@
 
 struct sums {
 	struct counters c;
-	uint64_t rss, before_rss;
+	uint64_t rss;
 	struct seen before;
 	bool rates;		/* the snapshot before is known */
 	double seconds;		/* since then */
@@ -44,6 +44,7 @@ struct sums {
 static void sum_up(const struct top *t, struct sums *r)
 {
 	const struct snapshot *s = t->shown;
+	struct ended ended;
 
 	*r = (struct sums){ .rates = t->before.holds && s->duration_ns > t->before.t_ns };
 	r->seconds = r->rates ? (double)(s->duration_ns - t->before.t_ns) / TOP_NS_PER_S : 0;
@@ -68,13 +69,13 @@ static void sum_up(const struct top *t, struct sums *r)
 			r->before = *b;
 		if (t->scope && top__has_moved(t, p))
 			r->rates = false;
-		r->before_rss += b ? b->rss_bytes : p->ended ? 0 : p->rss_bytes;
 	}
-	if (!t->scope) {
-		/* also what is in another row now */
+	/* also what is in another row now */
+	if (!t->scope)
 		r->before = t->before.all;
-		r->c.live_bytes -= MIN(t->ended_bytes, r->c.live_bytes);
-		r->before.live_bytes -= MIN(t->ended_bytes_before, r->before.live_bytes);
+	if (ended__sum(s, top__scope_process(t), &ended)) {
+		r->c.live_bytes -= MIN(ended.live_bytes, r->c.live_bytes);
+		r->before.live_bytes -= MIN(r->before.ended_bytes, r->before.live_bytes);
 	}
 }
 
@@ -289,7 +290,7 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	col += spark >= SPARK_MIN ? 3 : 1;
 	if (col + 5 + BYTES_COLS > g->cols)
 		return;
-	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, point__rss);
+	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before.rss_bytes), spark, point__rss);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
 	*text = 0;
 	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->recording.older_ns)
@@ -554,12 +555,21 @@ static void tabs_line(struct top *t, struct grid *g, int row)
 	}
 }
 
+/* "ended 3, held 117.2 MiB when they did: worker 117.2 MiB" */
+static void ended_line(struct grid *g, int row, const char *ended)
+{
+	int col = 0;
+
+	put(g, row, &col, 6, STYLE_LABEL, "ended");
+	clauses__put(g, row, col, STYLE_DIM, ended);
+}
+
 /* "memory 23.5 GiB, 22.9 GiB available, …   ended 112, held 12.3 MiB when they did: cc1 9.1 MiB" */
-static void machine_line(const struct top *t, struct grid *g, int row)
+static void machine_line(const struct top *t, struct grid *g, int row, const char *ended)
 {
 	const struct snap_machine *m = &t->shown->machine;
 	bool tight = m->some_pct >= 1 || m->available_bytes < m->total_bytes / 10;
-	_cleanup_free_ char *memory = machine__words(t->shown), *ended = ended__words(t->shown);
+	_cleanup_free_ char *memory = machine__words(t->shown);
 	int col = 0;
 
 	put(g, row, &col, 6, STYLE_LABEL, "memory");
@@ -570,6 +580,7 @@ static void machine_line(const struct top *t, struct grid *g, int row)
 
 int top__draw_header(struct top *t, struct grid *g)
 {
+	_cleanup_free_ char *ended = ended__words(t->shown, top__scope_process(t));
 	struct sums s;
 	int row = 3;
 
@@ -578,7 +589,9 @@ int top__draw_header(struct top *t, struct grid *g)
 	memory_line(t, g, 1, &s);
 	calls_line(t, g, 2, &s);
 	if (t->shown->machine.known && !t->scope)
-		machine_line(t, g, row++);
+		machine_line(t, g, row++, ended);
+	else if (ended)
+		ended_line(g, row++, ended);
 	if (t->shown->losses_total)
 		loss_line(t, g, row++);
 	if (blind__n(t->shown))

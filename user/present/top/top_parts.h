@@ -26,6 +26,7 @@ struct seen {
 	uint64_t id;		/* 0: free */
 	uint64_t calls, bytes, frees, live_bytes, live_blocks;
 	uint64_t rss_bytes;	/* of processes */
+	uint64_t ended_bytes;	/* the same: of live_bytes, what those held that have ended */
 	uint32_t n_members;	/* the same: how many are in the row, as of the snapshot */
 	bool moved;		/* of a sum: of some of it the figures of before are another row's */
 };
@@ -112,7 +113,6 @@ struct top {
 	size_t sites_view;	/* the view of sites that sums were called for from */
 	struct seen_table before;
 	bool *moved;		/* by process of shown: see top__has_moved() */
-	uint64_t ended_bytes, ended_bytes_before;	/* of a whole machine: what processes held that have ended, told apart */
 	struct top_cost cost, cost_before;
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
 	size_t n_totals;

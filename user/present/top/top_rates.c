@@ -26,6 +26,8 @@ static void add_figures(struct seen *sum, const struct seen *more)
 	sum->frees += more->frees;
 	sum->live_bytes += more->live_bytes;
 	sum->live_blocks += more->live_blocks;
+	sum->rss_bytes += more->rss_bytes;
+	sum->ended_bytes += more->ended_bytes;
 }
 
 int top__remember(const struct top *t, struct seen_table *to)
@@ -46,6 +48,7 @@ int top__remember(const struct top *t, struct seen_table *to)
 
 		f = top__figures_of(top__process_row_id(p), &p->c);
 		f.rss_bytes = p->ended ? 0 : p->rss_bytes;
+		f.ended_bytes = process__ended_bytes(p);
 		f.n_members = p->n_members;
 		add_figures(&to->all, &f);
 		if (seen__add(to, &f))
