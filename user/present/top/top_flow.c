@@ -4,7 +4,6 @@
  * drawn at or below the flow's end; what is left out shows.
  */
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "present/top/top_parts.h"
@@ -24,7 +23,7 @@ void flow__put(struct flow *f, enum style style, const char *text)
 		cols = (int)text_width(text);
 	}
 	if (f->row < f->end)
-		grid__put(f->g, f->row, f->col, f->g->cols - f->col, style, text);
+		clauses__put(f->g, f->row, f->col, style, text);
 	f->col += cols;
 }
 
@@ -33,38 +32,38 @@ void flow__words(struct flow *f, enum style style, const char *text)
 	while (*text) {
 		/* a word with the blanks before it */
 		size_t n = strspn(text, " ");
-		char word[256];
+		_cleanup_free_ char *word = NULL;
 
 		n += strcspn(text + n, " ");
-		snprintf(word, sizeof(word), "%.*s", (int)n, text);
-		flow__put(f, style, word);
+		word = strndup(text, n);
+		flow__put(f, style, word ? word : "");
 		text += n;
 	}
 }
 
 void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...)
 {
-	char text[1024];
+	_cleanup_free_ char *text = NULL;
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	text = vformat(fmt, args);
 	va_end(args);
-	flow__words(f, style, text);
+	flow__words(f, style, text ? text : "");
 }
 
 void flow__clausef(struct flow *f, enum style style, const char *fmt, ...)
 {
-	char text[1024];
+	_cleanup_free_ char *text = NULL;
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	text = vformat(fmt, args);
 	va_end(args);
-	if ((int)text_width(text) > f->g->cols)
+	if (text && (int)text_width(text) > f->g->cols)
 		flow__words(f, style, text);
 	else
-		flow__put(f, style, text);
+		flow__put(f, style, text ? text : "");
 }
 
 void flow__end_line(struct flow *f)
