@@ -32,3 +32,20 @@ Test(respite, short_work_is_not_done_more_often_than_wanted)
 	cr_expect_not(respite__is_over(&r, 2079));
 	cr_expect(respite__is_over(&r, 2080));
 }
+
+/* The next turn may be a minute away. */
+Test(respite, what_comes_meanwhile_is_put_off_and_not_dropped)
+{
+	struct respite r = {};
+
+	cr_expect(respite__allows(&r, 1000));
+	cr_expect_not(r.put_off);
+	respite__begin(&r, 1000, 1700, 0);
+	cr_expect_not(respite__allows(&r, 2000));
+	cr_expect(r.put_off);
+	/* something else was quicker after the respite, and rests in turn */
+	respite__begin(&r, 2400, 2500, 0);
+	cr_expect(r.put_off);
+	cr_expect(respite__allows(&r, 2600));
+	cr_expect_not(r.put_off);
+}

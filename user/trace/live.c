@@ -110,42 +110,6 @@ static void on_said(void *arg)
 		live__draw(l);
 }
 
-/* interval_ns 0: once */
-static void arm(int timer_fd, uint64_t first_ns, uint64_t interval_ns)
-{
-	struct itimerspec spec = {
-		.it_value = { first_ns / SECOND_NS, first_ns % SECOND_NS },
-		.it_interval = { interval_ns / SECOND_NS, interval_ns % SECOND_NS },
-	};
-
-	timerfd_settime(timer_fd, 0, &spec, NULL);
-}
-
-static void on_names(void *arg)
-{
-	struct live *l = arg;
-	uint64_t began_ns = now_ns();
-
-	if (!respite__is_over(&l->respite, began_ns)) {
-		names__heard(l->names);
-		arm(l->names_timer_fd, l->respite.until_ns - began_ns, 0);
-		return;
-	}
-	live__draw(l);
-	if (tell_missing(l))
-		live__draw(l);
-	respite__begin(&l->respite, began_ns, now_ns(), 0);
-}
-
-static void on_names_timer(void *arg)
-{
-	struct live *l = arg;
-	uint64_t n;
-
-	if (read(l->names_timer_fd, &n, sizeof(n)) == sizeof(n))
-		on_names(l);
-}
-
 /* ---- snapshots */
 
 void live__on_drop(struct snapshot *s, void *arg)
@@ -264,11 +228,66 @@ static void look_by_oneself(struct live *l)
 		session__begin_heap_look(l->s, &(struct heap_wish){ .parts = true, .silent = true }, on_looked, l);
 }
 
-/* ---- the interval, and what keys request */
+/* ---- the interval, names that arrive, and what keys request */
+
+/* interval_ns 0: once */
+static void arm(int timer_fd, uint64_t first_ns, uint64_t interval_ns)
+{
+	struct itimerspec spec = {
+		.it_value = { first_ns / SECOND_NS, first_ns % SECOND_NS },
+		.it_interval = { interval_ns / SECOND_NS, interval_ns % SECOND_NS },
+	};
+
+	timerfd_settime(timer_fd, 0, &spec, NULL);
+}
 
 void live__set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns)
 {
 	arm(l->timer_fd, first_ns, interval_ns);
+}
+
+static void wait_for_respite(struct live *l, uint64_t from_ns)
+{
+	arm(l->respite_timer_fd, l->respite.until_ns - from_ns, 0);
+}
+
+static void tick(struct live *l, uint64_t began_ns)
+{
+	live__update(l);
+	live__draw(l);
+	look_by_oneself(l);
+	if (tell_missing(l))
+		live__draw(l);
+	respite__begin(&l->respite, began_ns, now_ns(), 0);
+}
+
+static void on_names(void *arg)
+{
+	struct live *l = arg;
+	uint64_t began_ns = now_ns();
+
+	if (!respite__is_over(&l->respite, began_ns)) {
+		names__heard(l->names);
+		wait_for_respite(l, began_ns);
+		return;
+	}
+	if (l->respite.put_off && respite__allows(&l->respite, began_ns)) {
+		tick(l, began_ns);
+		return;
+	}
+	live__draw(l);
+	if (tell_missing(l))
+		live__draw(l);
+	respite__begin(&l->respite, began_ns, now_ns(), 0);
+}
+
+static void on_respite_over(void *arg)
+{
+	struct live *l = arg;
+	uint64_t n;
+
+	if (read(l->respite_timer_fd, &n, sizeof(n)) == sizeof(n))
+		on_names(l);
 }
 
 static void on_timer(void *arg)
@@ -276,14 +295,13 @@ static void on_timer(void *arg)
 	struct live *l = arg;
 	uint64_t n, began_ns = now_ns();
 
-	if (read(l->timer_fd, &n, sizeof(n)) != sizeof(n) || !respite__is_over(&l->respite, began_ns))
+	if (read(l->timer_fd, &n, sizeof(n)) != sizeof(n))
 		return;
-	live__update(l);
-	live__draw(l);
-	look_by_oneself(l);
-	if (tell_missing(l))
-		live__draw(l);
-	respite__begin(&l->respite, began_ns, now_ns(), 0);
+	/* the next one may be a minute away */
+	if (respite__allows(&l->respite, began_ns))
+		tick(l, began_ns);
+	else
+		wait_for_respite(l, began_ns);
 }
 
 static void write_file(struct live *l)
@@ -414,6 +432,7 @@ void live__on_all_ended(struct session *s)
 	kernel__freeze(s->kernel, true);
 	s->end_ns = s->end_ns ? s->end_ns : now_ns();
 	live__set_timer(l, 0, 0);
+	l->respite.put_off = false;
 	top__all_ended(l->top);
 	live__update(l);
 	live__draw(l);
@@ -445,6 +464,6 @@ int live__fill_loop(struct live *l)
 	if (!err)
 		err = loop__add_fd(loop, names__fd(l->names), on_names, l);
 	if (!err)
-		err = loop__add_fd(loop, l->names_timer_fd, on_names_timer, l);
+		err = loop__add_fd(loop, l->respite_timer_fd, on_respite_over, l);
 	return err;
 }

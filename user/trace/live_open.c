@@ -94,8 +94,8 @@ static int open_screen(struct live *l, struct err *e)
 	l->s->output.names = l->names;
 	top__on_drop(l->top, live__on_drop, l);
 	l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	l->names_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (l->timer_fd < 0 || l->names_timer_fd < 0)
+	l->respite_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->timer_fd < 0 || l->respite_timer_fd < 0)
 		return err_set(e, -errno, "the live view: %s", strerror(errno));
 	err = said__open(&l->said);
 	if (!err)
@@ -145,7 +145,7 @@ int live__open(struct session *s, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->live->s = s;
 	live__choose_rows(s->live);
-	s->live->timer_fd = s->live->names_timer_fd = s->live->said.fd = -1;
+	s->live->timer_fd = s->live->respite_timer_fd = s->live->said.fd = -1;
 	return open_screen(s->live, e);
 }
 
@@ -187,7 +187,7 @@ void live__end(struct session *s)
 	grid__done(&l->grid);
 	if (l->timer_fd >= 0)
 		close(l->timer_fd);
-	if (l->names_timer_fd >= 0)
-		close(l->names_timer_fd);
+	if (l->respite_timer_fd >= 0)
+		close(l->respite_timer_fd);
 	free(l);
 }

@@ -21,7 +21,7 @@ struct live {
 	const struct grouping *by, *other;	/* what a row is, and what it is after the key that switches */
 	struct grid grid;
 	struct names *names;
-	int timer_fd, names_timer_fd;	/* the interval; names that came too early after the last drawing */
+	int timer_fd, respite_timer_fd;	/* the interval; what came too early after the last drawing */
 	bool all_ended;
 	bool told_missing;	/* that names are missing, once */
 	uint64_t looked_missing_ns;	/* for them; 0: never */

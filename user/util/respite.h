@@ -11,11 +11,19 @@
 
 struct respite {		/* all zero: nothing was done yet */
 	uint64_t until_ns;
+	bool put_off;		/* work came meanwhile that is not to wait for its next turn */
 };
 
 static inline bool respite__is_over(const struct respite *r, uint64_t now_ns)
 {
 	return now_ns >= r->until_ns;
+}
+
+/* May it be done now? If not it is put off, and whoever comes first after the respite does it. */
+static inline bool respite__allows(struct respite *r, uint64_t now_ns)
+{
+	r->put_off = !respite__is_over(r, now_ns);
+	return !r->put_off;
 }
 
 /* Work has gone on from began_ns until now; the next does not begin within least_ns of that beginning either. */
