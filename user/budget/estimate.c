@@ -33,6 +33,8 @@ struct proc_state {
 	double gap_ns;		/* CPU time of its own since it was last seen */
 	double weight;		/* of the look at hand, 0: it is none */
 	uint64_t peak_bytes, peak_ns;
+	bool timed;		/* what it did was reported, once at least */
+	bool probed;		/* in the last stretch that was */
 	uint64_t ended_ns;	/* when that was first seen; 0: it runs. Its blocks are freed by nobody, but leave the table some time */
 };
 
@@ -86,6 +88,8 @@ void estimate__time(struct estimate *es, uint32_t proc, const struct times *t)
 		return;
 	p = &es->procs[MT_PROC_SLOT(proc)];
 	p->at_hand = *t;
+	p->timed = true;
+	p->probed = t->seen;
 	p->gap_ns += t->unseen;
 	p->looks.unseen_ns += t->unseen;
 	p->looks.broke_ns = t->broke;
@@ -452,15 +456,27 @@ static int copy_cut(struct estimate *es, const struct cut *cut)
 	return err;
 }
 
+/*
+ * No window has met a call of it, and it ran where none was, or may have: its clock is not read again when it has ended. Nothing
+ * says how many calls it made then: the error is not 0, it is not known.
+ */
+static bool is_unmet(const struct proc_state *p, const struct sums *sums)
+{
+	return !sums->calls && (!p->timed || p->looks.unseen_ns > 0 || (p->ended_ns && !p->probed));
+}
+
 /* Sites are called together or not at all: what is wrong with one is wrong with the others. */
 static struct cut_error process_error(const struct proc_state *p, const struct sums *sums)
 {
+	static const struct cut_error unknown = { CUT_ERROR_UNKNOWN, CUT_ERROR_UNKNOWN, CUT_ERROR_UNKNOWN, CUT_ERROR_UNKNOWN };
 	static const struct mt_counts none;
 	struct whole_calls w = whole_calls_of(p, &p->sum, &none);
 	/* nor is the sum known better than what is known worst of it */
 	struct cut_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls),
 				 .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
 
+	if (is_unmet(p, sums))
+		return unknown;
 	var.live_blocks = sums->var.live_blocks + survival__error_of_calls(var.alloc_calls, sums->whole_live_blocks, sums->whole_calls, sums->calls, p->sum.n_met);
 	var.live_bytes = sums->var.live_bytes + survival__error_of_calls(var.alloc_bytes, sums->whole_live_bytes, sums->whole_bytes, sums->calls, p->sum.n_met);
 	return var;

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "files/export.h"
@@ -34,7 +35,7 @@ static const char *figure(const struct diff *d, const struct diff_opts *o, char 
 	return buf;
 }
 
-/* "+1.8 MiB", an estimate "+1.8 MiB ±1.2 MiB" */
+/* "+1.8 MiB", an estimate "+1.8 MiB ±1.2 MiB"; ±?: it is not known */
 static const char *change(const struct diff *d, char buf[static 2 * FMT_MAX + 8], uint64_t before,
 			  uint64_t after, double error)
 {
@@ -46,7 +47,7 @@ static const char *change(const struct diff *d, char buf[static 2 * FMT_MAX + 8]
 		     figure(d, &plain, a, after > before ? after - before : before - after));
 	if (error > 0)
 		snprintf(buf + n, FMT_MAX + 4, " ±%s",
-			 figure(d, &plain, b, error < 9e18 ? (uint64_t)(error + 0.5) : UINT64_MAX));
+			 isinf(error) ? "?" : figure(d, &plain, b, error < 9e18 ? (uint64_t)(error + 0.5) : UINT64_MAX));
 	return buf;
 }
 

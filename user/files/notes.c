@@ -63,6 +63,8 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 		err = add(notes, "estimated: %s", observed__words(s, observed));
 	if (!err && watched)
 		err = add(notes, "%s", watched);
+	if (!err && unmet__words(s))
+		err = add(notes, "%s", unmet__words(s));
 	for (size_t i = 0; i < n_recording_flags && !err; i++)
 		if (recording__has(&s->recording, &recording_flags[i]))
 			err = add(notes, "%s: %s", recording_flags[i].option, recording_flags[i].of_all);

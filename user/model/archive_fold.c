@@ -177,6 +177,7 @@ void life__add_sums(struct life *sum, struct life *l)
 	to->row.n_untold += from->row.n_untold;
 	thread_counts__add(&to->row.untold, &from->row.untold);
 	to->row.peak_bytes += from->row.peak_bytes;
+	cut_error__add(&to->row.var, &from->row.var);
 	add_hist(&to->row.hist, &from->row.hist);
 	life__fold_threads(l, 0);
 	sum->n_more_ended += l->n_more_ended;

@@ -379,7 +379,6 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	add_variance(&to->error, &from->var);
 	add_passed_over(b, &to->error);
 	add_variance(&p->error, &from->var);
-	add_variance(&s->error, &from->var);
 	take_root(&to->error);
 	to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
 	s->n_folded_sites += from->n_evicted;
@@ -451,29 +450,38 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 }
 
 /* Where the sites of a process are no independent estimates, their variances do not add up to its own. */
-static void take_variances(struct snapshot *s, const struct cut *cut, const uint32_t *process_of_proc)
+static void take_variance(struct snapshot *s, size_t process, const struct cut_proc *from)
+{
+	struct std_error *e = (struct std_error *)&s->processes[process].error;
+
+	if (!from->var.alloc_calls)
+		return;
+	*e = (struct std_error){};
+	add_variance(e, &from->var);
+}
+
+static void take_variances(struct snapshot *s, const struct model *m, const struct cut *cut, const uint32_t *process_of_proc)
 {
 	for (size_t i = 0; i < cut->n_procs; i++) {
 		const struct cut_proc *from = &cut->procs[i];
-		uint32_t process = from->proc < MT_PROC_NUMBERS ? process_of_proc[from->proc] : 0;
-		struct std_error *e = process ? (struct std_error *)&s->processes[process - 1].error : NULL;
 
-		if (!e || !from->var.alloc_calls)
-			continue;
-		s->error.alloc_calls -= e->alloc_calls;
-		s->error.alloc_bytes -= e->alloc_bytes;
-		s->error.live_blocks -= e->live_blocks;
-		s->error.live_bytes -= e->live_bytes;
-		*e = (struct std_error){};
-		add_variance(e, &from->var);
-		add_variance(&s->error, &from->var);
+		if (from->proc < MT_PROC_NUMBERS && process_of_proc[from->proc])
+			take_variance(s, process_of_proc[from->proc] - 1, from);
 	}
+	for (size_t i = 0; i < m->lives.n; i++)
+		if (m->lives.v[i]->kept)
+			take_variance(s, i, &m->lives.v[i]->kept->row);
 }
 
 static void build_totals(const struct build *b)
 {
 	struct snapshot *s = b->s;
 
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct std_error *e = &s->processes[i].error;
+
+		add_variance(&s->error, &(struct cut_error){ e->alloc_calls, e->alloc_bytes, e->live_blocks, e->live_bytes });
+	}
 	add_passed_over(b, &s->error);
 	take_root(&s->error);
 	for (size_t i = 0; i < s->n_processes; i++) {
@@ -533,7 +541,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	build_kept(&b, m, cut);
 	if (r->free_stacks)
 		b.failed |= frees__build(s, m, cut, process_of_proc, calls) != 0;
-	take_variances(s, cut, process_of_proc);
+	take_variances(s, m, cut, process_of_proc);
 	build_totals(&b);
 	trends__processes(info, s);
 	places__copy(&m->places, s);

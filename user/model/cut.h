@@ -6,6 +6,7 @@
 #ifndef MT_CUT_H
 #define MT_CUT_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,16 @@
 struct cut_error {
 	double alloc_calls, alloc_bytes, live_blocks, live_bytes;
 };
+/* Nor is it of any sum that has such a figure in it. */
+#define CUT_ERROR_UNKNOWN INFINITY
+
+static inline void cut_error__add(struct cut_error *sum, const struct cut_error *e)
+{
+	sum->alloc_calls += e->alloc_calls;
+	sum->alloc_bytes += e->alloc_bytes;
+	sum->live_blocks += e->live_blocks;
+	sum->live_bytes += e->live_bytes;
+}
 
 /* The spare site, for what found no room, is of any function. */
 #define CUT_FUNC_SPARE MT_MAX_FUNCS
@@ -107,10 +118,7 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 	sum->cross_frees += s->cross_frees;
 	if (sum->tid != s->tid)
 		sum->tid = 0;
-	sum->var.alloc_calls += s->var.alloc_calls;
-	sum->var.alloc_bytes += s->var.alloc_bytes;
-	sum->var.live_blocks += s->var.live_blocks;
-	sum->var.live_bytes += s->var.live_bytes;
+	cut_error__add(&sum->var, &s->var);
 	sum->peak_bytes += s->peak_bytes;
 	sum->at_peak_bytes += s->at_peak_bytes;
 	sum->scan_blocks += s->scan_blocks;

@@ -31,7 +31,7 @@ static const struct field counter_fields_rows[] = {
 _Static_assert(HAS_ALL == (1 << ARRAY_SIZE(counter_fields_rows)) - 1, "a row for each counter");
 FIELDS(counter_fields);
 
-#define ERROR(name, bit) ROW(#name, FIELD_DOUBLE, AT(std_error, name), .needs = bit, .merge = MERGE_ERROR)
+#define ERROR(name, bit) ROW(#name, FIELD_ERROR, AT(std_error, name), .needs = bit, .merge = MERGE_ERROR)
 
 static const struct field error_fields_rows[] = {
 	ERROR(alloc_calls, HAS_ALLOC_CALLS), ERROR(alloc_bytes, HAS_ALLOC_BYTES), ERROR(live_blocks, HAS_LIVE_BLOCKS),
@@ -382,7 +382,8 @@ FIELDS(probe_fields);
 static const size_t sizes[] = {
 	[FIELD_U64] = sizeof(uint64_t),	    [FIELD_I64] = sizeof(int64_t),
 	[FIELD_U32] = sizeof(uint32_t),	    [FIELD_INT] = sizeof(int),
-	[FIELD_DOUBLE] = sizeof(double),    [FIELD_BOOL] = sizeof(bool),
+	[FIELD_DOUBLE] = sizeof(double),    [FIELD_ERROR] = sizeof(double),
+	[FIELD_BOOL] = sizeof(bool),
 	[FIELD_STR] = sizeof(const char *), [FIELD_ENUM] = sizeof(unsigned int),
 	[FIELD_BOUND] = sizeof(uint64_t),   [FIELD_TIME] = sizeof(int64_t),
 	[FIELD_ADDR] = sizeof(uint64_t),
@@ -446,6 +447,7 @@ double field__number(const struct field *f, const void *row)
 	case FIELD_INT:
 		return *(const int *)at;
 	case FIELD_DOUBLE:
+	case FIELD_ERROR:
 		return *(const double *)at;
 	default:
 		return NAN;

@@ -18,6 +18,7 @@ enum field_type {
 	FIELD_U32,
 	FIELD_INT,
 	FIELD_DOUBLE,
+	FIELD_ERROR,		/* double; INFINITY: it is not known, null in files */
 	FIELD_BOOL,
 	FIELD_STR,
 	FIELD_ENUM,		/* by its name in files: see choices */

@@ -50,7 +50,7 @@ enum counter_bit {
 	HAS_ANY = HAS_ALL | HAS_UNREACHED,
 };
 
-/* One standard deviation of an estimated counter; all 0 where nothing was estimated. */
+/* One standard deviation of an estimated counter, INFINITY: not known; all 0 where nothing was estimated. */
 struct std_error {
 	double alloc_calls, alloc_bytes, live_blocks, live_bytes, peak_bytes;
 };

@@ -110,12 +110,20 @@ static const char *show(enum field_unit unit, uint64_t n, double signed_n, char 
 	}
 }
 
+/* Nothing was met of a process that ran: that is no figure of what it did. */
+static bool is_unmet(const struct column *c, const struct row_of *r)
+{
+	return c->scaled && r->process && !r->site && !r->thread && isinf(r->process->error.alloc_calls) && column__value(c, r) == 0;
+}
+
 const char *column__text(const struct column *c, const struct row_of *r, char buf[static CELL_MAX])
 {
 	struct figure f;
 	enum field_unit unit;
 	uint64_t n, over;
 
+	if (is_unmet(c, r))
+		return strcpy(buf, "?");
 	if (c->format || !c->field)
 		return c->format ? c->format(r, buf) : "";
 	f = read_figure(c, r);

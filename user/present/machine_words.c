@@ -80,6 +80,11 @@ char *watched__words(const struct snapshot *s)
 	return end(&t);
 }
 
+const char *unmet__words(const struct snapshot *s)
+{
+	return s->estimated && isinf(s->error.alloc_calls) ? "? is not known: no call was met of a process that ran" : NULL;
+}
+
 /* ---- processes that have ended */
 
 bool ended__sum(const struct snapshot *s, const struct snap_process *of, struct ended *ret)

@@ -13,6 +13,8 @@ char *machine__words(const struct snapshot *s);
 const char *observed__words(const struct snapshot *s, char buf[static 3 * FMT_MAX]);
 /* "31 processes were watched by turns, and figures are of these alone; 120 run now"; NULL where all are watched. */
 char *watched__words(const struct snapshot *s);
+/* What "?" means where an error is not known, and a figure with it; NULL: all are. Nobody's. */
+const char *unmet__words(const struct snapshot *s);
 
 /* Processes that have ended, among others that run. */
 struct ended {

@@ -354,6 +354,7 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	json__str(j, "ended", ended);
 	json__str(j, "observed", s->observed_share < 1 ? observed__words(s, observed) : NULL);
 	json__str(j, "watched", watched);
+	json__str(j, "unmet", unmet__words(s));
 	limits(j, s);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);

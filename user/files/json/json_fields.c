@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -136,6 +137,7 @@ static int read_one(struct reader *r, json_t *v, const struct field *f, void *to
 		*(bool *)to = json_is_true(v);
 		return 0;
 	case FIELD_DOUBLE:
+	case FIELD_ERROR:
 		if (!json_is_number(v))
 			return bad(r, what, f->key, "a number");
 		*(double *)to = json_number_value(v);
@@ -164,6 +166,9 @@ int reader__row(struct reader *r, json_t *from, void *to, const struct fields *f
 			err = read_one(r, v, f, at, what);
 		else if (f->type == FIELD_BOUND)
 			*(uint64_t *)at = UINT64_MAX;
+		/* without a key: a file of a version that did not know it */
+		else if (f->type == FIELD_ERROR)
+			*(double *)at = INFINITY;
 	}
 	return err;
 }

@@ -44,6 +44,7 @@ static void value(struct json *j, const struct field *f, const void *at)
 		json__i64(j, f->key, *(const int *)at);
 		break;
 	case FIELD_DOUBLE:
+	case FIELD_ERROR:
 		json__double(j, f->key, *(const double *)at);
 		break;
 	case FIELD_BOOL:

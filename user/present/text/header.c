@@ -5,6 +5,7 @@
  * bears a mark and, where it is known, its standard error.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -198,18 +199,20 @@ static void estimated_line(struct report *r)
 	if (s->n_selected && s->machine_cpu_ns)
 		para__item(&r->para, "they had %s of the CPU time that this machine used", fmt_share(a, MIN(s->watched_cpu_ns, s->machine_cpu_ns), s->machine_cpu_ns));
 	para__item(&r->para, "± is one standard error");
+	if (unmet__words(s))
+		para__item(&r->para, "%s", unmet__words(s));
 	para__end(&r->para);
 }
 
-/* "39.2 MiB", or estimated "~39.2 MiB ±1.1 MiB" */
+/* "39.2 MiB", or estimated "~39.2 MiB ±1.1 MiB"; ±?: see unmet__words() */
 static const char *bytes_of(struct report *r, char buf[static FIGURE_MAX], uint64_t bytes, double error)
 {
 	char a[FMT_MAX], b[FMT_MAX];
 
 	fmt_bytes(a, bytes);
 	if (r->s->estimated && error > 0)
-		snprintf(buf, FIGURE_MAX, "~%s ±%s", a, fmt_bytes(b, whole(error)));
-	else	/* an older file does not know the error of a peak */
+		snprintf(buf, FIGURE_MAX, "~%s ±%s", a, isinf(error) ? "?" : fmt_bytes(b, whole(error)));
+	else
 		snprintf(buf, FIGURE_MAX, "%s%s", report__mark(r), a);
 	return buf;
 }
@@ -220,7 +223,7 @@ static const char *count_of(struct report *r, char buf[static FIGURE_MAX], uint6
 	char a[FMT_MAX], b[FMT_MAX];
 
 	if (r->s->estimated)
-		snprintf(buf, FIGURE_MAX, "~%s ±%s", fmt_count(a, n), fmt_count(b, whole(error)));
+		snprintf(buf, FIGURE_MAX, "~%s ±%s", fmt_count(a, n), isinf(error) ? "?" : fmt_count(b, whole(error)));
 	else
 		snprintf(buf, FIGURE_MAX, "%s", fmt_exact(a, n));
 	return buf;

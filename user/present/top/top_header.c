@@ -138,6 +138,8 @@ static void caveats(const struct top *t, char *buf, size_t size)
 		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1 && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ %s", observed__words(s, observed));
+	if (unmet__words(s) && n < (int)size)
+		n += snprintf(buf + n, size - n, "; %s", unmet__words(s));
 	for (size_t i = 0; i < n_recording_flags; i++)
 		if (recording__has(&s->recording, &recording_flags[i]) && n < (int)size)
 			n += snprintf(buf + n, size - n, "  %s", recording_flags[i].option);
@@ -245,7 +247,7 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 	char a[CELL_MAX], b[CELL_MAX + 1];
 
 	put(g, row, col, label_cols, STYLE_LABEL, label);
-	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "", fmt_bytes(a, bytes));
+	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "", marked && !bytes && unmet__words(t->shown) ? "?" : fmt_bytes(a, bytes));
 	put_right(g, row, col, BYTES_COLS + marked, STYLE_FIGURE, b);
 	/* half a figure tells something else */
 	if (*col + RATE_COLS + 1 <= g->cols)

@@ -45,8 +45,9 @@ function card(label, value, below, kind) {
 		el("div", {class: "card-below"}, below || "\u00a0"));
 }
 
+// null: see WORDS.unmet
 function withError(text, error, words) {
-	return DATA.estimated && error ? `~${text} ±${words(error)}` : MARK + text;
+	return DATA.estimated && error === null ? `~${text} ±?` : DATA.estimated && error ? `~${text} ±${words(error)}` : MARK + text;
 }
 
 function rssCard() {
@@ -167,7 +168,7 @@ function estimateWords() {
 
 	if (DATA.sample_bytes)
 		words.push(`one sample per ${bytes(DATA.sample_bytes)} on average`);
-	words.push(...[WORDS.observed, WORDS.watched].filter(Boolean));
+	words.push(...[WORDS.observed, WORDS.watched, WORDS.unmet].filter(Boolean));
 	return words.join(", ");
 }
 
