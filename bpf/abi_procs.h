@@ -182,7 +182,8 @@ struct mt_thread {
 	__u16 serial;		/* of the thread, never 0; blocks remember it */
 	__u64 frames;		/* walked */
 	__u16 span;		/* bytes of its stack that the last walk wanted in one piece */
-	__u16 n_outer;		/* calls that signals have interrupted, whose handlers call in turn: struct mt_outer */
+	__u8 stack_lost;	/* the last walk found no room for its stack */
+	__u8 n_outer;		/* calls that signals have interrupted, whose handlers call in turn: struct mt_outer */
 	__u32 freed_ra;		/* the lower half of it */
 	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
 	union {

@@ -330,7 +330,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 			tell_end(t, MT_TOLD_UNSEEN, 0, &stale, 0, addr);
 		}
 		if (!blocks_put(addr, t->proc, &block))
-			return 0;
+			return lose_no_stack(t, site);
 	}
 	if (!charge_open(&c, site, t->proc, cut))
 		return 0;

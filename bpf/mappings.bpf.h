@@ -116,8 +116,10 @@ __noinline int mapping_begins(struct mt_thread *t, const struct mt_map_call *k)
 	t->last_block = 0;
 	put = mapping_put(k, block, MT_BORN(now, t->serial));
 	if (put <= 0) {
-		if (!put)
+		if (!put) {
 			lose_block(t->proc);
+			lose_no_stack(t, k->site);
+		}
 		return 0;
 	}
 	if (!charge_open(&c, k->site, t->proc, k->cut))

@@ -97,6 +97,20 @@ __noinline int lose_stack(__u32 proc, __u32 why)
 	return 0;
 }
 
+/* The block of this call finds no room: should its stack have found none either, it is charged to no site, and lost once. */
+__noinline int lose_no_stack(const struct mt_thread *t, __u32 site)
+{
+	struct mt_proc *p;
+
+	if (!t || !t->stack_lost || site < mt_config.n_sites)
+		return 0;
+	__sync_fetch_and_add(&mt_counters[MT_LOST_SITE_FULL], -1ULL);
+	p = proc_at(t->proc);
+	if (p)
+		__sync_fetch_and_add(&p->lost_stacks, -1ULL);
+	return 0;
+}
+
 /* A number that user space has given back, its record zeroed; 0 if there is none. */
 static __noinline __u32 site_reuse(void)
 {

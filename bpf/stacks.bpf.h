@@ -123,6 +123,7 @@ __noinline __u32 site_by_walk(struct mt_scratch *s, struct mt_thread *t)
 		site = site_of_stack(s, n, proc, func);
 	}
 	memo_keep(s, site, n);
+	t->stack_lost = site >= mt_config.n_sites;
 	if (mt_config.within)
 		settle_within(t, site, sp, by_tables ? s->walk.sp : s->last);
 	t->frames += n;
@@ -140,8 +141,10 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	__u32 proc = t->proc, site;
 	struct mt_proc *p = proc_at(proc);
 
-	if (!s)
+	if (!s) {
+		t->stack_lost = 0;
 		return spare_site(proc);
+	}
 	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
 				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0) };
 	site = memo_site(s, t);

@@ -138,6 +138,31 @@ TEST(stack_table_full)
 	fx__quit(t, &f);
 }
 
+/* A call that finds no room for its stack nor for its block is charged to nothing, and lost once. */
+TEST(both_tables_full)
+{
+	uint64_t stackless, lost, kept = 0;
+	struct fx f;
+	json_t *root, *p, *s;
+	size_t i;
+
+	fx__start(t, &f, "basic", "stacks", "10000", NULL);
+	root = trace(t, &f, 3, "--max-stacks", "64", "--max-live", "1000", NULL);
+	p = process_of(t, root, f.c.pid, 0);
+	lost = ju64(t, root, "losses.live_full");
+	stackless = ju64(t, root, "losses.stack_full") + ju64(t, root, "losses.site_full");
+	want(t, lost > 0 && stackless > 0, "losses: %llu of blocks and %llu of stacks, wanted some of each", (unsigned long long)lost, (unsigned long long)stackless);
+	want_eq(t, "alloc_calls + losses.live_full", 10000, ju64(t, root, "totals.alloc_calls") + lost);
+	json_array_foreach(jget(root, "sites"), i, s)
+		if (json_array_size(jget(s, "stack")) == 0)
+			kept += ju64(t, s, "alloc_calls");
+	want_eq(t, "calls charged to an empty stack", stackless, kept);
+	want_u64(t, root, "losses.total", lost + stackless);
+	want_u64(t, p, "lost_blocks", lost);
+	want_u64(t, p, "lost_stacks", stackless);
+	fx__quit(t, &f);
+}
+
 /* "Room for at least N" is a promise for N itself. */
 TEST(stack_table_suffices)
 {
