@@ -8,6 +8,9 @@
 #include "present/top/top_parts.h"
 #include "top_screen.h"
 
+/* What is not named in a table of these is zero. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 /* A process and the calls that it has made; each allocates at one place of the same program. */
 struct did {
 	const char *comm;
