@@ -18,6 +18,7 @@ struct did {
 	uint64_t calls;
 	bool ended;
 	uint64_t live_bytes, rss_bytes;
+	bool blind;
 };
 
 static struct snapshot *bases[8];	/* what grouped snapshots are made of */
@@ -54,7 +55,7 @@ static struct snapshot *made(unsigned int seconds, const struct did *v, size_t n
 	*module = (struct snap_module){ .path = "/usr/bin/app" };
 	*place = (struct place){ .offset = 16, .resolved = true, .n_lines = 1, .lines = &line };
 	for (size_t i = 0; i < n; i++) {
-		p[i] = (struct snap_process){ .id = v[i].id, .pid = (int)(100 + v[i].id), .comm = v[i].comm, .exe = "/usr/bin/app", .ended = v[i].ended, .rss_bytes = v[i].rss_bytes, .c.alloc_calls = v[i].calls,
+		p[i] = (struct snap_process){ .id = v[i].id, .pid = (int)(100 + v[i].id), .comm = v[i].comm, .exe = "/usr/bin/app", .ended = v[i].ended, .blind.is = v[i].blind, .rss_bytes = v[i].rss_bytes, .c.alloc_calls = v[i].calls,
 					      .c.live_bytes = v[i].live_bytes };
 		sites[i] = (struct snap_site){ .process = i, .function = "malloc", .stack = stack, .n_stack = 1, .c.alloc_calls = v[i].calls };
 		s->totals.alloc_calls += v[i].calls;
@@ -119,6 +120,19 @@ Test(top_rates, rows_of_another_kind_have_none_at_first)
 	AT(14, programs, { "led", 1, 101600, false }, { "led", 2, 201000, false });
 	says("calls         - alloc");
 	wants("led", false, NAN);
+}
+
+/* Nor have these a pid, or a time at which they began. */
+Test(top_rates, rows_of_several_say_how_many_they_are)
+{
+	AT(10, &grouping_programs, { "led", 1, .blind = true }, { "led", 2, .blind = true });
+	says("led (2 processes), 2 running  traced 10.0s");
+	says("NOTHING SEEN of led (2 processes), which ran to its end");
+	says_not("(0)");
+	says_not(" up ");
+	says_not("first instruction");
+	AT(11, &grouping_crowd, { "led", 1, .blind = true }, { "led", 2, .blind = true });
+	says("NOTHING SEEN of led (101), which");
 }
 
 /* What a process did all its life is not what the row did that it ends in. */

@@ -154,6 +154,12 @@ double site__growth_order(const struct snap_site *site);
 /* How long the process was traced; 0: unknown, as of one that has ended. */
 uint64_t process__traced_ns(const struct snapshot *s, const struct snap_process *p);
 uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p);	/* 0: unknown */
+/* "redis-server (1432)"; a row of several has no pid, but a number: "redis-server (3 processes)". */
+#define PROCESS_NAME_MAX 256
+const char *process__name(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NAME_MAX]);
+/* What is in it behind the name. */
+#define PROCESS_NUMBER_MAX 48
+const char *process__number(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NUMBER_MAX]);
 /* The unit, the container or the last parts of the cgroup: the first that is known; NULL: none. */
 const char *process__where(const struct snap_process *p, char buf[static CELL_MAX]);
 /* "+182.0 KiB", "-3 B", "0 B": at most 10 columns */

@@ -6,8 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "present/columns.h"
 #include "util/parse.h"
+#include "util/text.h"
 #include "util/util.h"
 
 #define NS_PER_S 1e9
@@ -54,6 +56,28 @@ uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p)
 	if (p->wall_started_ns && s->wall_now_ns > p->wall_started_ns)
 		return (uint64_t)(s->wall_now_ns - p->wall_started_ns);
 	return p->age_at_attach_ns + s->duration_ns;
+}
+
+const char *process__number(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NUMBER_MAX])
+{
+	char a[FMT_MAX];
+
+	*buf = 0;
+	if (p->n_members > 1 && snapshot__is_grouped(s))
+		snprintf(buf, PROCESS_NUMBER_MAX, " (%s processes)", fmt_exact(a, p->n_members));
+	else if (p->pid > 0)
+		snprintf(buf, PROCESS_NUMBER_MAX, " (%d)", p->pid);
+	return buf;
+}
+
+#define NAME_COLS 48	/* of four bytes each at most */
+
+const char *process__name(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NAME_MAX])
+{
+	char number[PROCESS_NUMBER_MAX];
+
+	snprintf(buf, PROCESS_NAME_MAX, "%.*s%s", (int)text_head(p->comm, NAME_COLS), p->comm, process__number(s, p, number));
+	return buf;
 }
 
 const char *process__where(const struct snap_process *p, char buf[static CELL_MAX])

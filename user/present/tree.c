@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "present/columns.h"
 #include "present/frames.h"
 #include "util/util.h"
 
@@ -277,13 +278,13 @@ int tree__follow(struct tree *t, uint32_t node, uint32_t *ret)
 char *tree__name(const struct tree *t, uint32_t node)
 {
 	const struct tree_node *n = &t->v[node];
-	char *ret = NULL;
+	char *ret = NULL, number[PROCESS_NUMBER_MAX];
 
 	switch (n->kind) {
 	case TREE_FRAME:
 		return frame__name(&n->frame);
 	case TREE_PROCESS:
-		return asprintf(&ret, "%s (%d)", n->process->comm, (int)n->process->pid) < 0 ? NULL : ret;
+		return asprintf(&ret, "%s%s", n->process->comm, process__number(t->s, n->process, number)) < 0 ? NULL : ret;
 	case TREE_NO_STACK:
 		return strdup(NO_STACK_NAME);
 	case TREE_ROOT:

@@ -86,18 +86,14 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX])
 char *report__owner(const struct report *r, const struct snap_process *p, size_t width)
 {
 	_cleanup_free_ char *name = NULL;
-	char number[FMT_MAX + 16] = "", a[FMT_MAX];
+	char number[PROCESS_NUMBER_MAX];
 	char death[DEATH_MAX], ended[DEATH_MAX + 3] = "";
 	char *ret = NULL;
 	size_t used;
 
 	if (p->ended)
 		snprintf(ended, sizeof(ended), " [%s]", death__words(p, death));
-	if (p->n_members > 1 && snapshot__is_grouped(r->s))
-		snprintf(number, sizeof(number), " (%s processes)", fmt_exact(a, p->n_members));
-	else if (p->pid > 0)
-		snprintf(number, sizeof(number), " (%d)", p->pid);
-	used = strlen(number) + strlen(ended);
+	used = strlen(process__number(r->s, p, number)) + strlen(ended);
 	name = text_shorten(p->comm, width > used + NAME_LEAST ? width - used : NAME_LEAST);
 	if (!name || asprintf(&ret, "%s%s%s", name, number, ended) < 0)
 		return NULL;

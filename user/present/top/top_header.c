@@ -184,17 +184,22 @@ static void process_title(const struct top *t, const struct snap_process *p, str
 	char a[FMT_MAX], b[FMT_MAX], death[DEATH_MAX];
 	uint64_t age = process__age_ns(t->shown, p);
 
-	snprintf(v[0].text, sizeof(v[0].text), "%.200s (%d)", p->comm, (int)p->pid);
+	process__name(t->shown, p, v[0].text);
 	if (p->ended) {
 		snprintf(v[1].text, sizeof(v[1].text), "  %s", death__words(p, death));
 		v[1].style = STYLE_BAD;
 		v[1].drop = 0;
+	} else if (p->n_members > 1) {
+		snprintf(v[1].text, sizeof(v[1].text), ", %s running", fmt_exact(a, process__n(t->shown, p) - process__n_ended(t->shown, p)));
 	} else if (age) {
 		snprintf(v[1].text, sizeof(v[1].text), "  up %s", fmt_duration(a, age));
 	}
 	snprintf(v[2].text, sizeof(v[2].text), "  traced %s", fmt_duration(a, t->shown->duration_ns));
 	caveats(t, v[3].text, sizeof(v[3].text));
-	if (p->age_at_attach_ns)
+	/* several began at times of their own */
+	if (p->n_members > 1)
+		*v[4].text = 0;
+	else if (p->age_at_attach_ns)
 		snprintf(v[4].text, sizeof(v[4].text), "  from %s after its start", fmt_duration(a, p->age_at_attach_ns));
 	else
 		snprintf(v[4].text, sizeof(v[4].text), "  from its first instruction");
@@ -378,25 +383,26 @@ static void loss_line(const struct top *t, struct grid *g, int row)
 static void blind_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = blind__first(t->shown);
-	char ran[BLIND_MAX];
+	char ran[BLIND_MAX], name[PROCESS_NAME_MAX];
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
+	process__name(t->shown, p, name);
 	/* what to do about it is worth the most where there is not room for all */
 	if (p->blind.candidates)
-		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s (%d); what looks like an allocator: %s", p->comm, (int)p->pid,
-			   p->blind.candidates);
+		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s; what looks like an allocator: %s", name, p->blind.candidates);
 	else
-		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s (%d), which %s; probed: %s", p->comm, (int)p->pid,
-			   blind__ran(p, ran), p->blind.probed ? p->blind.probed : "");
+		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s, which %s; probed: %s", name, blind__ran(p, ran),
+			      p->blind.probed ? p->blind.probed : "");
 }
 
 /* " hider (1432) grew by 150.0 MiB, of which 20.0 MiB are explained by what was seen: ..." */
-static void unexplained_line(const struct snap_process *p, struct grid *g, int row)
+static void unexplained_line(const struct top *t, struct grid *g, int row)
 {
-	char words[UNEXPLAINED_MAX];
+	const struct snap_process *p = unexplained__most(t->shown);
+	char words[UNEXPLAINED_MAX], name[PROCESS_NAME_MAX];
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
-	clauses__putf(g, row, 1, STYLE_LOSS, "%s (%d) %s", p->comm, (int)p->pid, unexplained__words(p, words));
+	clauses__putf(g, row, 1, STYLE_LOSS, "%s %s", process__name(t->shown, p, name), unexplained__words(p, words));
 }
 
 /* ---- the line of tabs */
@@ -599,7 +605,7 @@ int top__draw_header(struct top *t, struct grid *g)
 	if (blind__n(t->shown))
 		blind_line(t, g, row++);
 	if (unexplained__most(t->shown))
-		unexplained_line(unexplained__most(t->shown), g, row++);
+		unexplained_line(t, g, row++);
 	tabs_line(t, g, row++);
 	return row;
 }

@@ -121,9 +121,9 @@ static void live_words(const struct top *t, const struct snap_site *s, struct fl
 	flow__put(w, STYLE_PLAIN, text);
 	if (t->shown->n_processes > 1) {
 		const struct snap_process *p = &t->shown->processes[s->process];
-		char death[DEATH_MAX];
+		char death[DEATH_MAX], name[PROCESS_NAME_MAX];
 
-		snprintf(text, sizeof(text), "  in %.64s (%d)%s%s%s", p->comm, (int)p->pid, p->ended ? " [" : "",
+		snprintf(text, sizeof(text), "  in %s%s%s%s", process__name(t->shown, p, name), p->ended ? " [" : "",
 			 death__words(p, death), p->ended ? "]" : "");
 		flow__put(w, STYLE_PLAIN, text);
 	}
