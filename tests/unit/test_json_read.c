@@ -105,6 +105,22 @@ Test(json_read, many_sites_have_no_empty_keys)
 	snapshot__free(again);
 }
 
+/* All that is known of an age may be that it is no more. */
+Test(json_read, a_bound_stays_a_bound)
+{
+	_cleanup_free_ char *text = NULL;
+	struct snapshot *s = sample(SAMPLE_SINGLE), *again;
+
+	s->sites[0].oldest_at_most = true;
+	again = written__read_back(s);
+	text = written__as(again, "text", NULL, NULL);
+	cr_expect(strstr(text, "oldest <"), "%s", text);
+	written__check_same(s, again, "json", "a bound");
+	written__check_same(s, again, "text", "a bound");
+	snapshot__free(s);
+	snapshot__free(again);
+}
+
 /* Profiles that earlier versions wrote: the same figures, in the present form. */
 Test(json_read, files_of_before)
 {

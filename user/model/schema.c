@@ -64,6 +64,7 @@ static const struct field site_fields_rows[] = {
 	ROW("min_size", FIELD_U64, AT(snap_site, min_size), .unit = UNIT_BYTES),	/* of a site without calls it is 0 and means nothing */
 	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .unit = UNIT_BYTES, .merge = MERGE_MAX),
 	ROW("oldest_ns", FIELD_U64, AT(snap_site, oldest_ns), .unit = UNIT_NS, .needs = HAS_LIVE_BLOCKS),
+	ROW("oldest_at_most", FIELD_BOOL, AT(snap_site, oldest_at_most), .empty = EMPTY_IS_ABSENT),
 	ROW("first_ns", FIELD_U64, AT(snap_site, first_ns), .unit = UNIT_NS, .merge = MERGE_MIN),
 	ROW("last_ns", FIELD_U64, AT(snap_site, last_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
 	ROW("most_calls_per_s", FIELD_U64, AT(snap_site, most_calls_per_s), .unit = UNIT_PER_S, .needs = HAS_ALLOC_CALLS, .merge = MERGE_MAX, .empty = EMPTY_IS_NULL),

@@ -17,6 +17,9 @@ const known = (n, show) => n === null ? "–" : show(n);
 // A site's row of the profile is beside what is made of it.
 const fieldOf = (path) => (row) => path.reduce((at, key) => at && at[key], row.c || row) ?? null;
 
+// "<1.6s" where no more is known than that none is older
+const oldestWords = (c) => (c.oldest_at_most ? "<" : "") + duration(c.oldest_ns);
+
 // "±12%" behind an estimate of a site
 function errorWords(column, row, n) {
 	const errors = row.c && !DATA.older_ns && row.c.standard_error, error = errors && errors[column.field[0]];
@@ -54,7 +57,7 @@ function shareCell(rows, {of}, kind) {
 const CELLS = {
 	"calls-rate": ({of}) => ({show: (row) => MARK + rate(of(row), DATA.duration_ns)}),
 	unreached: ({of}) => ({show: (s) => known(of(s), (n) => n ? el("span", {class: "lost"}, bytes(n)) : bytes(0))}),
-	oldest: ({of}) => ({of: (s) => of(s) || null}),
+	oldest: ({of}) => ({of: (s) => of(s) || null, show: (s) => of(s) ? oldestWords(s.c) : "–"}),
 	lived: () => ({of: (s) => s.c.lifetime_mean_ns, show: (s) => known(s.c.lifetime_mean_ns, duration)}),
 	process: () => ({hidden: !several, of: (row) => processName(PROCESSES[row.process]), show: (row) => sites.processCell(row.process)}),
 	site: () => ({wide: true, of: siteTitle, show: sites.cell}),

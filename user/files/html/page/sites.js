@@ -83,7 +83,7 @@ const sites = (() => {
 		if (s.tid)
 			add("thread", el("span", {class: "name"}, `${s.thread || ""} (${s.tid})`.trim()));
 		if (has("live_bytes"))
-			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (c("oldest_ns") ? `, the oldest ${duration(c("oldest_ns"))}` : ""));
+			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (c("oldest_ns") ? `, the oldest ${oldestWords(s.c)}` : ""));
 		if (s.c.unreached_blocks)
 			add("no pointer found to", el("b", {class: "lost"}, `${plural(s.c.unreached_blocks, "block")}, ${bytes(s.c.unreached_bytes)}`));
 		else if (s.c.unreached_blocks === 0 && c("live_blocks"))
