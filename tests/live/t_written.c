@@ -48,7 +48,7 @@ static void need_multi(struct test *t)
 }
 
 /* Where the machine is busy, probes may need some milliseconds to go. */
-TEST(written_program)
+TEST_ALONE(written_program)
 {
 	struct fx f;
 
@@ -61,7 +61,7 @@ TEST(written_program)
  * Each version has its probes when the next one is written over it. They may take longer to go if others set or remove uprobes at the
  * same time: the kernel does that one after the other.
  */
-TEST(written_probed_anew)
+TEST_ALONE(written_probed_anew)
 {
 	unsigned int times = (unsigned int)scaled(4);
 	json_t *root;
