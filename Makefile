@@ -93,7 +93,7 @@ $(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
 test:
 	$(Q)scripts/install-deps build test
 	$(Q)scripts/other-libcs $(B)/libcs
-	$(Q)$(MAKE) --no-print-directory all $(B)/unit-tests $(B)/live-tests fixtures
+	$(Q)$(MAKE) --no-print-directory all $(B)/unit-tests $(B)/live-tests fixtures $(B)/bench/bench $(B)/bench/reader
 	$(Q)scripts/test $(B)
 
 # A minute: what a change breaks most often. Live tests need root; else they are skipped aloud.

@@ -104,7 +104,7 @@ int bpftrace__start(const struct bpftrace_opts *o, struct child *ret, struct err
 	if (child__start_tool((char *[]){ "bpftrace", "-e", text, NULL }, env, NULL, ret, e) ||
 	    child__wait_for_text(ret, "early ready", ATTACH_TIMEOUT_MS, e) ||
 	    child__wait_for_text(ret, "late ready", ATTACH_TIMEOUT_MS, e))
-		return err_wrap(e, "bpftrace");
+		return err_wrap(e, e->code ?: -EIO, "bpftrace");
 	return 0;
 }
 
@@ -127,7 +127,7 @@ int bpftrace__finish(struct child *c, uint64_t *ret_allocs, uint64_t *ret_frees,
 	int status = child__finish(c, SIGINT, FINISH_TIMEOUT_MS, &text, e);
 
 	if (status < 0)
-		return err_wrap(e, "bpftrace");
+		return err_wrap(e, e->code ?: -EIO, "bpftrace");
 	if (text__number(text, "@frees:", ":", ret_frees))
 		*ret_frees = sum_by_stack(text, "@freed[");
 	*ret_allocs = sum_by_stack(text, "@calls[");

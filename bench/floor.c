@@ -134,8 +134,10 @@ static int attach(struct floor *f, enum layout layout, bool multi, const struct 
 		int row = alloc_funcs__find(funcs, wanted[i].name);
 		size_t before = f->links.n;
 
-		if (layout == LAYOUT_OURS || layout == LAYOUT_TWO)
-			attach_ours(f, multi, p, row, layout == LAYOUT_TWO && wanted[i].with_return, pid, e);
+		if (layout == LAYOUT_ONE && !wanted[i].with_return)
+			continue;
+		if (layout == LAYOUT_OURS || layout == LAYOUT_TWO || layout == LAYOUT_ONE)
+			attach_ours(f, multi, p, row, layout != LAYOUT_OURS && wanted[i].with_return, pid, e);
 		else
 			attach_usual(f, multi, p, row, wanted[i].with_return, pid, e);
 		if (e->code)

@@ -9,6 +9,7 @@
 
 enum layout {
 	LAYOUT_OURS,	/* the points that malloctrace chooses, the links that it uses */
+	LAYOUT_ONE,	/* of those the returns of malloc alone: the least for every block */
 	LAYOUT_TWO,	/* of those the returns of malloc and the entry of free: the least for every block and its end */
 	LAYOUT_USUAL,	/* entry and uretprobe of malloc, entry of free; the links that malloctrace uses */
 	LAYOUT_USUAL_PERF,	/* the same through perf events, as tools that know no uprobe_multi attach */

@@ -63,7 +63,7 @@ int malloctrace__attach(struct session *s, struct err *e)
 	}
 	if (child__start_tool(argv, NULL, NULL, &s->tool, e) ||
 	    child__wait_for_text(&s->tool, "malloctrace: attached", ATTACH_TIMEOUT_MS, e))
-		return err_wrap(e, "malloctrace");
+		return err_wrap(e, e->code ?: -EIO, "malloctrace");
 	return 0;
 }
 
@@ -185,7 +185,7 @@ int malloctrace__detach(struct session *s, const struct truth *truth, struct err
 	int status = child__finish(&s->tool, SIGINT, FINISH_TIMEOUT_MS, &text, e);
 
 	if (status < 0)
-		return err_wrap(e, "malloctrace");
+		return err_wrap(e, e->code ?: -EIO, "malloctrace");
 	if (status)
 		return err_set(e, -EBADMSG, "exit status %d", status);
 	return check(tools[s->tool_id].check, text, truth, e);

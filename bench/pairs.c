@@ -124,7 +124,7 @@ static int run_tool(struct bench *b, enum tool_id id, uint32_t round, struct err
 		r = bench__note_wrong(b, id, "pairs", session__detach(&s, &truth, e), e);
 	}
 	session__close(&s);
-	return r ? err_wrap(e, "%s", tools[id].name) : 0;
+	return r ? err_wrap(e, e->code ?: -EIO, "%s", tools[id].name) : 0;
 }
 
 int pairs__run(struct bench *b, struct err *e)
@@ -182,7 +182,7 @@ static int fill_large(struct bench *b, struct large *l, struct err *e)
 		l->open[i] = true;
 		if (open_target(b, &l->sessions[i], id, &subject, e) || session__attach(&l->sessions[i], e) ||
 		    give(&l->sessions[i], LOAD_4M, ORDER_FILL, 0, &l->ledgers[i], e))
-			return err_wrap(e, "%s", tools[id].name);
+			return err_wrap(e, e->code ?: -EIO, "%s", tools[id].name);
 	}
 	return 0;
 }
@@ -204,7 +204,7 @@ static int take_turn(struct bench *b, struct large *l, size_t i, uint32_t round,
 		session__detach(s, NULL, e);
 		s->tool_id = TOOL_BARE;
 	}
-	return r ? err_wrap(e, "%s", tools[id].name) : 0;
+	return r ? err_wrap(e, e->code ?: -EIO, "%s", tools[id].name) : 0;
 }
 
 static int run_large(struct bench *b, struct large *l, struct err *e)

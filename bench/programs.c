@@ -27,7 +27,7 @@
 #define BENCHMARK_TIMEOUT_MS 120000
 
 static const enum tool_id rows[] = {
-	TOOL_BARE, TOOL_FULL, TOOL_USABLE, TOOL_COUNT, TOOL_SAMPLE, TOOL_OVERHEAD, TOOL_GROWTH,
+	TOOL_BARE, TOOL_FULL, TOOL_USABLE, TOOL_LEAK, TOOL_COUNT, TOOL_SAMPLE, TOOL_OVERHEAD, TOOL_GROWTH,
 	TOOL_BEFORE_FULL, TOOL_BEFORE_USABLE, TOOL_BEFORE_COUNT, TOOL_BEFORE_SAMPLE, TOOL_BPFTRACE, TOOL_BPFTRACE_CALLS,
 	TOOL_HEAPTRACK,
 };
@@ -49,7 +49,7 @@ static int run_tool(struct bench *b, enum tool_id id, const struct subject *subj
 	if (!r)
 		r = bench__note_wrong(b, id, part, session__detach(&s, &truth, e), e);
 	session__close(&s);
-	return r ? err_wrap(e, "%s, %s", part, tools[id].name) : 0;
+	return r ? err_wrap(e, e->code ?: -EIO, "%s, %s", part, tools[id].name) : 0;
 }
 
 static int run_all(struct bench *b, const struct subject *subject, char *const argv[], turn_fn turn, const char *part,

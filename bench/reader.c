@@ -126,7 +126,7 @@ static int snapshots(struct reader *r, int kind, struct child *tool, struct err 
 		snprintf(written, sizeof(written), "snapshot %d written", i + 1);
 		kill(tool->pid, SIGUSR1);
 		if (child__wait_for_text(tool, written, TIMEOUT_MS, e))
-			return err_wrap(e, "malloctrace");
+			return err_wrap(e, e->code ?: -EIO, "malloctrace");
 		r->snapshot_ms[kind][i] = (now_ns() - since_ns) / 1e6;
 		r->snapshot_cpu_ms[kind][i] = (child__cpu_ns(tool) - cpu_ns) / 1e6;
 	}
@@ -138,7 +138,7 @@ static int finish(struct child *tool, struct err *e)
 	int status = child__finish(tool, SIGINT, TIMEOUT_MS, NULL, e);
 
 	if (status < 0)
-		return err_wrap(e, "malloctrace");
+		return err_wrap(e, e->code ?: -EIO, "malloctrace");
 	return status ? err_set(e, -EBADMSG, "malloctrace: exit status %d", status) : 0;
 }
 

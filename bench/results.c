@@ -22,6 +22,7 @@
 
 const struct load loads[N_LOADS] = {
 	[LOAD_10] = { "10 frames, 1 thread", "10 frames", "pairs", "ns", 1, 10, 0 },
+	[LOAD_30] = { "30 frames, 1 thread", "30 frames", "pairs", "ns", 1, 30, 0 },
 	[LOAD_40] = { "40 frames, 1 thread", "40 frames", "pairs", "ns", 1, 40, 0 },
 	[LOAD_2_THREADS] = { "10 frames, 2 threads", "2 threads", "pairs", "ns", 2, 10, 0 },
 	[LOAD_100K] = { "100 thousand live blocks, the oldest freed", "100 k live", "pairs", "ns", 1, 10, 100000 },

@@ -11,6 +11,7 @@
 
 enum load_id {
 	LOAD_10,
+	LOAD_30,
 	LOAD_40,
 	LOAD_2_THREADS,
 	LOAD_100K,

@@ -117,6 +117,7 @@ static char **target_env_heaptrack(void)
 
 const struct tool tools[N_TOOLS] = {
 	[TOOL_BARE] = { .name = "bare", .slug = "bare" },
+	[TOOL_ONE_TRAP] = FLOOR("empty probes, one trap: return", "floor-1", LAYOUT_ONE),
 	[TOOL_TWO_TRAPS] = FLOOR("empty probes, two traps: return and free", "floor-2", LAYOUT_TWO),
 	[TOOL_THREE_TRAPS] = FLOOR("empty probes, three traps: malloctrace's points", "floor-3", LAYOUT_OURS),
 	[TOOL_USUAL] = FLOOR("empty probes, entry + uretprobe + free", "floor-usual", LAYOUT_USUAL),
@@ -131,6 +132,7 @@ const struct tool tools[N_TOOLS] = {
 	[TOOL_FULL] = MALLOCTRACE("malloctrace", "malloctrace", CHECK_FULL, NULL),
 	[TOOL_WITHOUT_PEAK] = MALLOCTRACE("malloctrace built without the peak", "malloctrace-without-peak", CHECK_FULL, NULL),
 	[TOOL_USABLE] = MALLOCTRACE("malloctrace --size usable", "malloctrace-usable", CHECK_USABLE, "--size", "usable"),
+	[TOOL_LEAK] = MALLOCTRACE("malloctrace --mode leak", "malloctrace-leak", CHECK_USABLE, "--mode", "leak"),
 	[TOOL_COUNT] = MALLOCTRACE("malloctrace --mode count", "malloctrace-count", CHECK_COUNT, "--mode", "count"),
 	[TOOL_SAMPLE] = MALLOCTRACE("malloctrace --sample 64K", "malloctrace-sample", CHECK_ESTIMATE, "--sample", "64K"),
 	[TOOL_OVERHEAD] = {
@@ -186,7 +188,7 @@ static int start_target(struct session *s, char *const argv[], char *const env[]
 	if (s->subject->ready) {
 		if (child__start_tool(argv, env, cpu, &s->target, e) ||
 		    child__wait_for_text(&s->target, s->subject->ready, READY_TIMEOUT_MS, e))
-			return err_wrap(e, "%s", argv[0]);
+			return err_wrap(e, e->code ?: -EIO, "%s", argv[0]);
 		return 0;
 	}
 	if (child__start_target(argv, env, cpu, &s->target, e))

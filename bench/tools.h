@@ -27,6 +27,7 @@ struct subject {
 
 enum tool_id {
 	TOOL_BARE,
+	TOOL_ONE_TRAP,
 	TOOL_TWO_TRAPS,
 	TOOL_THREE_TRAPS,
 	TOOL_USUAL,
@@ -34,6 +35,7 @@ enum tool_id {
 	TOOL_FULL,
 	TOOL_WITHOUT_PEAK,
 	TOOL_USABLE,
+	TOOL_LEAK,
 	TOOL_COUNT,
 	TOOL_SAMPLE,
 	TOOL_OVERHEAD,

@@ -30,6 +30,7 @@
 #include "abi_cookie.h"
 #include "abi_events.h"
 #include "abi_procs.h"
+#include "abi_python.h"
 #include "abi_sites.h"
 #include "abi_spots.h"
 #include "abi_types.h"
@@ -37,5 +38,6 @@
 
 /* of mt_cut */
 #define MT_CUT_FROZEN (1ULL << 63)
+#define MT_CUT_DROPPING (1ULL << 62)	/* --mode leak: user space takes blocks out of the table, so programs claim an entry first */
 
 #endif

@@ -46,6 +46,8 @@ struct mt_block {
 /* how often realloc passed a block on: as often as the bits can count */
 #define MT_CHAIN_BITS 16
 #define MT_CHAIN_MAX ((1u << MT_CHAIN_BITS) - 1)
+/* --mode leak has no use for that: its free is not seen, and the heap says whether it is live. */
+#define MT_CHAIN_UNSEEN 1
 #define MT_SIZE_SHIFT (MT_SITE_BITS + MT_CHAIN_BITS)
 #define MT_SIZE_MAX ((1ULL << (64 - MT_SIZE_SHIFT)) - 1)
 #define MT_VAL(size, chain, site) ((__u64)(size) << MT_SIZE_SHIFT | (__u64)(chain) << MT_SITE_BITS | (site))

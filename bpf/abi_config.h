@@ -27,6 +27,8 @@ struct mt_config {
 	__u32 calls_unknown;		/* and so are frees of blocks that are not known */
 	__u32 calls_rate;		/* --events-rate: so many a second; 0: all */
 	__u32 max_stacks;		/* beyond, those that hold nothing give up their room: n_sites is more */
+	__u32 requested;		/* --mode leak: bool: sizes as requested, also where blocks have headers */
+	__u32 python;			/* --python: enum mt_python_mode */
 
 	/* who is traced */
 	__u32 adopt;			/* enum mt_adopt */
@@ -52,6 +54,6 @@ struct mt_config {
 	__u64 page_bytes;
 	__u64 huge_bytes;		/* what a fault may bring at once */
 };
-_Static_assert(sizeof(struct mt_config) == 176, "mt_config");
+_Static_assert(sizeof(struct mt_config) == 184, "mt_config");
 
 #endif

@@ -39,7 +39,8 @@ enum mt_at {
 #define MT_COOKIE_SP_MAX 0x3fff
 #define MT_COOKIE_CODE_SHIFT 46		/* 15 bits: the number of the function's code, 0: not known */
 #define MT_COOKIE_STRING (1ULL << 61)	/* strdup: the block holds a string, and is as large as that needs */
-#define MT_COOKIE_USABLE (1ULL << 62)	/* --size usable: the size is in the block's header (glibc) */
+/* --size usable: the size is in the block's header (glibc). --mode leak: its frees are not probed, whatever the size */
+#define MT_COOKIE_USABLE (1ULL << 62)
 #define MT_COOKIE_RETURN_ONLY (1ULL << 63)	/* the entry is not probed: all that is needed is there at the return */
 
 #define MT_COOKIE(func, size, count, old, out, result)						\
@@ -65,6 +66,7 @@ enum mt_mode {
 	MT_MODE_FULL = 0,	/* every allocation and free */
 	MT_MODE_COUNT = 1,	/* allocation calls, at their entry */
 	MT_MODE_GROWTH = 2,	/* page faults, brk and mmap; no probe in an allocator */
+	MT_MODE_LEAK = 3,	/* allocations; what is live is read from the heap (glibc), or seen as in full mode */
 };
 
 /* --mode growth: the functions that sites have */

@@ -38,6 +38,7 @@ enum mt_counter {
 	MT_EDGE_SIZE_GUESSED,	/* --mode growth: the size of a page fault that was interrupted, see growth.bpf.h */
 	MT_EDGE_WINDOW,		/* --overhead: a call was under way when a window ended */
 	MT_EDGE_OWN_FREE,	/* the allocator freed what is no block of the program's */
+	MT_EDGE_PYTHON_UNNAMED,	/* frames of Python without their names, or a stack without them: there was no room */
 	MT_EDGE_BORROWED,	/* as MT_LOST_BORROWED, where it is not known whether the child met probes */
 	MT_N_COUNTERS
 };

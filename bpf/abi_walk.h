@@ -132,7 +132,9 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	 */
 	__u8 starts;
 	__u8 by_hand;		/* no call returns to pc: it is the next instruction to run, not the one after a call */
-	__u8 pad[14];
+	__u8 pad[2];
+	__u32 n;		/* frames that were found */
+	__u64 odd;		/* a hash of what is odd about frames, without their addresses: code that took the place of other code */
 };
 
 /*
@@ -147,6 +149,7 @@ struct mt_memo_key {
 	__u32 func, proc;
 	/* mt_proc.gen; above it, with --by thread, the thread. One word: it is compared as such */
 	__u64 gen_tid;
+	__u64 python;		/* a hash of its frames; 0: there are none */
 };
 #define MT_MEMO_TID(key) ((__u32)((key)->gen_tid >> 32))
 
@@ -158,7 +161,7 @@ struct mt_memo {
 	__u32 site;
 	__u32 n_frames;
 	__u32 n_missed;		/* since it was last right */
-	__u32 pad[15];
+	__u32 pad[13];
 	__u16 off[MT_MEMO_WORDS];
 	__u64 val[MT_MEMO_WORDS];
 };
@@ -211,7 +214,8 @@ struct mt_scratch {
 	struct mt_ask ask;
 	__u32 n_by_fp, n_in_vain;	/* walks by frame pointers, and those of them that were not proven */
 	__u32 list_gen;		/* mt_proc.gen when that walk began */
-	__u32 pad2;
+	__u32 python_walk;	/* number + 1 of the buffer with frames of Python, 0: none */
+	__u64 pad2[7];
 };
 _Static_assert(sizeof(struct mt_walk) == 96 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 

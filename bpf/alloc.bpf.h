@@ -48,6 +48,11 @@
 #include "bpf/stacks.bpf.h"
 #include "bpf/strings.bpf.h"
 
+#define SEES_RETURNS (mt_config.mode == MT_MODE_FULL || mt_config.mode == MT_MODE_LEAK)
+
+/* --mode leak, of glibc: a block's free is not seen, its address comes again, and the heap says what is still in use. */
+#define IS_FREED_UNSEEN(cookie) (mt_config.mode == MT_MODE_LEAK && (cookie) & MT_COOKIE_USABLE)
+
 /* ---- the three roles */
 
 /*
@@ -135,7 +140,7 @@ static __always_inline int on_enter(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		struct taken old;
 
 		t->old = MT_UNTAG(t->old);
-		if (t->old && blocks_take(t->old, t->proc, &old)) {
+		if (t->old && !IS_FREED_UNSEEN(cookie) && blocks_take(t->old, t->proc, &old)) {
 			t->old_size = old.size;
 			t->old_born = old.born;
 			t->old_site = old.site;
@@ -222,6 +227,31 @@ static __always_inline bool went_on(mt_regs *ctx, struct mt_thread *t, __u64 sp)
 	return true;
 }
 
+/*
+ * --mode leak: the block is in the table until its address comes again, when it is known to have been freed, or until user space finds
+ * that it is not in use.
+ */
+static __always_inline int stored(struct mt_thread *t, __u64 addr, struct taken *b, __u64 cut, __u64 now, bool is_realloc)
+{
+	struct amount a = amount_of(b->size);
+	struct taken old;
+	struct charge c;
+
+	b->chain = MT_CHAIN_UNSEEN;
+	if (!blocks_replace(addr, t->proc, b, cut & MT_CUT_DROPPING, &old)) {
+		charge_replaced(&old, cut);
+		return lose_no_stack(t, b->site);
+	}
+	if (!charge_open(&c, b->site, t->proc, cut))
+		return 0;
+	charge_call(&c, &a, b->size, in_ns(now));
+	charge_thread(&c, t, &a, is_realloc);
+	if (old.site)
+		charge_replaced(&old, cut);
+	tell_call(t, MT_TOLD_ALLOC, MT_COOKIE_FUNC(t->cookie), b->site, addr, b->size);
+	return 0;
+}
+
 /* One program for malloc's and realloc's returns: where realloc jumps to malloc they are the same instruction. */
 static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
@@ -270,7 +300,11 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		return 0;
 	}
 	if (!addr) {
-		if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
+		if (IS_FREED_UNSEEN(t->cookie)) {
+			/* a realloc that freed, or left its block as it was: the heap shows it */
+			if (is_realloc && t->old && !t->size)
+				return 0;
+		} else if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
 			/* realloc(p, 0) that freed p, as glibc's does */
 			old_freed(ctx, t, func, caller, sp, cut, now);
 			if (!t->size)
@@ -292,12 +326,12 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		return 0;
 	}
 
-	if (is_realloc && t->old)
+	if (is_realloc && t->old && !IS_FREED_UNSEEN(t->cookie))
 		old_freed(ctx, t, func, caller, sp, cut, now);
 	t->last_block = 0;
 	t->last_freed = 0;
 	size = t->size;
-	if (t->cookie & (MT_COOKIE_USABLE | MT_COOKIE_STRING)) {
+	if (t->cookie & (MT_COOKIE_USABLE | MT_COOKIE_STRING) && !(mt_config.requested && t->cookie & MT_COOKIE_USABLE)) {
 		size = t->cookie & MT_COOKIE_STRING ? string_size(addr, ~0ULL) : size_set_aside(addr);
 		if (size == UNREADABLE) {
 			count(MT_LOST_UNREADABLE);
@@ -313,7 +347,9 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 	if (mt_config.calls)
 		now = clock_now();
 	block = (struct taken){ .size = size, .born = MT_BORN(now, t->serial), .site = site };
-	if (is_realloc)
+	if (IS_FREED_UNSEEN(t->cookie))
+		return stored(t, addr, &block, cut, now, is_realloc);
+	if (is_realloc && mt_config.mode != MT_MODE_LEAK)
 		block.chain = moves_chain(t);
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */

@@ -64,7 +64,7 @@ static __noinline bool take_overflow(__u64 addr, __u32 proc, struct taken *ret)
 /* Removes a block, which is in ret then; false if it is not in the table. */
 static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *ret)
 {
-	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc, mt_config.mode);
 	struct mt_bucket *home, *second;
 
 	if (addr > MT_ADDR_MAX)
@@ -87,7 +87,7 @@ static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *re
 /* Is there a block at this address? */
 __noinline int blocks_has(__u64 addr, __u32 proc)
 {
-	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc, mt_config.mode);
 	struct mt_over_key k = { .addr = addr, .proc = proc };
 	struct mt_bucket *home, *second;
 
@@ -113,7 +113,7 @@ __noinline int blocks_has(__u64 addr, __u32 proc)
  */
 static __always_inline bool blocks_put_new(__u64 addr, __u32 proc, const struct taken *b)
 {
-	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc, mt_config.mode);
 	struct mt_bucket *home;
 
 	if (addr > MT_ADDR_MAX || b->size > MT_SIZE_MAX)
@@ -143,7 +143,7 @@ static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
 /* The address must not be in the table. False: no room, and the loss is counted. */
 static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
 {
-	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc, mt_config.mode);
 	__u64 val = MT_VAL(b->size, b->chain, b->site);
 	struct mt_bucket *home, *second;
 
@@ -168,6 +168,40 @@ static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
 		return true;
 	__sync_fetch_and_add(&home->n_spilled, -1ULL);
 	return false;
+}
+
+/*
+ * --mode leak: nobody took out the block that was at this address before. It is in old then, whose site is 0 if there was none. False:
+ * no room, and the loss is counted.
+ */
+static __always_inline bool blocks_replace(__u64 addr, __u32 proc, struct taken *b, bool claim, struct taken *old)
+{
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc, mt_config.mode);
+	__u64 val = MT_VAL(b->size, b->chain, b->site), was = 0;
+	struct mt_bucket *home, *second;
+
+	old->site = 0;
+	if (addr <= MT_ADDR_MAX && b->size <= MT_SIZE_MAX) {
+		bool found;
+
+		home = bucket_at(h, addr);
+		if (!home)
+			return false;
+		found = replace_in(home, key, val, b->born, claim, &was);
+		if (!found && home->n_spilled) {
+			second = bucket_at(mt_mix(h), addr);
+			found = second && replace_in(second, key, val, b->born, claim, &was);
+		}
+		if (found) {
+			old->site = MT_VAL_SITE(was);
+			old->size = MT_VAL_SIZE(was);
+			return true;
+		}
+	}
+	/* large ones are elsewhere: that one was, or this one is */
+	if ((mt_n_over || b->size > MT_SIZE_MAX) && !blocks_take(addr, proc, old))
+		old->site = 0;
+	return blocks_put(addr, proc, b);
 }
 
 #endif

@@ -66,6 +66,29 @@ static __always_inline bool bucket_has(const struct mt_bucket *b, __u64 key)
 	return has;
 }
 
+/*
+ * --mode leak: the block that was at this address has been freed, and this one has its place; *ret_old is what was there. Claimed
+ * only while user space takes out what is dead, so that it cannot take the new one for the old (user/collect/freed.c). Else
+ * nobody but the owner of the address writes to the entry; who reads it just now may see the age of the other block.
+ */
+static __always_inline bool replace_in(struct mt_bucket *b, __u64 key, __u64 val, __u64 born, bool claim, __u64 *ret_old)
+{
+#pragma unroll
+	for (int i = 0; i < MT_WAYS; i++) {
+		struct mt_block *e = &b->way[i];
+
+		if (e->key != key || (claim && __sync_val_compare_and_swap(&e->key, key, MT_KEY_CLAIMED) != key))
+			continue;
+		*ret_old = e->val;
+		e->val = val;
+		e->born = born;
+		if (claim)
+			__sync_lock_test_and_set(&e->key, key);
+		return true;
+	}
+	return false;
+}
+
 static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, __u64 born)
 {
 #pragma unroll

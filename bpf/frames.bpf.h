@@ -178,6 +178,7 @@ static __always_inline __u32 walk_from(struct mt_scratch *s, struct mt_thread *t
 
 	s->walk.guessed = 0;
 	s->walk.no_records = 0;
+	s->walk.odd = 0;
 	if (!fp || fp >= sp) {
 		s->ip[0] = caller;
 		s->walk.hash = hash;

@@ -214,7 +214,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 		site = n ? site_known(s, n, proc, MT_GROWTH_FAULT) : 0;
 		/* the first step was made by tables */
 		if (n && !site && take_by_fp(s, n, proc, 1))
-			site = site_add(s, n, proc, MT_GROWTH_FAULT);
+			site = site_add(s, n, n, proc, MT_GROWTH_FAULT);
 		s->n_by_fp++;
 		if (site)
 			goto out;

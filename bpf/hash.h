@@ -22,10 +22,13 @@ static inline __attribute__((always_inline)) __u32 mt_file_hash(const struct mt_
 	return (__u32)(h >> 32) | 1;
 }
 
-/* Of a block's page; mixed once more, it leads to the second bucket. */
-static inline __attribute__((always_inline)) __u64 mt_block_hash(__u64 addr, __u32 proc)
+/*
+ * Of a block's page; mixed once more, it leads to the second bucket. --mode leak: of its address, because blocks that are no
+ * more are in the table, too, sixteen bytes apart, and those of a few pages would fill their buckets.
+ */
+static inline __attribute__((always_inline)) __u64 mt_block_hash(__u64 addr, __u32 proc, __u32 mode)
 {
-	return mt_mix((addr >> 12) + ((__u64)proc << 40));
+	return mode == MT_MODE_LEAK ? mt_mix((addr >> 4) + ((__u64)proc << 44)) : mt_mix((addr >> 12) + ((__u64)proc << 40));
 }
 
 static inline __attribute__((always_inline)) __u32 mt_bucket_of(__u64 hash, __u64 addr, __u32 n_groups)

@@ -19,6 +19,7 @@
 #include "bpf/messages.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/procs.bpf.h"
+#include "bpf/python.bpf.h"
 #include "bpf/ranges.bpf.h"
 #include "bpf/threads.bpf.h"
 
@@ -53,6 +54,8 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 		bpf_map_update_elem(&spaces, &proc, space, BPF_ANY);
 	p->walk = parent->walk;
 	p->unmapped_ns = parent->unmapped_ns;
+	if (mt_config.python)
+		python_forked(from, proc);
 	p->gen++;
 }
 

@@ -17,6 +17,7 @@
 #include "bpf/life.bpf.h"
 #include "bpf/loader.bpf.h"
 #include "bpf/points.bpf.h"
+#include "bpf/python.bpf.h"
 #include "bpf/ranges.bpf.h"
 #include "bpf/refusals.bpf.h"
 #include "bpf/scope.bpf.h"
@@ -31,17 +32,17 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * What a point means to its call. --mode count sees entries, and calls that fail; of what a mode does not see the verifier
- * does not even look at the code.
+ * What a point means to its call. --mode count sees entries, and calls that fail; --mode leak frees of other allocators than
+ * glibc's. Of what a mode does not see the verifier does not even look at the code.
  */
 static __always_inline void meet_point(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
 	__u32 at = MT_COOKIE_AT(cookie);
 
 	/* the most frequent ones first */
-	if (mt_config.mode == MT_MODE_FULL && at == MT_AT_RETURN)
+	if (SEES_RETURNS && at == MT_AT_RETURN)
 		on_return(ctx, t, cookie, cut);
-	else if (mt_config.mode == MT_MODE_FULL && at == MT_AT_FREE)
+	else if (SEES_RETURNS && at == MT_AT_FREE)
 		on_free(ctx, t, cookie, cut);
 	else if (at == MT_AT_ENTRY)
 		on_enter(ctx, t, cookie, false);
@@ -92,6 +93,13 @@ SEC("uprobe")
 int reach_loader(mt_regs *ctx)
 {
 	return on_loader(ctx);
+}
+
+/* Where a Python interpreter frees code. */
+SEC("uprobe")
+int reach_code_freed(mt_regs *ctx)
+{
+	return mt_config.python ? on_code_freed(ctx) : 0;
 }
 
 /* A function that the user named. */

@@ -20,6 +20,7 @@
 #include "bpf/abi.h"
 #include "bpf/count.bpf.h"
 
+#define MEMO_STEP 4		/* words that are compared at once: MT_MEMO_WORDS is a multiple of it */
 #define MEMO_PATIENCE 8		/* misses in a row, after which it is checked only now and then */
 
 static __always_inline struct mt_memo *memo_at(struct mt_scratch *s, __u32 k)
@@ -27,35 +28,35 @@ static __always_inline struct mt_memo *memo_at(struct mt_scratch *s, __u32 k)
 	return &s->memo[k & (MT_N_MEMOS - 1)];
 }
 
-/* Of a memo whose key is right: are the words, too? */
-__noinline int memo_holds(struct mt_scratch *s, __u32 k)
+/* The word number i of a memo: the bits in which it is another one now. */
+static __always_inline __u64 memo_differs(const struct mt_scratch *s, const struct mt_memo *m, __u32 i)
 {
-	struct mt_memo *m;
-	__u64 differ = 0, len;
-	__u32 n;
+	__u64 off = m->off[i & (MT_MEMO_WORDS - 1)];
 
-	if (!s)
-		return 0;
-	m = memo_at(s, k);
-	len = m->len;
-	n = m->n_words;
+	asm volatile("" : "+r"(off));
+	off &= MT_CHUNK_BYTES - 8;
+	return *(const __u64 *)((const char *)s->chunk + off) ^ m->val[i & (MT_MEMO_WORDS - 1)];
+}
+
+/* Of a memo whose key is right: are the words, too? */
+static __always_inline bool memo_holds(struct mt_scratch *s, struct mt_memo *m)
+{
+	__u64 differ = 0, len = m->len;
+	__u32 n = m->n_words;
+
 	if (len > MT_CHUNK_BYTES)
-		return 0;
+		return false;
 	s->chunk_at = m->base;
 	s->chunk_len = 0;
 	if (bpf_probe_read_user(s->chunk, len, (const void *)m->base))
-		return 0;
+		return false;
 	s->chunk_len = len;
+	/* n is a whole number of steps: see memo_keep() */
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MEMO_WORDS; i++) {
-		__u64 off;
-
+	for (__u32 i = 0; i < MT_MEMO_WORDS; i += MEMO_STEP) {
 		if (i >= n)
 			break;
-		off = m->off[i];
-		asm volatile("" : "+r"(off));
-		off &= MT_CHUNK_BYTES - 8;
-		differ |= *(__u64 *)((char *)s->chunk + off) ^ m->val[i];
+		differ |= memo_differs(s, m, i) | memo_differs(s, m, i + 1) | memo_differs(s, m, i + 2) | memo_differs(s, m, i + 3);
 	}
 	return !differ;
 }
@@ -76,7 +77,8 @@ __noinline __u32 memo_site(struct mt_scratch *s, struct mt_thread *t)
 	k = (s->key.caller >> 2 ^ s->key.sp >> 5 ^ s->key.sp >> 9) & (MT_N_MEMOS - 1);
 	m = memo_at(s, k);
 	if (m->key.caller != s->key.caller || m->key.sp != s->key.sp || m->key.fp != s->key.fp ||
-	    m->key.func != s->key.func || m->key.proc != s->key.proc || m->key.gen_tid != s->key.gen_tid) {
+	    m->key.func != s->key.func || m->key.proc != s->key.proc || m->key.gen_tid != s->key.gen_tid ||
+	    m->key.python != s->key.python) {
 		m->key = s->key;
 		m->n_words = 0;
 		m->n_missed = 0;
@@ -85,7 +87,7 @@ __noinline __u32 memo_site(struct mt_scratch *s, struct mt_thread *t)
 	if (m->n_missed > MEMO_PATIENCE && m->n_missed++ & 15)
 		return 0;
 	if (m->n_words) {
-		if (memo_holds(s, k)) {
+		if (memo_holds(s, m)) {
 			m->n_missed = 0;
 			t->frames += m->n_frames;
 			return m->site;
@@ -165,6 +167,14 @@ static __always_inline void memo_keep(struct mt_scratch *s, __u32 site, __u32 n_
 	s->recording = 0;
 	if (!s->n_words || s->n_words > MT_MEMO_WORDS || site >= mt_config.n_sites)
 		return;
+	/* the last word once more, up to a whole step */
+#pragma unroll
+	for (__u32 i = 1; i < MEMO_STEP; i++) {
+		__u64 last = (s->n_words - 1) & (MT_MEMO_WORDS - 1);
+
+		if (s->n_words % MEMO_STEP)
+			memo_put(s, m, m->off[last], m->val[last]);
+	}
 	m->base = s->chunk_at;
 	m->len = s->chunk_len;
 	m->site = site;

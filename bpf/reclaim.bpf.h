@@ -28,7 +28,7 @@
 __noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)
 {
 	__u64 addr = key >> 16;
-	__u32 home = mt_bucket_of(mt_block_hash(addr, key & 0xffff), addr, mt_config.n_groups);
+	__u32 home = mt_bucket_of(mt_block_hash(addr, key & 0xffff, mt_config.mode), addr, mt_config.n_groups);
 	__u32 site = MT_VAL_SITE(val);
 	struct amount a = amount_of(MT_VAL_SIZE(val));
 	struct mt_site *s = bpf_map_lookup_elem(&sites, &site);
@@ -52,7 +52,8 @@ __noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born)
 {
 	struct mt_bucket *b = bpf_map_lookup_elem(&blocks, &bucket);
 
-	if (!b)
+	/* --mode leak: which of them it held at its end is found out after it */
+	if (!b || mt_config.mode == MT_MODE_LEAK)
 		return 0;
 #pragma unroll
 	for (int i = 0; i < MT_WAYS; i++) {

@@ -23,6 +23,7 @@
 #include "bpf/count.bpf.h"
 #include "bpf/hash.h"
 #include "bpf/procs.bpf.h"
+#include "bpf/python.bpf.h"
 #include "bpf/within.bpf.h"
 
 struct {
@@ -62,6 +63,14 @@ static __always_inline __u32 spare_site(__u32 proc)
  * come with. Such a function must check whether a pointer it was given is NULL.
  */
 
+/* Frame i of a stack that has been walked, and merged with those of Python. */
+static __always_inline __u64 frame_at(const struct mt_scratch *s, __u32 i)
+{
+	const struct mt_python_walk *w = mt_config.python && s->key.python ? python_walk_at(s) : NULL;
+
+	return w ? w->merged[i & (MT_MAX_DEPTH - 1)] : s->ip[i & (MT_MAX_DEPTH - 1)];
+}
+
 /* One frame of a new site's stack; 0 after the last. */
 __noinline int keep_word(const struct mt_scratch *s, __u32 n, __u32 at, __u32 i)
 {
@@ -72,7 +81,7 @@ __noinline int keep_word(const struct mt_scratch *s, __u32 n, __u32 at, __u32 i)
 		return 0;
 	w = bpf_map_lookup_elem(&stack_words, &k);
 	if (w)
-		*w = s->ip[i];
+		*w = frame_at(s, i);
 	return 1;
 }
 
@@ -246,8 +255,8 @@ __noinline __u32 site_known(const struct mt_scratch *s, __u32 n, __u32 proc, __u
 	return 0;
 }
 
-/* A new site, of what is not known; or another thread's, which has made it since. */
-__noinline __u32 site_add(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+/* A new site, of what is not known, with the first n_kept frames; or another thread's, which has made it since. */
+__noinline __u32 site_add(struct mt_scratch *s, __u32 n, __u32 n_kept, __u32 proc, __u32 func)
 {
 	__u32 mine = 0;
 	__u64 h;
@@ -255,8 +264,9 @@ __noinline __u32 site_add(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 	if (!s)
 		return spare_site(proc);
 	h = site_hash(s, n, proc, func);
+	/* of those that are addresses */
 	if (mt_config.within)
-		s->walk.within = stack_is_within(s, n, proc);
+		s->walk.within = stack_is_within(s, s->key.python ? s->walk.n : n, proc);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
 		__u32 k = mt_index_of(h, i, mt_config.n_index);
@@ -269,7 +279,7 @@ __noinline __u32 site_add(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 			__u64 was;
 
 			if (!mine)
-				mine = site_new(s, n, proc, func, h);
+				mine = site_new(s, n_kept, proc, func, h);
 			if (!mine)
 				return spare_site(proc);
 			/*
@@ -293,7 +303,7 @@ static __always_inline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 
 {
 	__u32 site = site_known(s, n, proc, func);
 
-	return site ? site : site_add(s, n, proc, func);
+	return site ? site : site_add(s, n, n, proc, func);
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include "bpf/frames.bpf.h"
 #include "bpf/memo.bpf.h"
 #include "bpf/procs.bpf.h"
+#include "bpf/python.bpf.h"
 #include "bpf/ranges.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/sites.bpf.h"
@@ -81,6 +82,19 @@ static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
 		s->n_by_fp = s->n_in_vain = 0;
 }
 
+/* Of n frames that were walked: with those of Python, how many? */
+static __always_inline __u32 with_python(struct mt_scratch *s, __u32 n)
+{
+	s->walk.n = n;
+	return mt_config.python ? python_merge(s, n) : n;
+}
+
+/* And how many of those stay, once it is known what they are: for a new site. */
+static __always_inline __u32 kept_of(struct mt_scratch *s, __u32 n)
+{
+	return mt_config.python ? python_names(s, n) : n;
+}
+
 /*
  * The site of the call in s->key, whose stack was not met lately. Global, so that the verifier goes through it once,
  * wherever it is needed.
@@ -88,7 +102,7 @@ static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
 __noinline __u32 site_by_walk(struct mt_scratch *s, struct mt_thread *t)
 {
 	bool by_tables = true;
-	__u32 site = 0, n = 0, proc, func;
+	__u32 site = 0, n = 0, all = 0, proc, func;
 	__u64 caller, sp, fp;
 	struct mt_proc *p;
 
@@ -106,9 +120,10 @@ __noinline __u32 site_by_walk(struct mt_scratch *s, struct mt_thread *t)
 		n = walk_from(s, t, caller, sp, fp);
 		if (s->recording)
 			memo_records(s);
-		site = site_known(s, n, proc, func);
+		all = with_python(s, n);
+		site = site_known(s, all, proc, func);
 		if (!site && take_by_fp(s, n, proc, 0))
-			site = site_add(s, n, proc, func);
+			site = site_add(s, all, kept_of(s, all), proc, func);
 		s->n_by_fp++;
 		by_tables = !site;
 		if (by_tables) {
@@ -120,13 +135,16 @@ __noinline __u32 site_by_walk(struct mt_scratch *s, struct mt_thread *t)
 	}
 	if (by_tables) {
 		n = walk_tables(s, t, proc, caller, sp, fp);
-		site = site_of_stack(s, n, proc, func);
+		all = with_python(s, n);
+		site = site_known(s, all, proc, func);
+		if (!site)
+			site = site_add(s, all, kept_of(s, all), proc, func);
 	}
-	memo_keep(s, site, n);
+	memo_keep(s, site, all);
 	t->stack_lost = site >= mt_config.n_sites;
 	if (mt_config.within)
 		settle_within(t, site, sp, by_tables ? s->walk.sp : s->last);
-	t->frames += n;
+	t->frames += all;
 	return site;
 }
 
@@ -147,9 +165,13 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	}
 	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
 				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0) };
+	if (mt_config.python)
+		python_begin(s, t);
 	site = memo_site(s, t);
 	if (!site)
 		site = site_by_walk(s, t);
+	if (mt_config.python)
+		python_end(s);
 	scratch_release(t, s);
 	return site;
 }

@@ -379,7 +379,10 @@ __noinline __u64 odd_frame(struct mt_scratch *s, __u32 i, __u64 hash)
 		return hash;
 	if (s->walk.by_hand)
 		s->ip[i & (MT_MAX_DEPTH - 1)] += ARCH_BEHIND_INSN;
-	return s->walk.code ? hash_frame(hash, s->walk.code) : hash;
+	if (!s->walk.code)
+		return hash;
+	s->walk.odd = hash_frame(s->walk.odd + i, s->walk.code);
+	return hash_frame(hash, s->walk.code);
 }
 
 /* Fills s->ip from the frame in s->walk upwards; the number of frames. s->walk.moved: they may be wrong. */
@@ -497,6 +500,7 @@ static __always_inline void walk_fresh(struct mt_scratch *s)
 	w->fp_lost = 0;
 	w->guessed = 0;
 	w->no_records = 0;
+	w->odd = 0;
 	w->row = 0;
 	w->end = MT_END_DEPTH;
 	w->hook = has_pending_returns() ? trampoline() : 0;

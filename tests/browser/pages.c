@@ -446,6 +446,17 @@ static void put_hostile_heap(const char *dir)
 	put(dir, "heap-hostile", s);
 }
 
+/* --mode leak: what is freed is counted, and when that was is not known. */
+static struct snapshot *leak_mode(void)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+
+	s->recording.mode = MT_MODE_LEAK;
+	s->known = counters__of_mode(MT_MODE_LEAK);
+	s->reading = (struct heap_reading){ .at_ns = s->duration_ns - 20000000, .took_ns = 17000000, .unsure_blocks = 200 };
+	return s;
+}
+
 static int pages(const char *dir)
 {
 	struct snapshot *s = sample__new(0);
@@ -477,6 +488,7 @@ static int pages(const char *dir)
 	put(dir, "machine", sample__machine());
 	put(dir, "empty", sample__new(SAMPLE_EMPTY));
 	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));
+	put(dir, "leak", leak_mode());
 	put(dir, "estimated", sample__new(SAMPLE_SINGLE | SAMPLE_ESTIMATED));
 	put(dir, "growth", sample__new(SAMPLE_GROWTH));
 	put(dir, "unnamed", sample__new(SAMPLE_UNNAMED));

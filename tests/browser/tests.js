@@ -16,6 +16,7 @@ test("opens_quietly diff", opens("diff"));
 test("opens_quietly losses", opens("losses"));
 test("opens_quietly empty", opens("empty"));
 test("opens_quietly count", opens("count"));
+test("opens_quietly leak", opens("leak"));
 test("opens_quietly estimated", opens("estimated"));
 test("opens_quietly growth", opens("growth"));
 test("opens_quietly unnamed", opens("unnamed"));
@@ -72,6 +73,10 @@ test("what_is_not_recorded_is_not_shown", async () => {
 	assert.deepStrictEqual((await texts("[role=tab]")).map((s) => s.replace(/\W*\d+$/, "")), ["Allocations", "Processes", "Threads", "Functions"]);
 	assert.deepStrictEqual(await texts("#flame-metric option"), ["bytes allocated", "allocation calls"]);
 	assert.match(await text("#lifetimes"), /Frees are not recorded in mode count/);
+	await open("leak");
+	assert.match(await text("#lifetimes"), /When blocks are freed is not recorded in mode leak/);
+	assert.doesNotMatch(await text("#sizes"), /Live/);
+	assert.match(await text("#conditions"), /from its heap: read in 17ms, 20ms before this report; up to about 200 blocks that were freed since may still count as live/);
 	await open("growth");
 	assert.deepStrictEqual((await texts("[role=tab]")).slice(0, 2).map((s) => s.replace(/\W*\d+$/, "")), ["Resident", "Mapped"]);
 	await open("estimated");

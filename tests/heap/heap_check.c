@@ -2,7 +2,9 @@
 /*
  * A census against a ledger of all blocks (tests/fixtures/heapledger.h):
  *
- *	heap-check PID LEDGER [--pause] [--times N] [--pace PART] [--say]
+ *	heap-check PID LEDGER [--pause] [--times N] [--pace PART] [--say] [--kept]
+ *
+ * --kept: its memory is kept, "ready" says so, and the census is taken after a byte on standard input: the process may have ended by then.
  *
  * Prints "KEY NUMBER" lines: sums over all times, but for those that say otherwise. LEDGER "-": there is none. Where the
  * heap is refused: "refused -ERRNO", and the sentence.
@@ -18,6 +20,7 @@
 #include <sys/stat.h>
 
 #include "heap/census.h"
+#include "process/keeper.h"
 #include "tests/fixtures/heapledger.h"
 
 static struct sums {
@@ -225,19 +228,32 @@ static void print(void)
 #undef LINE
 }
 
+static int open_kept(pid_t pid, struct keeper **k, struct keeping **kept, struct target *ret, struct err *e)
+{
+	int r = keeper__new(k, e) ?: keeper__keep(*k, pid, kept, e);
+	char c;
+
+	if (!r && (write(STDOUT_FILENO, "ready\n", 6) != 6 || read(STDIN_FILENO, &c, 1) != 1))
+		r = err_set(e, -EPIPE, "nobody says when to look");
+	return r ? r : target__open_kept(*kept, NULL, ret, e);
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_err_ struct err e = {};
+	struct keeper *keeper = NULL;
+	struct keeping *kept = NULL;
 	const struct heap_ledger *l;
 	struct glibc g = {};
 	struct target t;
-	bool pause = false;
+	bool pause = false, keeps = false;
 	int times = 1, r;
 	double pace = 0;
 
 	for (int i = 3; i < argc; i++) {
 		pause |= !strcmp(argv[i], "--pause");
 		say |= !strcmp(argv[i], "--say");
+		keeps |= !strcmp(argv[i], "--kept");
 		if (!strcmp(argv[i], "--times"))
 			times = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--pace"))
@@ -246,7 +262,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	l = strcmp(argv[2], "-") ? map_ledger(argv[2]) : NULL;
-	r = target__open(atoi(argv[1]), NULL, &t, &e);
+	r = keeps ? open_kept(atoi(argv[1]), &keeper, &kept, &t, &e) : target__open(atoi(argv[1]), NULL, &t, &e);
 	if (!r) {
 		t.pace = pace;
 		for (int i = 0; i < times && !r; i++)
@@ -256,6 +272,8 @@ int main(int argc, char **argv)
 		target__done(&t);
 	}
 	glibc__done(&g);
+	keeping__free(kept);
+	keeper__free(keeper);
 	if (r) {
 		printf("refused %d\n%s\n", r, err_msg(&e));
 		return 1;

@@ -5,7 +5,8 @@
  *	heap-tool kinds PID FILE	of its lines "ADDRESS USABLE ...", "ADDRESS KIND" each; "?" where it is not known
  *	heap-tool parts PID [census]	"rss BYTES", "tables BYTES", "swap BYTES", then a line for each part
  *	heap-tool roots PID ADDRESS...	whose these are
- *	heap-tool look PID [interrupted]	the sums of a look of a trace that has recorded nothing yet; interrupted, as soon as pointers are searched for
+ *	heap-tool look PID [interrupted|kept]	the sums of a look of a trace that has recorded nothing yet; interrupted, as soon as pointers are searched for;
+ *					kept: of its memory, which is kept when it says "ready", after a byte on standard input
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "heap/heap.h"
 #include "heap/kinds.h"
 #include "heap/parts.h"
+#include "process/keeper.h"
 #include "util/util.h"
 
 static struct target target;
@@ -151,17 +153,27 @@ static int no_blocks(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
 static int cmd_look(int argc, char **argv)
 {
 	const struct target_calls calls = { .is_over = is_over, .progress = on_progress };
-	const struct heap_opts o = { .reachable = true, .parts = true, .keeps_census = true, .calls = &calls, .objects = objects,
-				     .traced = no_blocks, .traced_all = true };
+	struct heap_opts o = { .reachable = true, .parts = true, .keeps_census = true, .calls = &calls, .objects = objects,
+			       .traced = no_blocks, .traced_all = true };
 	struct snapshot *s = snapshot__new();
 	_cleanup_err_ struct err e = {};
+	struct keeper *keeper = NULL;
 	struct snap_heap h = {};
+	char c;
 
 	interrupts = argc && !strcmp(argv[0], "interrupted");
+	if (argc && !strcmp(argv[0], "kept") &&
+	    (keeper__new(&keeper, &e) || keeper__keep(keeper, target.pid, &o.kept, &e) || write(1, "ready\n", 6) != 6 || read(0, &c, 1) != 1))
+		return fail(&e);
 	if (heap__look(target.pid, &o, s, &h, &e))
 		return fail(&e);
+	keeping__free(o.kept);
+	keeper__free(keeper);
 	printf("blocks %lu\nbytes %lu\nolder %lu\nclasses %zu\nscans %u\ninterrupted %d\n", (unsigned long)h.blocks, (unsigned long)h.bytes,
 	       (unsigned long)(h.older_known ? h.older_blocks : 0), h.n_classes, h.unreached.scans, h.search_interrupted);
+	printf("unreached %lu\nregisters %s\n", (unsigned long)h.unreached.blocks, h.unreached.registers ?: "");
+	for (size_t i = 0; i < h.n_parts; i++)
+		printf("%s %lu %s\n", part_kinds[h.parts[i].kind], (unsigned long)h.parts[i].resident_bytes, h.parts[i].name);
 	snapshot__free(s);
 	return 0;
 }

@@ -200,6 +200,7 @@ bool want_bool(struct test *t, json_t *j, const char *path, bool wanted);
 /* A file of the kernel's, such as a cgroup's: false if it does not take that, with errno. */
 bool put_text(const char *dir, const char *file, const char *text);
 json_t *load_json(struct test *t, const char *path);
+void wait_json(struct test *t, int watch, const char *path);	/* until a snapshot is there; watch: inotify of its directory */
 /* Stacks of a profile are numbers of frames: each becomes the frame itself. */
 json_t *with_frames(json_t *root);
 void want_invariants(struct test *t, json_t *root);

@@ -85,18 +85,44 @@ static char path[256];		/* of the file */
 static int ours = -1, theirs = -1;	/* the way that the listener takes from malloctrace-to-be */
 static pid_t answers;		/* who answers; it ends with the last one that asks */
 
-struct walk mishap__walk(uint64_t n_calls, uint64_t some)
+static uint64_t places[MISHAP_PLACES];	/* of the walk under way */
+static bool by_places;
+
+static bool is_asked_for(const char *what)
 {
 	const char *how = getenv("MISHAPS");
-	uint64_t step = 1;
 
+	return how && !strcmp(how, what);
+}
+
+struct walk mishap__walk(const struct mishap *m, uint64_t some)
+{
+	uint64_t step = 1, n = 0;
+
+	if (m->in_memory && is_asked_for("places")) {
+		for (size_t i = 0; i < MISHAP_PLACES; i++)
+			if (m->places[i])
+				places[n++] = m->places[i];
+		by_places = true;
+		return (struct walk){ 1, 1, n, true };
+	}
+	by_places = false;
 	/* a run may make more calls than another */
-	if (how && !strcmp(how, "all"))
-		return (struct walk){ 1, 1, UINT64_MAX };
+	if (is_asked_for("all") || is_asked_for("places"))
+		return (struct walk){ 1, 1, UINT64_MAX, false };
 	/* a power of two, so that a few calls more or less are the same walk */
-	while (step * 2 * some <= n_calls)
+	while (step * 2 * some <= m->n_calls)
 		step *= 2;
-	return (struct walk){ 1, step, n_calls };
+	return (struct walk){ 1, step, m->n_calls, false };
+}
+
+bool walk__next(struct walk *w, const struct mishap *m)
+{
+	/* a place may be one that not each run comes by */
+	if (!m->n_failed && !w->by_places)
+		return false;
+	w->at += w->step;
+	return w->at <= w->last;
 }
 
 void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind)
@@ -104,8 +130,8 @@ void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind)
 	const char *of = kind == MISHAP_MEMORY ? "memory" : kind == MISHAP_KERNEL ? "kernel" : kind == MISHAP_FILES ? "files" : kind == MISHAP_WRITES ? "writes" : "others";
 
 	/* the one that it ended at was there no more */
-	if (w->last == UINT64_MAX)
-		printf("%s, %s: %llu calls, each failed in its turn\n", what, of, (unsigned long long)w->at - 1);
+	if (w->by_places || w->last == UINT64_MAX)
+		printf("%s, %s: %llu %s, each failed in its turn\n", what, of, (unsigned long long)w->at - 1, w->by_places ? "places" : "calls");
 }
 
 struct mishap *mishap__new(struct test *t)
@@ -124,10 +150,16 @@ struct mishap *mishap__new(struct test *t)
 
 void mishap__ask(struct mishap *m, uint64_t at, bool lasting)
 {
-	m->at = at;
+	m->at = by_places ? 0 : at;
+	m->place = by_places && at ? places[at - 1] : 0;
+	m->note_places = !at && is_asked_for("places");
 	m->lasting = lasting;
 	m->pid = 0;
 	m->n_calls = m->n_failed = 0;
+	if (m->note_places) {
+		m->n_places = 0;
+		memset(m->places, 0, sizeof(m->places));
+	}
 	m->where[0] = 0;
 }
 

@@ -15,17 +15,25 @@ enum mishap_kind {
 	MISHAP_OTHERS = 16,	/* memory maps, threads, descriptors, signals, timers */
 };
 
-/* Which calls fail, one after the other: about `some` of them, the same each time as long as the runs are alike; with MISHAPS=all each, until none fails. */
+/*
+ * Which calls fail, one after the other: about `some` of them, the same each time as long as the runs are alike. With MISHAPS=all each,
+ * until none fails. With MISHAPS=places that is so for system calls; of those for memory the first one from each place (a stack of
+ * callers), as many come from the same one.
+ */
 struct walk {
 	uint64_t at, step, last;
+	bool by_places;		/* at is the number of a place, from 1 on */
 };
-struct walk mishap__walk(uint64_t n_calls, uint64_t some);
-/* It is over: with MISHAPS=all, says how many there were. */
+/* After a run in which none failed. */
+struct walk mishap__walk(const struct mishap *m, uint64_t some);
+/* Is there another one, after the run that was just made? */
+bool walk__next(struct walk *w, const struct mishap *m);
+/* It is over: if it was of all, says how many there were. */
 void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind);
 
 /* In memory that is shared, and in a file of the test's directory. */
 struct mishap *mishap__new(struct test *t);
-/* The next run: the at-th call of malloctrace's fails, and all after it if lasting; 0: none. */
+/* The next run: the call of malloctrace's that a walk is at fails, and all after it if lasting; 0: none. */
 void mishap__ask(struct mishap *m, uint64_t at, bool lasting);
 /* Before child__start() and after it: s gets what it needs. mishap__begun() is for system calls, and does nothing for memory. */
 void mishap__prepare(struct test *t, struct mishap *m, enum mishap_kind kind, struct spawn *s);

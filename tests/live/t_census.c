@@ -115,6 +115,73 @@ TEST(heap_census_idle)
 		check_heap(t, NULL, "heapledger", NULL, &heaps[i]);
 }
 
+/* A census of what is kept, which comes when it is told to: mappings as the kernel tells them by the memory, or as text that was read before. */
+static void keep(struct test *t, struct fx *k, pid_t pid, const char *ledger, bool by_text)
+{
+	struct spawn s = { .argv = { fixture("heap-check"), pid_arg(pid), ledger, "--say", "--kept" }, .env = { by_text ? "MALLOCTRACE_MAPPINGS=text" : NULL } };
+
+	fx__start_as(t, k, &s);
+}
+
+static void want_kept(struct test *t, const char *what, struct fx *k)
+{
+	struct checked c;
+
+	fx__send(t, k, 'c');
+	c.status = child__wait(t, &k->c);
+	c.c = k->c;
+	want_idle(t, what, &c);
+}
+
+static void start_ledger(struct test *t, struct fx *f, const char *ledger, const struct heap_of *h)
+{
+	struct spawn s = { .argv = { fixture("heapledger"), ledger, "3", number_arg(scaled(60000)) } };
+
+	for (unsigned int i = 0; i < MAX_WORDS && h->words[i]; i++)
+		s.argv[4 + i] = h->words[i];
+	fx__start_as(t, f, &s);
+}
+
+/* Of a zombie, and of one that was waited for: all blocks, as if it had stood still. Its end is nobody's business but its own. */
+TEST(heap_census_kept)
+{
+	for (size_t i = 0; i < sizeof(heaps) / sizeof(*heaps); i++) {
+		const char *ledger = in_dir(t, "ledger");
+		struct fx f, runs, zombie, reaped, by_text;
+		siginfo_t info;
+
+		start_ledger(t, &f, ledger, &heaps[i]);
+		keep(t, &runs, f.c.pid, ledger, false);
+		keep(t, &zombie, f.c.pid, ledger, false);
+		keep(t, &reaped, f.c.pid, ledger, false);
+		keep(t, &by_text, f.c.pid, ledger, true);
+		want_kept(t, heaps[i].what, &runs);
+		fx__send(t, &f, 'q');
+		must(t, !waitid(P_PID, (id_t)f.c.pid, &info, WEXITED | WNOWAIT), "waitid: %s", strerror(errno));
+		want_kept(t, heaps[i].what, &zombie);
+		fx__quit(t, &f);
+		want_kept(t, heaps[i].what, &reaped);
+		want_kept(t, heaps[i].what, &by_text);
+		unlink(ledger);
+	}
+}
+
+/* The process goes on as another program: the heap is the old one. */
+TEST(heap_census_kept_exec)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct fx f, k;
+
+	start_ledger(t, &f, ledger, &heaps[0]);
+	keep(t, &k, f.c.pid, ledger, false);
+	fx__send(t, &f, 'x');
+	/* cat says what it is told */
+	fx__send(t, &f, '\n');
+	fx__wait_line(t, &f, "");
+	want_kept(t, "exec", &k);
+	fx__quit(t, &f);
+}
+
 /* Memory of others that looks like blocks: told from them by libc's own sums, and by their places. That is a guess, and said. */
 TEST(heap_census_strangers)
 {

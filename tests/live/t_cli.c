@@ -198,7 +198,6 @@ TEST(usage_errors)
 		{ { "-p", "1", "--view", "nothing" }, "nothing" },
 		{ { "-p", "1", "--metric", "beauty" }, "beauty" },
 		{ { "-p", "1", "--mode", "magic" }, "magic" },
-		{ { "-p", "1", "--mode", "leak" }, "not in this version" },
 		{ { "-p", "1", "--depth", "0" }, "depth" },
 		{ { "-p", "1", "--depth", "100000" }, "100000" },
 		{ { "-p", "1", "--sym", "malloc" }, "malloc" },

@@ -156,6 +156,16 @@ static json_t *trace_plugins(struct test *t, struct fx *f, const char *host, con
 	return root;
 }
 
+/* Each block is freed before the next is made. A plugin that came back may have sites of before and of after: the row has the sum, and says so. */
+static void want_peak(struct test *t, json_t *site, const char *name)
+{
+	uint64_t peak = ju64(t, site, "peak_bytes");
+	bool at_most = json_is_true(jget(site, "peak_at_most"));
+
+	want(t, at_most ? peak > PLUG_BYTES : peak == PLUG_BYTES, "%s: peak_bytes, wanted %s %d, got %lu", name,
+	     at_most ? "at most, and more than" : "exactly", PLUG_BYTES, (unsigned long)peak);
+}
+
 /* n: how often all of it was done. */
 static void want_plugins(struct test *t, struct fx *f, json_t *root, unsigned int n_times, bool known)
 {
@@ -177,6 +187,7 @@ static void want_plugins(struct test *t, struct fx *f, json_t *root, unsigned in
 			n += ju64(t, site, "alloc_calls");
 			n_whole += !strcmp(jstr(site, "end"), "whole");
 			want(t, begins_with(site, want_names, 4), "%s: the callers are not its own", names[0]);
+			want_peak(t, site, names[0]);
 		}
 		want_eq(t, names[0], calls, n);
 		/* before its file was known they may have been unsure */

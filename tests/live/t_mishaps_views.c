@@ -129,8 +129,7 @@ struct looks {
 	struct heap_look wanted;
 };
 
-/* False: there is no such call any more. */
-static bool fail_once(struct test *t, struct looks *l, uint64_t at)
+static void fail_once(struct test *t, struct looks *l, uint64_t at)
 {
 	struct heap_look got = look_once(t, l->m, l->kind, l->f.c.pid, at);
 	bool failed = l->m->n_failed;
@@ -144,7 +143,6 @@ static bool fail_once(struct test *t, struct looks *l, uint64_t at)
 		     got.said, l->m->where);
 	want_state(t, l->f.c.pid, 'S');
 	heap_look__done(&got);
-	return failed;
 }
 
 static void every_look(struct test *t, enum mishap_kind kind)
@@ -158,8 +156,10 @@ static void every_look(struct test *t, enum mishap_kind kind)
 	must(t, !l.wanted.status && l.wanted.root, "no look without a fault: %d, %s", l.wanted.status, l.wanted.said);
 	must(t, l.m->n_calls > 0, "no call was counted");
 	want_u64(t, l.wanted.root, "heap[0].unreached.blocks", 10);
-	for (w = mishap__walk(l.m->n_calls, SOME_LOOKS); w.at <= w.last && fail_once(t, &l, w.at); w.at += w.step)
-		;
+	w = mishap__walk(l.m, SOME_LOOKS);
+	do
+		fail_once(t, &l, w.at);
+	while (walk__next(&w, l.m));
 	walk__tell(&w, "heap", kind);
 	heap_look__done(&l.wanted);
 	fx__quit(t, &l.f);
@@ -233,10 +233,9 @@ TEST(mishaps_live_view)
 
 	view_once(t, m, 0);
 	must(t, m->n_calls > 0, "no call was counted");
-	for (w = mishap__walk(m->n_calls, SOME_VIEWS); w.at <= w.last; w.at += w.step) {
+	w = mishap__walk(m, SOME_VIEWS);
+	do
 		view_once(t, m, w.at);
-		if (!m->n_failed)
-			break;
-	}
+	while (walk__next(&w, m));
 	walk__tell(&w, "live view", MISHAP_MEMORY);
 }

@@ -341,6 +341,42 @@ TEST(reach_interrupted)
 	free(l.v);
 }
 
+/* "KEY VALUE" in what heap-tool has said. */
+static unsigned long long said(struct test *t, const struct child *c, const char *key)
+{
+	const char *at = strstr(c->outs.s, key);
+
+	must(t, at, "heap-tool says nothing of %s: %s%s", key, c->outs.s, c->errs.s);
+	return strtoull(at + strlen(key), NULL, 10);
+}
+
+/*
+ * A whole look at memory that is kept, of a process that is no more: all that it had, and what it had lost. What registers and epolls held
+ * went with them, and that is said.
+ */
+TEST(reach_kept)
+{
+	static const char *const same[] = { "blocks ", "\nbytes ", "\nolder ", "\nclasses ", "\nheap " };
+	struct fx f, kept;
+	struct child before;
+	struct list l;
+
+	l = start(t, &f, "quiet");
+	fx__start(t, &kept, "heap-tool", "look", pid_arg(f.c.pid), "kept", NULL);
+	child__start(t, &before, &(struct spawn){ .argv = { fixture("heap-tool"), "look", pid_arg(f.c.pid) } });
+	must(t, !child__wait(t, &before), "%s", before.errs.s);
+	fx__quit(t, &f);
+	fx__send(t, &kept, 'c');
+	must(t, !child__wait(t, &kept.c), "%s", kept.c.errs.s);
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		want_eq(t, same[i], said(t, &before, same[i]), said(t, &kept.c, same[i]));
+	want_eq(t, "unreached, of one that runs", l.n_lost, said(t, &before, "\nunreached "));
+	want(t, said(t, &kept.c, "\nunreached ") >= l.n_lost, "only %llu are unreached", said(t, &kept.c, "\nunreached "));
+	want_eq(t, "scans", 1, said(t, &kept.c, "\nscans "));
+	want(t, strstr(kept.c.outs.s, "registers not read"), "%s", kept.c.outs.s);
+	free(l.v);
+}
+
 /* It ends while it is read: the tool says so, and ends as well. */
 TEST(reach_target_ends)
 {

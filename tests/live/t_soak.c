@@ -210,6 +210,17 @@ static uint64_t sum_of_leaf(struct test *t, json_t *root, const char *counter)
 	return sum;
 }
 
+/* Each kind, if there was any. */
+static void tell_losses(json_t *root)
+{
+	const char *key;
+	json_t *n;
+
+	json_object_foreach(jget(root, "losses"), key, n)
+		if (json_is_integer(n) && json_integer_value(n) && strcmp(key, "total"))
+			printf("  %s %" JSON_INTEGER_FORMAT "\n", key, json_integer_value(n));
+}
+
 /*
  * Thousands of processes that come and go: of the whole machine where there is time for it, as each snapshot has all that
  * runs there; else of the crowd alone.
@@ -236,14 +247,15 @@ TEST_AS(soak_short_processes, .alone = true, .limit_s = LIMIT_S)
 		check_second(t, &s);
 	}
 	root = snapshot(t, &s);
-	/* on a machine that has more stacks than there is room for, some of theirs are missing, and the report says so */
-	if (ju64(t, root, "losses.site_full") || ju64(t, root, "losses.stack_full")) {
-		printf("  no room for all stacks of this machine: by them nothing is compared\n");
+	/* on a machine that has more stacks or blocks than there is room for, some of theirs are missing, and the report says so */
+	if (ju64(t, root, "losses.site_full") || ju64(t, root, "losses.stack_full") || ju64(t, root, "losses.live_full")) {
+		printf("  no room for all stacks and blocks of this machine: nothing is compared\n");
 	} else {
 		want_eq(t, "calls of all of them", calls, sum_of_leaf(t, root, "alloc_calls"));
 		want_eq(t, "bytes of all of them", bytes, sum_of_leaf(t, root, "alloc_bytes"));
 	}
 	printf("  %" PRIu64 " processes of the crowd, %" PRIu64 " allocations; losses %" PRIu64 "\n", n, calls, ju64(t, root, "losses.total"));
+	tell_losses(root);
 	end(t, &s, true);
 	child__kill(t, &s.m.c, SIGINT);
 	/* others may lose something: what is promised here is the crowd's account */

@@ -81,7 +81,8 @@ TEST(threads_realloc_race) { threads(t, "threads", "race", scaled(100000), "3", 
 TEST(threads_first_of_arena) { threads(t, "threads", "first", 1, "4", LED_STACKS | LED_ONLY | LED_REALLOC); }
 
 /* Waits until path is there whole: malloctrace renames it into place, or closes it. */
-static void wait_file(struct test *t, int watch, const char *path)
+/* A whole file of JSON is there. */
+void wait_json(struct test *t, int watch, const char *path)
 {
 	struct timespec ts;
 	uint64_t until;
@@ -124,7 +125,7 @@ TEST(snapshots_under_churn)
 		uint64_t blocks;
 
 		child__kill(t, &m.c, SIGUSR1);
-		wait_file(t, watch, path);
+		wait_json(t, watch, path);
 		root = load_json(t, path);
 		want_invariants(t, root);
 		want_lossless(t, root);

@@ -297,7 +297,9 @@ Test(archive, lives_with_the_least_live_are_folded)
 	cr_expect_eq(others->threads[0].c.alloc_calls, 6);
 	for (size_t i = 0; i < after->n_sites; i++)
 		if (after->sites[i].process == others - after->processes)
-			cr_expect_eq(after->sites[i].n_stack, 0);
+			cr_expect(!after->sites[i].n_stack && after->sites[i].peak_at_most);
+		else
+			cr_expect_not(after->sites[i].peak_at_most);
 	snapshot__free(after);
 
 	/* more of them are added to the same row */

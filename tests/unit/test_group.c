@@ -151,6 +151,7 @@ Test(group, workers_of_one_name_are_a_row)
 	cr_expect_eq(x->c.temp_calls, 11990);
 	cr_expect_eq(x->c.failed_calls, 1);
 	cr_expect_eq(x->at_peak_bytes, 1182 * KIB);
+	cr_expect(x->peak_at_most, "of several processes");
 	cr_expect_eq(x->min_size, 512);
 	cr_expect_eq(x->max_size, 4096);
 	cr_expect_eq(x->first_ns, 500 * MS);

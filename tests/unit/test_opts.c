@@ -214,13 +214,14 @@ Test(opts, recording)
 	opts__done(&o);
 	parse(&o, "-p1");
 	cr_expect(!o.recording.within && !o.recording.by_thread && !o.recording.mmap && !o.recording.free_stacks);
-	cr_expect(o.recording.unwind == UNWIND_AUTO && o.recording.points == POINTS_AUTO);
+	cr_expect(o.recording.unwind == UNWIND_AUTO && o.recording.points == POINTS_AUTO && o.recording.python == PYTHON_AUTO);
 	opts__done(&o);
-	parse(&o, "-p1 --within f --within lib.so:g --tag thread --unwind table --points plain --mmap");
+	parse(&o, "-p1 --within f --within lib.so:g --tag thread --unwind table --points plain --python only --mmap");
 	cr_expect_str_eq(o.recording.within, "f, lib.so:g");
 	cr_expect(o.recording.by_thread, "--tag thread brings it along");
 	cr_expect_eq(o.recording.unwind, UNWIND_TABLE);
 	cr_expect_eq(o.recording.points, POINTS_PLAIN);
+	cr_expect_eq(o.recording.python, PYTHON_ONLY);
 	cr_expect(o.recording.mmap);
 	opts__done(&o);
 	for (size_t i = 0; i < ARRAY_SIZE(any_targets); i++) {
@@ -338,7 +339,7 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --=x", "--: no such option; malloctrace --help lists them" },
 		{ "-p1 --old 5s", "--old: no such option; malloctrace --help lists them" },
 		{ "-p1 -x", "-x: no such option; malloctrace --help lists them" },
-		{ "-p1 --mode counts", "--mode counts: want full, count or growth" },
+		{ "-p1 --mode counts", "--mode counts: want full, count, growth or leak" },
 		{ "-p1 --size big", "--size big: want requested or usable" },
 		{ "-p1 --sample 0", "--sample 0: want a number from 1 to 1099511627776, also with K, M or G" },
 		{ "-p1 --sample 1025G", "--sample 1025G: want a number from 1 to 1099511627776, also with K, M or G" },
@@ -469,6 +470,8 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --free-stacks --overhead 5", "--free-stacks and --overhead 5 cannot be combined: that skips most frees" },
 		{ "-p1 --fail-over 1M", "--fail-over: goes with diff only" },
 		{ "-p1 --threshold 101", "--threshold 101: want percent from 0 to 100, such as 1 or 0.5" },
+		{ "-p1 --python-objects", "--python-objects: goes with -- CMD; how Python divides memory is settled when it starts" },
+		{ "-p1 --python all", "--python all: want auto, off or only" },
 		{ "-p1 --keep 3", "--keep: goes with -o and a name that has %t or %n in it" },
 		{ "-p1 --keep 3 -o x.json", "--keep: goes with -o and a name that has %t or %n in it" },
 		{ "-p1 --keep 0 -o %n.json", "--keep 0: want a number from 1 to 1000000" },
@@ -607,9 +610,6 @@ Test(opts, heap)
 Test(opts, later_versions)
 {
 	static const char *const lines[] = {
-		"--mode leak",
-		"--python auto", "--python-objects",
-		"--exact",
 		"--listen x",
 		"serve",
 	};

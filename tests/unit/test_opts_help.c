@@ -29,7 +29,7 @@ Test(opts_help, fits_80_columns)
 
 	while ((l = strsep(&rest, "\n"))) {
 		cr_expect_lt(strlen(l), 80, "%s", l);
-		cr_expect_null(strstr(l, "--python"));
+		cr_expect_null(strstr(l, "--listen"));
 	}
 }
 

@@ -13,7 +13,8 @@ Test(recording, names_of_choices)
 		unsigned int value;
 	} t[] = {
 		{ &mode_choices, "full", MT_MODE_FULL },	 { &mode_choices, "count", MT_MODE_COUNT },
-		{ &mode_choices, "growth", MT_MODE_GROWTH },	 { &size_choices, "requested", SIZE_REQUESTED },
+		{ &mode_choices, "growth", MT_MODE_GROWTH },	 { &mode_choices, "leak", MT_MODE_LEAK },
+		{ &size_choices, "requested", SIZE_REQUESTED },
 		{ &size_choices, "usable", SIZE_USABLE },	 { &unwind_choices, "auto", UNWIND_AUTO },
 		{ &unwind_choices, "fp", UNWIND_FP },		 { &unwind_choices, "table", UNWIND_TABLE },
 		{ &points_choices, "auto", POINTS_AUTO },	 { &points_choices, "plain", POINTS_PLAIN },
@@ -31,8 +32,8 @@ Test(recording, names_of_choices)
 	cr_expect_not(choices__find(&mode_choices, "ful", &value));
 	cr_expect_not(choices__find(&mode_choices, "", &value));
 	cr_expect_eq(value, 99, "untouched");
-	cr_expect_str_eq(choices__name(&mode_choices, 3), "?");
-	cr_expect_str_eq(words, "full count growth");
+	cr_expect_str_eq(choices__name(&mode_choices, 4), "?");
+	cr_expect_str_eq(words, "full count growth leak");
 }
 
 Test(recording, rules)

@@ -43,7 +43,7 @@ static bool put_into(uint32_t bucket, uint64_t key, uint64_t val, uint64_t born)
 /* As the programs do it; what finds no room is left out. Dead are 2, and 3 of the second generation. */
 static void put(uint64_t addr, uint32_t proc, uint32_t site, uint64_t size, uint64_t born_ns)
 {
-	uint64_t h = mt_block_hash(addr, proc), key = addr << 16 | proc, val = MT_VAL(size, 3, site);
+	uint64_t h = mt_block_hash(addr, proc, MT_MODE_FULL), key = addr << 16 | proc, val = MT_VAL(size, 3, site);
 	uint64_t born = MT_BORN(born_ns, 77);
 	uint32_t home = mt_bucket_of(h, addr, N_GROUPS);
 
@@ -78,7 +78,7 @@ static void expect_spilled(void)
 	for (uint32_t b = 0; b < N_BUCKETS; b++)
 		for (int i = 0; i < MT_WAYS; i++) {
 			uint64_t key = buckets[b].way[i].key, addr = key >> 16;
-			uint32_t home = mt_bucket_of(mt_block_hash(addr, key & 0xffff), addr, N_GROUPS);
+			uint32_t home = mt_bucket_of(mt_block_hash(addr, key & 0xffff, MT_MODE_FULL), addr, N_GROUPS);
 
 			if (key > MT_KEY_CLAIMED && home != b)
 				n[home]++;
@@ -209,6 +209,59 @@ Test(recycle, two_sites_of_one_stack)
 	for (size_t i = 0; i < cut.n_sites; i++)
 		sum += sites[i].counts.alloc_calls;
 	cr_expect_eq(sum, 255);
+}
+
+/* The sum of peaks is one itself if it was held at an instant that is known; else the peak may be less. */
+Test(recycle, peaks_of_two_sites_of_one_stack)
+{
+	const uint64_t a[] = { 1, 2, 3 };
+	static const struct {
+		const char *what;
+		struct peak_of_site {
+			uint64_t peak, at_peak, live;
+		} first, second;
+		uint64_t peak;
+		bool at_most;
+	} cases[] = {
+		{ "one after the other", { 100, 100, 0 }, { 60, 0, 60 }, 160, true },
+		{ "all is held now", { 100, 20, 100 }, { 60, 0, 60 }, 160, false },
+		{ "all was held when the process was at its peak", { 100, 100, 0 }, { 60, 60, 0 }, 160, false },
+		{ "the second one never held anything", { 100, 30, 20 }, {}, 100, false },
+		{ "the first one never did", {}, { 60, 10, 20 }, 60, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct peak_of_site *of[] = { &cases[i].first, &cases[i].second };
+		struct cut_site sites[2];
+		struct cut cut = { .sites = sites, .n_sites = 2 };
+
+		for (uint32_t k = 0; k < 2; k++)
+			sites[k] = (struct cut_site){ .site = k + 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3,
+						      .counts = { .alloc_calls = 9, .alloc_bytes = 1000, .free_bytes = 1000 - of[k]->live },
+						      .peak_bytes = of[k]->peak, .at_peak_bytes = of[k]->at_peak };
+		cr_assert_eq(collect__merge_repeats(&cut, NULL), 0);
+		cr_assert_eq(cut.n_sites, 1);
+		cr_expect_eq(sites[0].peak_bytes, cases[i].peak, "%s", cases[i].what);
+		cr_expect_eq(sites[0].at_peak_bytes, of[0]->at_peak + of[1]->at_peak, "%s: both are of one instant", cases[i].what);
+		cr_expect_eq(sites[0].peak_at_most, cases[i].at_most, "%s", cases[i].what);
+	}
+}
+
+/* What a third one held tells nothing of the first two. */
+Test(recycle, a_bound_stays_one)
+{
+	const uint64_t a[] = { 1, 2, 3 };
+	struct cut_site sites[] = {
+		{ .site = 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .peak_bytes = 100, .at_peak_bytes = 100 },
+		{ .site = 2, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .peak_bytes = 60 },
+		{ .site = 3, .proc = 1, .hash = 9, .frames = a, .n_frames = 3 },
+	};
+	struct cut cut = { .sites = sites, .n_sites = ARRAY_SIZE(sites) };
+
+	cr_assert_eq(collect__merge_repeats(&cut, NULL), 0);
+	cr_assert_eq(cut.n_sites, 1);
+	cr_expect_eq(sites[0].peak_bytes, 160);
+	cr_expect(sites[0].peak_at_most);
 }
 
 Test(recycle, frees_of_two_sites_of_one_stack)

@@ -17,12 +17,13 @@ vm_cache=${XDG_CACHE_HOME:+$XDG_CACHE_HOME/malloctrace}
 vm_cache=$(realpath -m "${vm_cache:-build/vm-cache}")
 vm_work=build/vm
 vm_series='6.12 6.1'	# newest first
-# A shell and a C library, which the demo needs. Then what dynamic fixtures load, and a server
-# to be put under load. "a|b": the first that the release has.
+# A shell and a C library, which the demo needs. Then what dynamic fixtures load, a server to be put under load, and a
+# Python. "a|b": the first that the release has.
 vm_packages_demo='busybox-static libc6'
 vm_packages_tests="$vm_packages_demo libgcc-s1 libstdc++6 libjemalloc2 libtcmalloc-minimal4|libtcmalloc-minimal4t64
 	libmimalloc2.0|libmimalloc3 musl redis-server redis-tools libatomic1 liblzf1 libssl3|libssl3t64 libsystemd0 libcap2
-	libgcrypt20 libgpg-error0 liblz4-1 liblzma5 libzstd1"
+	libgcrypt20 libgpg-error0 liblz4-1 liblzma5 libzstd1 python3-minimal python3.11-minimal|python3.13-minimal
+	libpython3.11-minimal|libpython3.13-minimal libpython3.11-stdlib|libpython3.13-stdlib libexpat1 libffi8 zlib1g libbz2-1.0 libcrypt1"
 
 case $(uname -m) in
 x86_64) vm_own=amd64 ;;

@@ -70,9 +70,11 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->tables.n_index = k->sizes.n_index;
 	sweep__init(&c->sweep, &c->tables);
 	c->tables.sample_bytes = k->recording.sample_bytes;
+	c->tables.mode = k->recording.mode;
 	c->tables.born_unit_ns = k->born_unit_ns;
 	c->tables.n_links = k->sizes.n_links > 1 ? k->sizes.n_links : 0;
-	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables) ||
+	c->tables.n_buckets = (uint64_t)k->sizes.n_groups * MT_GROUP;
+	if (!c->sites || !c->procs || !c->cut.procs || freed__init(&c->freed, &c->tables) || scan__init(&c->scan, &c->tables) ||
 	    age_counts__init(&c->ages, n_sites) || links__init(&c->links, &c->tables) || evict__init(c)) {
 		collect__free(c);
 		return err_set(e, -ENOMEM, "out of memory");
@@ -84,7 +86,6 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 		collect__free(c);
 		return err;
 	}
-	c->tables.n_buckets = (uint64_t)k->sizes.n_groups * MT_GROUP;
 	c->tables.n_threads = bpf_map__max_entries(k->skel->maps.threads);
 	c->tables.overflow_fd = bpf_map__fd(k->skel->maps.overflow);
 	c->tables.n_over = &k->skel->bss->mt_n_over;
@@ -109,6 +110,7 @@ void collect__free(struct collect *c)
 	scan__done(&c->scan);
 	sweep__done(&c->sweep);
 	evict__done(c);
+	freed__done(&c->freed);
 	age_counts__done(&c->ages);
 	links__done(&c->links);
 	block_sample__done(&c->blocks);
@@ -299,6 +301,25 @@ void collect__look(struct collect *c, uint64_t budget_ns)
 	scan__some(&c->scan, kernel__clock_ns(c->kernel), budget_ns);
 }
 
+int collect__drop_unused(struct collect *c, const struct use_calls *uses, uint64_t *ret_unsure, struct err *e)
+{
+	volatile __u64 *cut = &c->kernel->skel->data->mt_cut;
+	int err;
+
+	/* programs that did not know of it are over: from here on they claim what they change */
+	__atomic_or_fetch(cut, MT_CUT_DROPPING, __ATOMIC_SEQ_CST);
+	err = kernel__wait_for_programs(c->kernel);
+	if (!err)
+		*ret_unsure = freed__drop(&c->freed, uses, kernel__clock_ns(c->kernel));
+	__atomic_and_fetch(cut, ~MT_CUT_DROPPING, __ATOMIC_SEQ_CST);
+	return err ? err_set(e, err, "cannot wait for the BPF programs to finish: %s", strerror(-err)) : 0;
+}
+
+double collect__table_fill(const struct collect *c)
+{
+	return freed__table_fill(&c->freed);
+}
+
 void collect__know_code(struct collect *c, const struct code_calls *code)
 {
 	c->code = code;
@@ -368,6 +389,8 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 		let_go(c, false);
 		return err;
 	}
+	if (!o->marked_ns)
+		freed__fold(&c->freed);
 	c->cut.now_ns = o->marked_ns ? o->marked_ns : kernel__clock_ns(c->kernel);
 	cut_rows__read_procs(c, bank);
 	cut_rows__read_spots(c, bank);
@@ -381,6 +404,7 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
 	leave_out_foreign(c);
 	c->cut.missed_hits = missed_hits(c->kernel);
+	freed__settle(&c->freed, c->cut.sites, c->cut.n_sites);
 	err = read_ages(c, o) ?: evict__settle(c);
 	if (err)
 		return err_set(e, err, "out of memory");

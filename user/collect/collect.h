@@ -3,6 +3,7 @@
 #ifndef MT_COLLECT_H
 #define MT_COLLECT_H
 
+#include "collect/freed.h"
 #include "model/cut.h"
 #include "model/traced_block.h"
 #include "probe/kernel.h"
@@ -25,6 +26,14 @@ void collect__free(struct collect *c);
  * between. code is the caller's.
  */
 void collect__know_code(struct collect *c, const struct code_calls *code);
+
+/*
+ * --mode leak: what is not in use leaves the table, and counts as freed from now on. *ret_unsure: blocks of which that is not known,
+ * and which stay. Waits for the programs that run at this moment, some milliseconds.
+ */
+int collect__drop_unused(struct collect *c, const struct use_calls *uses, uint64_t *ret_unsure, struct err *e);
+/* About which part of the table is taken, 0 to 1, by blocks that are in use or not: some of it is looked at. */
+double collect__table_fill(const struct collect *c);
 
 struct cut_opts {
 	bool scan;		/* exact ages: visit the whole block table, at a cost that grows with it */
@@ -63,6 +72,8 @@ struct proc_now {
 };
 /* false: no such process is in the tables. */
 bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct proc_now *ret);
+/* Is this life not over yet, as far as the kernel's tables say at this moment? */
+bool collect__goes_on(const struct collect *c, uint32_t proc);
 
 /*
  * Without a cut (sums_now.c): the stack of a site of this process, as of a row of a cut; all else in

@@ -267,7 +267,7 @@ int cut_rows__read_threads(struct collect *c)
 		}
 		row = &cut->threads[cut->n_threads++];
 		/* where only entries are seen, it is the last call, not one under way */
-		if (c->kernel->recording.mode == MT_MODE_FULL)
+		if (recording__keeps_blocks(&c->kernel->recording))
 			cut->n_inside += !!t->sp + t->n_outer;
 		row->proc = t->proc;
 		row->tid = t->vtid;

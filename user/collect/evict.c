@@ -86,11 +86,12 @@ bool collect__must_evict(const struct collect *c)
 /* Where frees are not seen nothing is known to hold anything. */
 static bool holds(const struct collect *c, uint32_t site)
 {
+	const struct freed_site unseen = c->freed.sites ? c->freed.sites[site] : (struct freed_site){};
 	const struct mt_counts *v = c->sites[site].bank;
 
-	return c->kernel->recording.mode == MT_MODE_FULL &&
-	       (v[0].alloc_calls + v[1].alloc_calls != v[0].free_calls + v[1].free_calls ||
-		v[0].alloc_bytes + v[1].alloc_bytes != v[0].free_bytes + v[1].free_bytes);
+	return recording__keeps_blocks(&c->kernel->recording) &&
+	       (v[0].alloc_calls + v[1].alloc_calls != v[0].free_calls + v[1].free_calls + unseen.calls ||
+		v[0].alloc_bytes + v[1].alloc_bytes != v[0].free_bytes + v[1].free_bytes + unseen.bytes);
 }
 
 /* Sites of processes that have ended go with these. */
@@ -203,7 +204,7 @@ int collect__evict(struct collect *c, bool *ret_any)
 
 static bool is_over(const struct collect *c, const struct cut_site *row)
 {
-	return c->kernel->recording.mode != MT_MODE_FULL ||
+	return !recording__keeps_blocks(&c->kernel->recording) ||
 	       (row->counts.alloc_calls == row->counts.free_calls && row->counts.alloc_bytes == row->counts.free_bytes);
 }
 

@@ -40,7 +40,7 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 	uint64_t blocks = 0;
 
 	/* weights are no entries, and where frees are not seen there are none at all */
-	for (size_t i = 0; i < cut->n_sites && !c->kernel->recording.sample_bytes && c->kernel->recording.mode == MT_MODE_FULL; i++)
+	for (size_t i = 0; i < cut->n_sites && !c->kernel->recording.sample_bytes && recording__keeps_blocks(&c->kernel->recording); i++)
 		blocks += cut->sites[i].counts.alloc_calls - cut->sites[i].counts.free_calls;
 	return cut->n_procs * of > sizes->n_procs * parts || c->n_used_sites * of > sizes->n_sites * parts ||
 	       blocks * of > sizes->max_live * parts || *c->tables.n_over * of > sizes->n_over * parts ||
@@ -173,6 +173,7 @@ static void zero_site(struct collect *c, uint32_t site)
 		memset(&c->tables.ages[site], 0, sizeof(*c->tables.ages));
 	memset(&c->sites[site], 0, sizeof(c->sites[site]));
 	scan__forget(&c->scan, site);
+	freed__forget(&c->freed, site);
 	if (c->sweep.gone)
 		memset(&c->sweep.gone[site], 0, sizeof(c->sweep.gone[site]));
 	if (c->scan.weighed)

@@ -4,6 +4,7 @@
 #define MT_RECYCLE_H
 
 #include "collect/collect.h"
+#include "collect/freed.h"
 #include "collect/links.h"
 #include "collect/sweep.h"
 #include "util/util.h"
@@ -57,6 +58,7 @@ struct collect {
 	struct scan scan;
 	struct sweep sweep;
 	struct evict evict;
+	struct freed freed;
 	struct foreign {		/* losses of processes that turned out not to be selected, and whose slots are others' now */
 		uint64_t blocks, stacks;
 	} foreign;

@@ -58,6 +58,9 @@ static int join(struct cut_site *to, const struct cut_site *s, struct renames *r
 		return -ENOMEM;
 	*r = (struct renamed){ s->site, to->site };
 	cut_site__add(to, s);
+	/* of one process: there was an instant at which they held this together */
+	if (to->peak_bytes == to->at_peak_bytes || to->peak_bytes == to->counts.alloc_bytes - to->counts.free_bytes)
+		to->peak_at_most = false;
 	return 0;
 }
 

@@ -27,6 +27,7 @@ struct tables {
 	struct mt_link *links;	/* --free-stacks alone */
 	uint32_t n_links;
 	uint64_t sample_bytes;	/* 0: every block is there */
+	enum mt_mode mode;
 	uint64_t born_unit_ns;	/* of the clock of births */
 	const uint64_t *words;
 	struct mt_proc *procs;

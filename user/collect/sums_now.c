@@ -21,6 +21,19 @@ static uint64_t sum_of(const struct collect *c, uint32_t slot, size_t offset)
 	return c->kernel->recording.sample_bytes ? sampler__calls(sum) : sum;
 }
 
+/* --mode leak: the programs keep no sums of what is live: those of the last cut are the last that are known. */
+static void peek_at_cut(const struct collect *c, uint32_t proc, struct proc_now *ret)
+{
+	ret->live_bytes = 0;
+	for (size_t i = 0; i < c->cut.n_sites; i++)
+		if (c->cut.sites[i].proc == proc) {
+			const struct mt_counts *v = &c->cut.sites[i].counts;
+
+			ret->live_bytes += v->alloc_bytes - v->free_bytes;
+			ret->live_blocks += v->alloc_calls - v->free_calls;
+		}
+}
+
 bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct proc_now *ret)
 {
 	uint32_t slot = MT_PROC_SLOT(proc);
@@ -33,13 +46,23 @@ bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct pr
 	ret->live_bytes = __atomic_load_n(&p->live_bytes, __ATOMIC_RELAXED);
 	if (c->kernel->recording.sample_bytes)
 		ret->live_bytes = sampler__bytes(ret->live_bytes);
+	if (c->freed.sites)
+		peek_at_cut(c, proc, ret);
 	if (!calls)
 		return true;
 	free_calls = sum_of(c, slot, offsetof(struct mt_hist, size_frees));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	ret->alloc_calls = sum_of(c, slot, offsetof(struct mt_hist, size_allocs));
-	ret->live_blocks = ret->alloc_calls > free_calls ? ret->alloc_calls - free_calls : 0;
+	if (!c->freed.sites)
+		ret->live_blocks = ret->alloc_calls > free_calls ? ret->alloc_calls - free_calls : 0;
 	return true;
+}
+
+bool collect__goes_on(const struct collect *c, uint32_t proc)
+{
+	const struct mt_proc *p = &c->tables.procs[MT_PROC_SLOT(proc)];
+
+	return MT_PROC_SLOT(proc) < c->kernel->sizes.n_procs && p->number == proc && !__atomic_load_n(&p->ended, __ATOMIC_SEQ_CST);
 }
 
 bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct cut_site *ret)

@@ -75,29 +75,25 @@ static void note(struct sweep *s, uint32_t site, uint64_t size, uint64_t born)
 		weighed__add(&s->weighed[site], size, s->tables->sample_bytes, born_ns <= s->older_born_ns);
 }
 
-/* It lived elsewhere than at home, and is gone: home need not send anybody for it any more. */
-static void unspill(const struct tables *t, uint32_t home)
+void tables__note_left(const struct tables *t, uint64_t bucket, uint64_t addr, uint32_t proc)
 {
-	if (home < t->n_buckets)
-		__atomic_fetch_sub(&t->buckets[home].n_spilled, 1, __ATOMIC_SEQ_CST);
-}
+	uint32_t home = mt_bucket_of(mt_block_hash(addr, proc, t->mode), addr, t->n_buckets / MT_GROUP);
 
-static uint32_t home_of(const struct tables *t, uint64_t addr, uint32_t proc)
-{
-	return mt_bucket_of(mt_block_hash(addr, proc), addr, t->n_buckets / MT_GROUP);
+	if (home != bucket && home < t->n_buckets)
+		__atomic_fetch_sub(&t->buckets[home].n_spilled, 1, __ATOMIC_SEQ_CST);
 }
 
 static void take_out(struct sweep *s, uint64_t bucket, struct mt_block *b, uint64_t key)
 {
 	/* no program writes to an entry before it has its key */
 	uint64_t val = __atomic_load_n(&b->val, __ATOMIC_RELAXED), born = __atomic_load_n(&b->born, __ATOMIC_RELAXED);
-	uint32_t home = home_of(s->tables, key >> 16, key & 0xffff);
+	uint64_t addr = key >> 16;
+	uint32_t proc = key & 0xffff;
 
 	if (!__atomic_compare_exchange_n(&b->key, &key, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
 	note(s, MT_VAL_SITE(val), MT_VAL_SIZE(val), born);
-	if (home != bucket)
-		unspill(s->tables, home);
+	tables__note_left(s->tables, bucket, addr, proc);
 }
 
 static void sweep_slice(struct sweep *s)
@@ -137,7 +133,7 @@ static bool sweep_overflow(struct sweep *s)
 		__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
 		note(s, values[i].site, values[i].size, values[i].born);
 		if (keys[i].addr <= MT_ADDR_MAX)
-			unspill(t, home_of(t, keys[i].addr, keys[i].proc));
+			tables__note_left(t, UINT64_MAX, keys[i].addr, keys[i].proc);
 	}
 	return more;
 }

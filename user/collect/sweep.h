@@ -24,6 +24,8 @@ struct sweep {
 
 void sweep__init(struct sweep *s, const struct tables *t);
 void sweep__done(struct sweep *s);
+/* An entry left this bucket: if that is not its home, home need not send anybody for it any more. UINT64_MAX: the overflow map. */
+void tables__note_left(const struct tables *t, uint64_t bucket, uint64_t addr, uint32_t proc);
 /* A pass begins, for these processes: they have ended. now_ns on the programs' clock. -ENOMEM */
 int sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_ns, uint64_t older_ns);
 /* For about budget_ns of our time, and one slice at least; true: the pass is over. */

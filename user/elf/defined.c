@@ -38,7 +38,7 @@ int defined__each(struct object *obj, const char *debug_dir,
 	int r = 0;
 
 	/* what it says now would be of other code */
-	if (!obj->is_elf || obj->jit || object__look_for_change(obj) || elffile__open_fd(&file, obj->fd))
+	if (!obj->is_elf || object__has_names(obj) || object__look_for_change(obj) || elffile__open_fd(&file, obj->fd))
 		return 0;
 	symtab__add_elf(&all, file.elf);
 	if (!has_symtab(file.elf)) {
@@ -98,7 +98,7 @@ bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const ch
 	bool may = false;
 
 	debug_dir = debug_dir ? debug_dir : DEBUG_DIR;
-	if (!obj->is_elf || obj->jit || object__look_for_change(obj))
+	if (!obj->is_elf || object__has_names(obj) || object__look_for_change(obj))
 		return false;
 	if (readers__are_apart())
 		return defined_apart__may_be_inlined(obj, debug_dir, ident);

@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 
 #include "elf/elffile.h"
+#include "elf/code_book.h"
 #include "elf/jitmap.h"
 #include "elf/object.h"
 #include "elf/trial.h"
@@ -82,6 +83,7 @@ void object__put(struct object *obj)
 	if (obj->fd >= 0)
 		close(obj->fd);
 	jitmap__free(obj->jit);
+	code_book__free(obj->script);
 	free(obj->path);
 	free(obj->fd_path);
 	free(obj->build_id);

@@ -25,6 +25,7 @@ struct object_part {		/* another program header; all zero: none */
 	uint64_t vaddr, file_off, file_size;
 };
 
+struct code_book;
 struct jitmap;
 struct stat;
 
@@ -42,6 +43,7 @@ struct object {
 	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
 	/* when last checked for a change: written to so lately that mtime may not show the next time */
 	bool fresh;
+	struct code_book *script;	/* owned; NULL unless it is what code of an interpreted language a process has run */
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
 	bool remote;		/* its file system is not of this machine alone (trial.h): what the kernel knows of the file is all that is asked for */
@@ -175,6 +177,12 @@ bool object__is_code(const struct object *obj, uint64_t vaddr);
 bool object__is_code_at(const struct object *obj, uint64_t file_off);
 /* Over an open file, in no table, and only for a call: takes fd, also on failure. NULL: out of memory. */
 struct object *object__over(int fd, const char *path);
+
+/* Is it no file of machine code, but names alone? */
+static inline bool object__has_names(const struct object *obj)
+{
+	return obj->jit || obj->script;
+}
 
 /* Without its folders; points into its path. */
 const char *object__file_name(const struct object *obj);

@@ -130,7 +130,7 @@ int variables__read(struct object *obj, const char *debug_dir, struct variables 
 	struct variables all = {};
 	int r = 0;
 
-	if (!obj->is_elf || obj->jit || object__look_for_change(obj)) {
+	if (!obj->is_elf || object__has_names(obj) || object__look_for_change(obj)) {
 		*ret = all;
 		return 0;
 	}

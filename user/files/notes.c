@@ -9,6 +9,7 @@
 
 #include "files/owner.h"
 #include "present/machine_words.h"
+#include "present/reading_words.h"
 #include "present/unexplained_words.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -43,7 +44,7 @@ static int counters(struct export_notes *notes, const char *label, const struct 
 
 int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 {
-	_cleanup_free_ char *watched = watched__words(s);
+	_cleanup_free_ char *watched = watched__words(s), *reading = reading__words(s);
 	char a[FMT_MAX], observed[3 * FMT_MAX], words[UNEXPLAINED_MAX];
 	int err;
 
@@ -57,6 +58,8 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 		err = add(notes, "%s processes and programs left out that the user may not look into", fmt_exact(a, s->n_left_out));
 	if (!err && s->n_unread)
 		err = add(notes, "%s mapped file%s not read", fmt_exact(a, s->n_unread), s->n_unread == 1 ? "" : "s");
+	if (!err && reading)
+		err = add(notes, "heap %s", reading);
 	if (!err && s->recording.sample_bytes)
 		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (!err && s->observed_share < 1)

@@ -386,6 +386,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 	if (r != -ENOMEM && target__is_over(t))
 		r = err_set(e, -EINTR, "stopped");
 	c.unsure_blocks = count_unsure(&k);
+	c.lacks_mapped = k.n_mapped_unsure || k.swapped_bytes;
 	c.at_odds = (k.n_unsettled || k.n_on_the_way || k.n_breaks || c.broken_bytes) && !c.swapped_bytes;
 	end(&k);
 	if (r) {
@@ -406,6 +407,7 @@ void census__done(struct census *c)
 	vec_done(&c->blocks);
 	vec_done(&c->arenas);
 	vec_done(&c->ranges);
+	vec_done(&c->unsettled);
 }
 
 void glibc__done(struct glibc *g)

@@ -235,6 +235,16 @@ static int search(struct target *t, struct glibc *g, struct err *e)
 	return r == -EINTR ? err_set(e, r, "stopped") : r;
 }
 
+/* dlmopen loads another one beside it. */
+bool glibc__is_alone(const struct target *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->maps.n; i++)
+		n += is_libc(&t->maps.v[i]) && !t->maps.v[i].file_off;
+	return n <= 1;
+}
+
 /* Has it memory that libc's allocator alone takes? */
 bool glibc__has_traces(const struct target *t)
 {

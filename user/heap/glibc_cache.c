@@ -40,18 +40,26 @@ static bool could_be_next(struct taking *k, uint64_t addr)
 	return !addr || (!(addr % CHUNK_ALIGN) && taking__has_block(k, addr));
 }
 
-/* Links are xored with where they stand from 2.32 on: whichever way leads to chunks. */
-static void vote_on_links(struct taking *k, const struct list *l, int64_t *votes)
+/*
+ * Links are xored with where they stand from 2.32 on: whichever way leads to chunks. A head that was taken since speaks for neither, or
+ * for the wrong one: no single vote decides.
+ */
+static void vote_on_links(struct taking *k, const struct list *l)
 {
 	uint64_t word;
 
 	if (lines__word(k->lines, l->head, &word))
-		*votes += could_be_next(k, word ^ l->head >> 12) - could_be_next(k, word);
+		k->l->votes_for_mangled += could_be_next(k, word ^ l->head >> 12) - could_be_next(k, word);
+}
+
+uint64_t taking__link_of(const struct taking *k, uint64_t at, uint64_t word)
+{
+	return k->l->votes_for_mangled > 0 ? word ^ at >> 12 : word;
 }
 
 static uint64_t next_of(const struct taking *k, uint64_t block, uint64_t word, bool fast)
 {
-	uint64_t next = k->l->links_mangled ? word ^ block >> 12 : word;
+	uint64_t next = taking__link_of(k, block, word);
 
 	/* those of fast bins lead to chunks */
 	return fast && next ? next + CHUNK_HEADER : next;
@@ -133,18 +141,6 @@ static int gather_lists(struct taking *k, struct lists *to, struct err *e)
 	return r;
 }
 
-static void learn_links(struct taking *k, const struct lists *all)
-{
-	int64_t votes = 0;
-
-	for (size_t i = 0; i < all->n && !k->l->links_known; i++)
-		vote_on_links(k, &all->v[i], &votes);
-	if (!votes)
-		return;
-	k->l->links_mangled = votes > 0;
-	k->l->links_known = true;
-}
-
 /* A list that changes faster than its lines are remembered: anew from its head, some times. */
 static int64_t reread_list(struct taking *k, struct list l, struct err *e)
 {
@@ -171,8 +167,8 @@ static int read_lists(struct taking *k, struct torn *ret, struct err *e)
 	/* each list is read some times at most, if it changes */
 	k->list_steps_left = STEPS_MIN + LIST_TRIES * (k->heap_bytes / CHUNK_MIN / 4 + k->c->blocks.n);
 	r = gather_lists(k, &all, e);
-	if (!r && !k->l->links_known)
-		learn_links(k, &all);
+	for (size_t i = 0; i < all.n && !r; i++)
+		vote_on_links(k, &all.v[i]);
 	*ret = (struct torn){};
 	for (size_t i = 0; i < all.n && !r; i++) {
 		int64_t n = read_list(k, &all.v[i], e);
@@ -260,9 +256,15 @@ static int settle(struct taking *k, struct torn *torn, struct err *e)
 			r = gather_unlisted(k, &left, e);
 		drop_settled(k, &left, torn);
 	}
-	for (size_t i = 0; i < left.n && !r; i++)
-		if (!push_address(&k->freed, left.v[i]))
+	k->c->unsettled.n = 0;
+	for (size_t i = 0; i < left.n && !r; i++) {
+		uint64_t *unsettled = vec_push(&k->c->unsettled);
+
+		if (!unsettled || !push_address(&k->freed, left.v[i]))
 			r = NO_MEMORY(e);
+		else
+			*unsettled = left.v[i];
+	}
 	k->n_unsettled += left.n;
 	addresses__sort(&k->freed);
 	vec_done(&left);

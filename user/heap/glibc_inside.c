@@ -89,12 +89,6 @@ int taking__wait_outside(struct taking *k, struct err *e)
 /* ---- what they may have */
 
 /* Where fast bins are emptied, a thread takes all of a list at once, and may be interrupted then for long. */
-
-static uint64_t link_of(const struct taking *k, uint64_t addr, uint64_t word)
-{
-	return k->l->links_mangled ? word ^ addr >> 12 : word;
-}
-
 static bool could_be_chunk(const struct taking *k, uint64_t addr)
 {
 	return addr && !(addr % CHUNK_ALIGN) && taking__segment_of(k, addr);
@@ -104,8 +98,8 @@ bool taking__may_be_linked(const struct taking *k, uint64_t addr, uint64_t chunk
 {
 	if (!k->l->n_fast || (chunk_bytes - CHUNK_MIN) / CHUNK_ALIGN >= FAST_BINS_MAX)
 		return false;
-	if (k->l->links_known)
-		return could_be_chunk(k, link_of(k, addr, word));
+	if (k->l->votes_for_mangled)
+		return could_be_chunk(k, taking__link_of(k, addr, word));
 	return could_be_chunk(k, word) || could_be_chunk(k, word ^ addr >> 12);
 }
 
@@ -117,7 +111,7 @@ static const struct heap_block *next_of(struct taking *k, const struct heap_bloc
 
 	if (!lines__word(k->lines, b->addr, &word))
 		return NULL;
-	addr = link_of(k, b->addr, word) + CHUNK_HEADER;
+	addr = taking__link_of(k, b->addr, word) + CHUNK_HEADER;
 	next = census__find(k->c, addr);
 	return next && next->addr == addr && next->usable == b->usable ? next : NULL;
 }

@@ -63,7 +63,7 @@ struct glibc_layout {
 	struct addresses known_tcaches;	/* by address, as of the last census */
 	const struct tcache_shape *tcache;	/* NULL: none was met yet */
 	enum key_kind key_kind;
-	bool links_known, links_mangled;
+	int64_t votes_for_mangled;	/* of links in lists, less those against it; 0: none was seen yet */
 };
 
 struct glibc_arena {
@@ -168,6 +168,8 @@ int taking__read_lists_before(struct taking *k, struct err *e);
 int taking__read_caches(struct taking *k, struct err *e);
 /* At most so many blocks are in tcaches that could not be made out. moving: it changes while it is read. */
 uint64_t taking__n_in_lost_tcaches(struct taking *k, bool moving);
+/* Where the word that stands at at, in a free block, leads to. */
+uint64_t taking__link_of(const struct taking *k, uint64_t at, uint64_t word);
 
 /* glibc_mapped.c */
 int taking__find_mapped(struct taking *k, struct err *e);

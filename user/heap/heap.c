@@ -156,7 +156,8 @@ static int find_blocks(struct look *l, struct err *e)
 		.scans = SCANS,
 		.gap_ns = GAP_NS,
 		.roots = o->roots,
-		.paused = o->pause,
+		/* what has ended stands still, too */
+		.paused = o->pause || !l->target.runner,
 		.registers = o->registers,
 		.blocks = take_blocks,
 		.is_same = o->traced ? is_same : NULL,
@@ -455,7 +456,7 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 {
 	struct look l = { .o = o, .s = s, .h = ret, .traced.o = o };
 	uint64_t began_ns = now_ns();
-	int err = target__open(pid, o->calls, &l.target, e);
+	int err = o->kept ? target__open_kept(o->kept, o->calls, &l.target, e) : target__open(pid, o->calls, &l.target, e);
 
 	if (err)
 		return err;

@@ -28,6 +28,7 @@ struct heap_opts {
 	bool keeps_census;	/* if the search for pointers is interrupted, all else is told: else nothing is */
 	double pace;
 	registers_fn registers;
+	struct keeping *kept;	/* not owned; what is read instead of pid's memory, and outlives it (process/keeper.h). NULL: none */
 	const struct target_calls *calls;
 	struct objects *objects;
 	/*

@@ -133,6 +133,11 @@ bool module__open(struct modules *all, struct module *m)
 		if (all->t->maps.v[i].start == m->code.start)
 			named.path = all->t->maps.v[i].path;
 	err = objects__get(all->objects, all->t->runner, &named, &m->obj, NULL);
+	/* of a process that has ended: what it has in common with us is found by its name, as of mappings that the kernel has told of */
+	if (err && !all->t->runner) {
+		named.recorded = true;
+		err = objects__get(all->objects, 0, &named, &m->obj, NULL);
+	}
 	if (err) {
 		tell_unread(all, m, err);
 		m->obj = NULL;

@@ -85,7 +85,7 @@ static void learn_run(struct page_runs *r, uint64_t start, uint64_t end, enum ru
 
 static void learn_by_scan(struct page_runs *r, uint64_t start, uint64_t end, uint64_t n_pages)
 {
-	struct scan_region regions[PAGE_RUNS_KNOWN];
+	struct scan_region regions[PAGE_RUNS_KNOWN] = {};	/* valgrind does not know that the call writes to it */
 	struct scan_arg a = { .size = sizeof(a), .start = start, .end = end, .vec = (uintptr_t)regions, .vec_len = PAGE_RUNS_KNOWN,
 			      .max_pages = n_pages, .category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED, .return_mask = r->t->scan_mask };
 	int n = ioctl(r->t->pagemap, SCAN, &a);

@@ -20,7 +20,7 @@
 #define HUGE_SIZES 8
 #define RESERVED_MAX_BYTES (1ull << 30)
 
-struct status {			/* of /proc/PID/status, bytes */
+struct status {			/* of /proc/PID/status, bytes; of a process that has ended: nobody knows */
 	uint64_t rss, tables, swap, hugetlb;
 };
 
@@ -55,6 +55,10 @@ static int read_status(const struct target *t, struct status *ret)
 	char path[64];
 	int r;
 
+	if (!t->runner) {
+		*ret = (struct status){};
+		return 0;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)t->runner);
 	r = read_small_file(path, &text, NULL);
 	if (r)
@@ -332,7 +336,7 @@ int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, str
 		r = add_heap(&f, c);
 	if (!r)
 		r = read_status(p->t, &st);
-	if (!r && st.hugetlb)
+	if (!r && (st.hugetlb || !p->t->runner))
 		learn_huge_devs(&f);
 	if (!r)
 		r = count_twice(&f, &st);

@@ -336,6 +336,11 @@ static int read_registers(struct roots *r, struct target *t, const struct reach_
 
 	*ret = NULL;
 	*ret_n = 0;
+	/* what its threads had in them went with these */
+	if (!t->runner) {
+		r->missing = true;
+		return 0;
+	}
 	if (o->paused)
 		err = target__registers(t, ret, ret_n, &why) ?: take_signal_stacks(r, t, o);
 	else

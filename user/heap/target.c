@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns how the memory of a process is read, and at which pace. What is read belongs to one program: pagemap was
- * opened with its memory, and gives nothing any more once that is gone, be it by exit or exec.
+ * opened with its memory, and gives nothing any more once that is gone, be it by exit or exec. Memory that is kept is not gone, and is read by
+ * what was opened with it alone: the process's number may be another one's.
  *
  * What always holds: pages are read that pagemap said are there just before. What the target gives back between
  * the two is all that a look can bring in.
@@ -10,12 +11,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 
 #include "heap/page_runs.h"
 #include "heap/target_parts.h"
+#include "process/keeper.h"
 #include "process/memmap.h"
 #include "process/process.h"
 #include "util/parse.h"
@@ -96,6 +99,24 @@ int target__open(pid_t pid, const struct target_calls *calls, struct target *ret
 	return 0;
 }
 
+int target__open_kept(struct keeping *k, const struct target_calls *calls, struct target *ret, struct err *e)
+{
+	struct target t = { .pid = keeping__pid(k), .kept = k, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
+	int r;
+
+	t.pagemap = fcntl(keeping__pagemap(k), F_DUPFD_CLOEXEC, 0);
+	if (t.pagemap < 0)
+		return err_set(e, -errno, "pages of process %d: %s", (int)t.pid, strerror(errno));
+	page_runs__learn(&t);
+	r = target__refresh(&t, e);
+	if (r) {
+		target__done(&t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
 void target__done(struct target *t)
 {
 	if (!t || !t->pid)
@@ -110,13 +131,13 @@ void target__done(struct target *t)
 int target__refresh(struct target *t, struct err *e)
 {
 	struct maps maps;
-	pid_t runner = process__runner(t->pid);
+	pid_t runner = t->kept ? keeping__runner(t->kept) : process__runner(t->pid);
 	int r;
 
-	if (!runner || is_gone(t))
+	if ((!runner && !t->kept) || is_gone(t))
 		return say_gone(t, e);
 	t->runner = runner;
-	r = maps__read(runner, &maps, e);
+	r = t->kept ? keeping__maps(t->kept, &maps, e) : maps__read(runner, &maps, e);
 	if (r)
 		return r;
 	/* between the question and its answer */
@@ -189,6 +210,8 @@ uint64_t target__runs(struct target *t)
 	size_t n = 0;
 	DIR *tasks;
 
+	if (!t->runner)
+		return 1;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
 	tasks = opendir(path);
 	while (tasks && (d = readdir(tasks))) {
@@ -236,12 +259,30 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 
 /* ---- reading */
 
+/* As process_vm_readv(). */
+static ssize_t read_kept(struct target *t, const struct iovec *here, const struct iovec *there, size_t n)
+{
+	ssize_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		ssize_t got = pread(keeping__mem(t->kept), here[i].iov_base, here[i].iov_len, (off_t)(uintptr_t)there[i].iov_base);
+
+		sum += MAX(got, 0);
+		if (got < (ssize_t)here[i].iov_len) {
+			/* it was let go; or EIO: what is not there */
+			errno = !got ? ESRCH : got < 0 && errno != EIO ? errno : EFAULT;
+			break;
+		}
+	}
+	return sum ? sum : -1;
+}
+
 /* As much as there is from the first of them on; a thread that has ended meanwhile is replaced. */
 static ssize_t read_vec(struct target *t, const struct iovec *here, const struct iovec *there, size_t n)
 {
-	ssize_t got = process_vm_readv(t->runner, here, n, there, n, 0);
+	ssize_t got = t->kept ? read_kept(t, here, there, n) : process_vm_readv(t->runner, here, n, there, n, 0);
 
-	if (got < 0 && errno == ESRCH && !is_gone(t)) {
+	if (got < 0 && errno == ESRCH && !t->kept && !is_gone(t)) {
 		pid_t runner = process__runner(t->pid);
 
 		if (runner && runner != t->runner) {

@@ -22,11 +22,13 @@ struct target_calls {
 	void *arg;
 };
 
+struct keeping;			/* process/keeper.h */
 struct target_stopped;		/* threads that ptrace holds */
 
 struct target {
 	pid_t pid;
-	pid_t runner;		/* a thread of it that runs: most of /proc is read from there */
+	pid_t runner;		/* a thread of it that runs: most of /proc is read from there. 0: that memory is nobody's, but is kept */
+	struct keeping *kept;	/* not owned; NULL: it ends with its process */
 	int pagemap;		/* owned */
 	struct maps maps;	/* owned; as of target__refresh() */
 	const struct target_calls *calls;	/* not owned; may be NULL */
@@ -47,8 +49,12 @@ struct target {
 
 /* -EPERM, -ESRCH, with a sentence that says what to do. */
 int target__open(pid_t pid, const struct target_calls *calls, struct target *ret, struct err *e);
+/*
+ * Memory that is kept: of a process that runs, or that has ended or become another program since; then it stands still, and has no threads.
+ */
+int target__open_kept(struct keeping *k, const struct target_calls *calls, struct target *ret, struct err *e);
 void target__done(struct target *t);	/* lets it go on, if it is stopped */
-/* Its mappings, anew. -ESRCH: it has ended, or become another program. */
+/* Its mappings, anew. -ESRCH: it has ended, or become another program, and nobody kept its memory. */
 int target__refresh(struct target *t, struct err *e);
 
 /* All of n bytes, or false: where one of their pages is not there, too. For small things. */
@@ -73,7 +79,7 @@ int target__go_on(struct target *t, const char *what, double part);
  */
 uint64_t target__runs(struct target *t);
 
-/* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. */
+/* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. What has none stands still as it is. */
 int target__pause(struct target *t, struct err *e);
 /* Lets one that is stopped go on for so long, and stops it again. */
 int target__pause_later(struct target *t, uint64_t ns, struct err *e);

@@ -293,7 +293,7 @@ static int stop(struct target *t, bool in_part, struct err *e)
 	struct target_stopped *s;
 	int r;
 
-	if (t->stopped)
+	if (t->stopped || !t->runner)
 		return 0;
 	if (d.pid)
 		return say_held(t->pid, &d, e);

@@ -76,6 +76,8 @@ static int list_threads(struct search *f)
 	DIR *dir;
 	int r = 0;
 
+	if (!f->t->runner)
+		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)f->t->pid);
 	dir = opendir(path);
 	if (!dir)

@@ -69,6 +69,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	*(to->growth == GROWTH_NONE ? &to->cross_frees : &to->guessed_calls) = from->cross_frees;
 	to->evicted_stacks = from->n_evicted;
 	to->tid = (int)from->tid;
+	to->peak_at_most = from->peak_at_most;
 	to->at_peak_bytes = from->at_peak_bytes;
 	to->min_size = c->alloc_calls ? from->min_size : 0;
 	to->max_size = from->max_size;
@@ -524,6 +525,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->paused_ns = MIN(info->paused_ns, info->duration_ns);
 	s->n_left_out = info->n_left_out;
 	s->n_unread = info->n_unread;
+	s->reading = info->reading;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;
 	s->ended = info->ended;

@@ -51,6 +51,7 @@ struct cut_site {
 	struct mt_moves moves;	/* all 0 where some blocks are skipped */
 	struct cut_error var;
 	uint64_t peak_bytes, at_peak_bytes;
+	bool peak_at_most;	/* a sum of several peaks, which need not have been at one time */
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns;	/* on the programs' clock */
 	uint64_t most_calls_per_s;	/* of a site that left the tables; of others the history knows */
@@ -88,7 +89,7 @@ static inline bool cut_site__is_live(const struct cut_site *s)
 	return s->counts.alloc_calls != s->counts.free_calls;
 }
 
-/* What is reported of two sites as if they were one. Their own peaks are bounded by the sum. */
+/* What is reported of two sites as if they were one. */
 static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 {
 	__u64 *to = (__u64 *)&sum->counts;
@@ -119,6 +120,7 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 	if (sum->tid != s->tid)
 		sum->tid = 0;
 	cut_error__add(&sum->var, &s->var);
+	sum->peak_at_most |= s->peak_at_most || (sum->peak_bytes && s->peak_bytes);
 	sum->peak_bytes += s->peak_bytes;
 	sum->at_peak_bytes += s->at_peak_bytes;
 	sum->scan_blocks += s->scan_blocks;

@@ -99,6 +99,11 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->paused_ns = MAX(to->paused_ns, s->paused_ns);
 	to->n_left_out += s->n_left_out;
 	to->n_unread += s->n_unread;
+	to->reading.at_ns = MAX(to->reading.at_ns, s->reading.at_ns);
+	to->reading.n_unread += s->reading.n_unread;
+	to->reading.unsure_blocks += s->reading.unsure_blocks;
+	to->reading.paused_ns = MAX(to->reading.paused_ns, s->reading.paused_ns);
+	to->reading.took_ns = MAX(to->reading.took_ns, s->reading.took_ns);
 	to->wall_start_ns = MIN(to->wall_start_ns, s->wall_start_ns);
 	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
 	to->ended &= s->ended;

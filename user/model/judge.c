@@ -243,7 +243,7 @@ static bool holds_times_expected(const struct evidence *e, const struct shape *w
 	double rate = MAX(w->alloc_rate, seen_s > 0 ? (double)e->alloc_calls / seen_s : 0);
 
 	/* few frees say little about lifetimes; and few blocks may be chance */
-	return !e->mixed && e->free_calls >= 10 && (double)e->live_blocks >= times * rate * evidence__mean_life_s(e) + 10;
+	return !e->no_lifetimes && e->free_calls >= 10 && (double)e->live_blocks >= times * rate * evidence__mean_life_s(e) + 10;
 }
 
 static double least_third(const struct shape *w)
@@ -300,7 +300,7 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 		signs |= LOADING;
 	if (e->free_calls * 100 <= e->alloc_calls)
 		signs |= UNFREED;
-	if (!e->mixed && e->free_calls >= 10 && (double)e->oldest_ns / 1e9 >= 100 * evidence__mean_life_s(e) &&
+	if (!e->no_lifetimes && e->free_calls >= 10 && (double)e->oldest_ns / 1e9 >= 100 * evidence__mean_life_s(e) &&
 	    (!w->busier || holds_times_expected(e, w, 2)))
 		signs |= STALE;
 	if (holds_times_expected(e, w, 10))

@@ -26,7 +26,8 @@ struct evidence {
 	uint32_t scans;
 	uint64_t looked_blocks, unreached_blocks;	/* that were there; of these, without a pointer to them */
 	const struct snap_root *held;	/* that holds the most of them; NULL: not known */
-	bool mixed;		/* blocks of many sites: what lifetimes the freed ones had says nothing of the others */
+	/* blocks of many sites: what lifetimes the freed ones had says nothing of the others; or these are not known (--mode leak) */
+	bool no_lifetimes, unseen_frees;
 };
 
 /* The verdict and its reasons live in the snapshot. */

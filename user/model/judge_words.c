@@ -45,8 +45,9 @@ void why__freed(struct why *y)
 	}
 	fmt_duration(b, (uint64_t)(evidence__mean_life_s(e) * 1e9));
 	/* never 100% where some are left */
-	add(y, "%s%ld%% of %s%s freed, after %s on average", percent > 99 && e->free_calls < e->alloc_calls ? ">" : "",
-	    e->free_calls < e->alloc_calls ? MIN(99, percent) : 100, mark(y), fmt_count(a, e->alloc_calls), b);
+	add(y, "%s%ld%% of %s%s freed%s%s%s", percent > 99 && e->free_calls < e->alloc_calls ? ">" : "",
+	    e->free_calls < e->alloc_calls ? MIN(99, percent) : 100, mark(y), fmt_count(a, e->alloc_calls), e->unseen_frees ? "" : ", after ",
+	    e->unseen_frees ? "" : b, e->unseen_frees ? "" : " on average");
 }
 
 static void add_rate(struct why *y, double bytes_per_s, double span_s)

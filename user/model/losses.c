@@ -71,6 +71,8 @@ static const struct counter_words {
 			     "calls were under way when a window of --overhead ended" },
 	[MT_EDGE_OWN_FREE] = { "own_frees", "free was the allocator's own, not of a block of the program",
 			       "frees were the allocator's own, not of blocks of the program" },
+	[MT_EDGE_PYTHON_UNNAMED] = { "python_unnamed", "time there was no room for frames of Python, or for the name of one",
+				     "times there was no room for frames of Python, or for the name of one" },
 	[MT_EDGE_BORROWED] = { "borrowed_unclear",
 			       "child that shared its parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether it did (-f sees it)",
 			       "children that shared their parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether they did (-f sees them)" },

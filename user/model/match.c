@@ -14,7 +14,8 @@ static int add_frame(struct matcher *m, const struct frame *f, uint32_t *chain)
 {
 	bool named = f->line && f->line->function && *f->line->function;
 	uint32_t module, name = 0, frame;
-	int err = string_ids__get(&m->strings, f->module ? path_basename(f->module) : "", &module);
+	const char *origin = frame__origin(f);
+	int err = string_ids__get(&m->strings, origin ? path_basename(origin) : "", &module);
 
 	if (!err && named)
 		err = string_ids__get(&m->strings, f->line->function, &name);

@@ -82,6 +82,7 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 		sum->oldest_ns = site->oldest_ns;
 		sum->oldest_at_most = site->oldest_at_most;
 	}
+	sum->peak_at_most |= sum->c.peak_bytes && site->c.peak_bytes;
 	counters__add(&sum->c, &site->c);
 	std_error__add(&sum->error, &site->error);
 	fields__merge(&site_fields, sum, site);

@@ -14,8 +14,8 @@
 const struct runtime runtimes[] = {
 	{ "python", "Python", "libpython[23]* python python[23] python[23].* pypy*", NULL,
 	  "objects larger than 512 bytes, and what C code allocates",
-	  "small objects, which share arenas unless it was started with PYTHONMALLOC=malloc",
-	  "frames are the interpreter's" },
+	  "small objects, which share arenas unless it was started with PYTHONMALLOC=malloc (--python-objects -- CMD does that)",
+	  "--python off shows the interpreter's own frames" },
 	{ "node", "Node.js", "node nodejs libnode.so*", NULL,
 	  "buffers, addons and V8's own structures",
 	  "JavaScript objects, which are in V8's heap (node --heapsnapshot-signal)",

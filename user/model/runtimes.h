@@ -15,6 +15,9 @@ struct runtime {
 	const char *seen, *unseen, *advice;	/* parts of a sentence */
 };
 
+/* The module of all code that is Python's: it is in no file of machine code. */
+#define PYTHON_PATH "[python]"
+
 extern const struct runtime runtimes[];
 extern const size_t n_runtimes;
 

@@ -28,7 +28,7 @@ static const struct field counter_fields_rows[] = {
 	COUNTER(failed_calls, UNIT_COUNT, HAS_FAILED_CALLS),
 	COUNTER(unknown_frees, UNIT_COUNT, HAS_UNKNOWN_FREES),
 };
-_Static_assert(HAS_ALL == (1 << ARRAY_SIZE(counter_fields_rows)) - 1, "a row for each counter");
+_Static_assert(HAS_COUNTERS == (1 << ARRAY_SIZE(counter_fields_rows)) - 1, "a row for each counter");
 FIELDS(counter_fields);
 
 #define ERROR(name, bit) ROW(#name, FIELD_ERROR, AT(std_error, name), .needs = bit, .merge = MERGE_ERROR)
@@ -57,9 +57,10 @@ static const struct field site_names_rows[] = {
 FIELDS(site_names);
 
 static const struct field site_fields_rows[] = {
-	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .unit = UNIT_COUNT, .needs = HAS_FREE_CALLS, .merge = MERGE_SUM),
+	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .unit = UNIT_COUNT, .needs = HAS_LIFETIMES, .merge = MERGE_SUM),
 	ROW("guessed_calls", FIELD_U64, AT(snap_site, guessed_calls), .unit = UNIT_COUNT, .needs = KNOWN_FAULT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("evicted_stacks", FIELD_U64, AT(snap_site, evicted_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("peak_at_most", FIELD_BOOL, AT(snap_site, peak_at_most), .needs = HAS_PEAK_BYTES, .merge = MERGE_ANY, .empty = EMPTY_IS_ABSENT),
 	ROW("at_peak_bytes", FIELD_U64, AT(snap_site, at_peak_bytes), .unit = UNIT_BYTES, .needs = HAS_PEAK_BYTES, .merge = MERGE_SUM),
 	ROW("min_size", FIELD_U64, AT(snap_site, min_size), .unit = UNIT_BYTES),	/* of a site without calls it is 0 and means nothing */
 	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .unit = UNIT_BYTES, .merge = MERGE_MAX),
@@ -192,7 +193,7 @@ const struct fields history_fields = { point_fields_rows, 2 };
 static const struct field size_fields_rows[] = {
 	ROW("below", FIELD_BOUND, AT(snap_size, below)),
 	ROW("alloc_calls", FIELD_U64, AT(snap_size, alloc_calls)),
-	ROW("live_blocks", FIELD_U64, AT(snap_size, live_blocks), .needs = HAS_LIVE_BLOCKS),
+	ROW("live_blocks", FIELD_U64, AT(snap_size, live_blocks), .needs = HAS_LIFETIMES),
 };
 FIELDS(size_fields);
 
@@ -279,6 +280,11 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("paused_ns", FIELD_U64, paused_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("left_out", FIELD_U64, n_left_out, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("unread_files", FIELD_U64, n_unread, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heap_read_at_ns", FIELD_U64, reading.at_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heap_read_took_ns", FIELD_U64, reading.took_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heap_read_paused_ns", FIELD_U64, reading.paused_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heaps_not_read", FIELD_U64, reading.n_unread, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("live_unsure_blocks", FIELD_U64, reading.unsure_blocks, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
 	WHOLE_OF("wall_now", FIELD_TIME, wall_now_ns),
 	WHOLE_OF("ended", FIELD_BOOL, ended),

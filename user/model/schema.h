@@ -53,7 +53,7 @@ enum field_merge {
 enum field_empty {
 	EMPTY_IS_ZERO,		/* 0 is a figure; null where it is not known */
 	EMPTY_IS_NULL,
-	EMPTY_IS_ABSENT,	/* no key at all, in both cases */
+	EMPTY_IS_ABSENT,	/* no key at all, in both cases; a figure that needs to be known says that it is by a 0 */
 };
 
 /* Beside enum counter_bit: what may be known of one row and not of another. */
@@ -120,7 +120,7 @@ extern const struct fields type_fields;		/* struct snap_type */
 extern const struct fields root_fields;		/* struct snap_root */
 extern const struct fields part_fields;		/* struct snap_part, without its stack */
 extern const struct fields block_fields;	/* struct snap_block, without its site */
-#define RECORDING_FIELDS_MAX 32
+#define RECORDING_FIELDS_MAX 48
 extern const struct fields recording_fields;	/* struct snapshot: how it was recorded */
 extern const struct fields machine_fields;	/* struct snap_machine */
 extern const struct fields cgroup_fields, cgroup_event_fields;	/* struct snap_cgroup */

@@ -8,6 +8,7 @@
  * process without memory for its report has nothing left to say, so here alone
  * running out of it ends the program (obstack_alloc_failed_handler).
  */
+#include "model/runtimes.h"
 #include "model/snapshot.h"
 
 #include <limits.h>
@@ -80,6 +81,8 @@ unsigned int counters__of_mode(enum mt_mode mode)
 		/* calls are counted where they begin: whether they fail is not seen */
 		[MT_MODE_COUNT] = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS,
 		[MT_MODE_GROWTH] = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES,
+		/* what happens to blocks between two looks at the heap is not seen */
+		[MT_MODE_LEAK] = HAS_COUNTERS & ~(HAS_PEAK_BYTES | HAS_TEMP_CALLS | HAS_UNKNOWN_FREES),
 	};
 
 	return mode < ARRAY_SIZE(recorded) ? recorded[mode] : 0;
@@ -199,6 +202,13 @@ struct frame place__frame(const struct snapshot *s, const struct place *p, size_
 		f.inlined = i + 1 < p->n_lines;
 	}
 	return f;
+}
+
+const char *frame__origin(const struct frame *f)
+{
+	bool python = f->module && !strcmp(f->module, PYTHON_PATH);
+
+	return python && f->line && f->line->file ? f->line->file : f->module;
 }
 
 /* Stacks go on elsewhere from here, by rules that no table has: the reason is known by the function's name. */

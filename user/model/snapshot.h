@@ -29,8 +29,7 @@ struct counters {
 
 /*
  * Which counters hold: not every mode records all of them. What is reported beside
- * a counter goes with it: ages with live_blocks, lifetimes with free_calls,
- * a site's share of the peak with peak_bytes.
+ * a counter goes with it: ages with live_blocks, a site's share of the peak with peak_bytes.
  */
 enum counter_bit {
 	HAS_ALLOC_CALLS = 1 << 0,
@@ -44,9 +43,12 @@ enum counter_bit {
 	HAS_TEMP_CALLS = 1 << 8,
 	HAS_FAILED_CALLS = 1 << 9,
 	HAS_UNKNOWN_FREES = 1 << 10,
-	HAS_ALL = (1 << 11) - 1,
+	HAS_COUNTERS = (1 << 11) - 1,
 	/* no counter: pointers to blocks were searched for (--reachable); set by snapshot__set_heaps() */
 	HAS_UNREACHED = 1 << 11,
+	/* nor is this: each free was seen when it happened, so lifetimes are known, and which thread freed */
+	HAS_LIFETIMES = 1 << 12,
+	HAS_ALL = HAS_COUNTERS | HAS_LIFETIMES,	/* of --mode full */
 	HAS_ANY = HAS_ALL | HAS_UNREACHED,
 };
 
@@ -235,6 +237,7 @@ struct snap_site {
 	enum growth_kind growth;
 	struct counters c;	/* unknown_frees is 0: a free has no site */
 	struct std_error error;
+	bool peak_at_most;	/* c.peak_bytes may be less: it is a sum of several peaks, which need not have been at one time */
 	uint64_t at_peak_bytes;
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns;	/* since the trace's start */
@@ -393,6 +396,13 @@ struct snapshot {
 	uint64_t paused_ns;	/* of it, without probes, as a program ran that translates code */
 	uint64_t n_left_out;	/* processes, and programs that processes began, which the user may not look into: not traced */
 	uint64_t n_unread;	/* mapped files that were not read: no more could be open at a time, or their readers failed */
+	struct heap_reading {	/* --mode leak: what is live, and what was freed, is of the last time that heaps were read */
+		uint64_t at_ns;		/* when that ended, since the trace began; 0: none was made */
+		uint64_t took_ns;
+		uint64_t paused_ns;	/* --exact: how long the processes stood still for it; 0: they went on */
+		uint64_t unsure_blocks;	/* counted as live, and perhaps freed by then */
+		uint64_t n_unread;	/* processes whose heaps were never read */
+	} reading;
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
 	bool ended;		/* the trace is over: this is the last one */
 	struct older_unsure older_unsure;	/* blocks 0: what is older is known exactly */
@@ -510,6 +520,8 @@ struct frame {
 };
 size_t place__n_frames(const struct place *p);	/* at least 1 */
 struct frame place__frame(const struct snapshot *s, const struct place *p, size_t i);	/* innermost first */
+/* What its function is told from others of the same name by: its module; of Python, which is all one, its source file. NULL: unknown */
+const char *frame__origin(const struct frame *f);
 /* What stands where a stack would; of a site that has none: it found no room, or gave up its room to others. */
 #define NO_STACK_NAME "[no stack]"
 #define EVICTED_NAME "(evicted)"

@@ -107,6 +107,8 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
 		.oldest_ns = to->oldest_at_most ? 0 : to->oldest_ns,
 		.leak_after_ns = leak_after(info),
+		.no_lifetimes = !(s->known & HAS_LIFETIMES),
+		.unseen_frees = !(s->known & HAS_LIFETIMES),
 		.estimated = s->estimated,
 		.error_bytes = s->estimated ? to->error.live_bytes : 0,
 		.scans = look->most ? look->most->scans : 0,
@@ -199,7 +201,8 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
 		.error_bytes = s->estimated ? p->error.live_bytes : 0,
-		.mixed = true,
+		.no_lifetimes = true,
+		.unseen_frees = !(s->known & HAS_LIFETIMES),
 	};
 
 	if (!p->n_timeline || course__of_timeline(&c, p->timeline, p->n_timeline)) {

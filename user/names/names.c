@@ -288,7 +288,7 @@ static bool fill(struct names *n, struct snapshot *s, struct place *p)
 		return true;
 	}
 	f = know(n, obj, p->offset);
-	if (!f && obj->jit) {
+	if (!f && object__has_names(obj)) {
 		ask_jit(n, obj, p->offset);
 		f = know(n, obj, p->offset);
 	}
@@ -298,7 +298,7 @@ static bool fill(struct names *n, struct snapshot *s, struct place *p)
 		p->resolved = true;
 		return true;
 	}
-	if (obj->jit)
+	if (object__has_names(obj))
 		return false;
 	w = vec_push(&n->wishes);
 	if (w) {

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/code_book.h"
 #include "elf/debugfile.h"
 #include "elf/debugfind.h"
 #include "elf/debuginfod.h"
@@ -177,7 +178,7 @@ static struct module *get_module(struct sym *s, struct object *obj)
 	object__hold(obj);
 	m->id = s->all.n;
 	hash__put(&s->modules, (uintptr_t)obj, m);
-	if (!s->apart.reader && !obj->jit && !object__look_for_change(obj))
+	if (!s->apart.reader && !object__has_names(obj) && !object__look_for_change(obj))
 		open_files(s, m);
 	return m;
 }
@@ -256,10 +257,26 @@ static const struct result *resolve_jit(struct sym *s, struct module *m, uint64_
 	return r;
 }
 
+static const struct result *resolve_script(struct sym *s, struct module *m, uint64_t at)
+{
+	struct result *r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+	struct code_line l = {};
+
+	/* its strings live as long as the object, which the module holds */
+	code_book__line(m->obj->script, (uint32_t)(at >> 16), at & 0xffff, &l);
+	r->n = 1;
+	r->lines[0] = (struct line){ .function = l.function };
+	if (!s->opts.no_source) {
+		r->lines[0].file = l.file;
+		r->lines[0].line = l.line;
+	}
+	return r;
+}
+
 /* Whether what is read from the object now would be of other code. */
 static bool is_changed(struct sym *s, struct module *m)
 {
-	if (m->obj->jit || !object__look_for_change(m->obj))
+	if (object__has_names(m->obj) || !object__look_for_change(m->obj))
 		return false;
 	if (!m->reported && s->opts.on_changed)
 		s->opts.on_changed(m->obj->path, s->opts.arg);
@@ -348,7 +365,7 @@ static void expect(struct sym *s, struct module *m, uint64_t vaddr)
 
 void sym__expect(struct sym *s, struct object *obj, uint64_t vaddr)
 {
-	struct module *m = s->apart.reader && obj && !obj->jit && vaddr ? get_module(s, obj) : NULL;
+	struct module *m = s->apart.reader && obj && !object__has_names(obj) && vaddr ? get_module(s, obj) : NULL;
 
 	if (m && !hash__get(&m->results, vaddr))
 		expect(s, m, vaddr);
@@ -378,12 +395,12 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 			*ret = &unnamed;
 			return 1;
 		}
-		if (s->apart.reader && !m->obj->jit) {
+		if (s->apart.reader && !object__has_names(m->obj)) {
 			r = ask_for(s, m, vaddr);
 			*ret = r ? r->lines : &unnamed;
 			return r ? r->n : 1;
 		}
-		r = m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
+		r = m->obj->script ? resolve_script(s, m, vaddr - 1) : m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
 		hash__put(&m->results, vaddr, (void *)r);	/* without memory it is resolved again */
 	}
 	*ret = r->lines;

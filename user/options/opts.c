@@ -294,6 +294,9 @@ static int complete(struct parser *p, struct err *e)
 		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->recording.mode))->name : NULL;
 	if (o->full && !asked__find(&p->all, "top"))
 		o->top = UINT_MAX;
+	/* the size that was requested is known at entries alone, which cost another trap */
+	if (recording__is_leak(&o->recording) && !asked__find(&p->all, "size"))
+		o->recording.size = SIZE_USABLE;
 	o->reachable |= o->roots;
 	/* of a line, a clock tick says nothing */
 	if (o->events)

@@ -61,6 +61,8 @@ struct opts {
 	bool reachable;			/* --reachable: search for pointers to blocks */
 	bool roots;			/* --roots: who holds them; reachable, too */
 	bool pause;			/* --pause: stop the process meanwhile */
+	bool python_objects;		/* --python-objects */
+	bool exact;			/* --exact: the same, of --mode leak */
 	double pace;			/* --pace: reading takes at most this part of the time; 0: not given */
 
 	/* reporting */

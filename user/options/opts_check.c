@@ -138,6 +138,10 @@ static int check_together(const struct asked *a, struct err *e)
 	if (o->events && (opts__has_output(o, "-") || o->json || format))
 		return err_set(e, -EINVAL, "--events and %s cannot be combined: both write to standard output; write the report to a file with -o FILE",
 			       o->json ? "--json" : format ? "--format" : "-o -");
+	if (o->exact && !recording__is_leak(&o->recording))
+		return err_set(e, -EINVAL, "--exact: goes with --mode leak; other modes are exact without a stop");
+	if (o->python_objects && !o->cmd)
+		return err_set(e, -EINVAL, "--python-objects: goes with -- CMD; how Python divides memory is settled when it starts");
 	if (o->pace && !o->reachable && !o->roots && !(o->views & (VIEW_HEAP | VIEW_BLOCKS)))
 		return err_set(e, -EINVAL, "--pace: goes with --reachable, with --view heap or blocks, and with the command heap");
 	if (o->keep && !has_series(o))
@@ -180,6 +184,19 @@ static const struct {
 	{ "mmap", NULL, "sample", NULL, "mappings are given back in parts, which cannot be weighed" },
 	{ "mmap", NULL, "free-stacks", NULL, "where parts of mappings are given back is not recorded" },
 	{ "mmap", NULL, "overhead", NULL, "what is unmapped while there are no probes would seem to be mapped still" },
+	{ "all", NULL, "mode", "leak", "the heap of every process would have to be read; choose with -p" },
+	{ "comm", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
+	{ "cgroup", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
+	{ "overhead", NULL, "mode", "leak", "probes are in place part of the time only, and addresses come again unseen" },
+	{ "sample", NULL, "mode", "leak", "that skips most blocks" },
+	{ "free-stacks", NULL, "mode", "leak", "that mode sees no frees" },
+	{ "mmap", NULL, "mode", "leak", "that mode does not see what is given back" },
+	{ "events", NULL, "mode", "leak", "that mode sees no frees" },
+	{ "within", NULL, "mode", "leak", "a block that another function gets at the same address would not be seen" },
+	{ "min-size", NULL, "mode", "leak", "a block of another size at the same address would not be seen" },
+	{ "max-size", NULL, "mode", "leak", "a block of another size at the same address would not be seen" },
+	{ "reachable", NULL, "mode", "leak", "use the command heap for that: malloctrace heap --reachable PID" },
+	{ "roots", NULL, "mode", "leak", "use the command heap for that: malloctrace heap --roots PID" },
 	{ "events", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "events", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "events", NULL, "tty", NULL, "lines and the live view would be in each other's way" },

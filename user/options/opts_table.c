@@ -56,8 +56,9 @@ const struct row opt_rows[] = {
 	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
 
 	{ 0, "mode", "MODE", RECORDING, 0, take_enum, FIELD(recording.mode), .of = &mode_choices,
-	  .later = "leak", .help = "what is recorded: every allocation and free; allocation calls and their bytes alone "
-		  "(cheaper); or only page faults, brk and mmap, where resident memory grows", .preset = "full" },
+	  .help = "what is recorded: every allocation and free (full); every allocation, and what is live is read from the heap now "
+		  "and then (leak; half the cost); allocation calls and their bytes alone (count); or only page faults, brk and mmap, "
+		  "where resident memory grows (growth)", .preset = "full" },
 	{ 0, "size", "WHICH", RECORDING, 0, take_enum, FIELD(recording.size), .of = &size_choices,
 	  .help = "which bytes of a block are counted: those requested, or those that the allocator set aside "
 		  "(glibc; cheaper)", .preset = "requested" },
@@ -102,14 +103,19 @@ const struct row opt_rows[] = {
 	{ 0, "points", "WHICH", RECORDING, DOCTOR, take_enum, FIELD(recording.points), .of = &points_choices,
 	  .help = "where functions are probed: at the cheapest points that are right, or, for diagnosis, at their first "
 		  "instructions with uretprobes", .preset = "auto" },
-	KEEP(0, "python"), KEEP(0, "python-objects"),
+	{ 0, "python", "HOW", RECORDING, 0, take_enum, FIELD(recording.python), .of = &python_choices,
+	  .help = "in a process that runs Python: its functions and lines in place of the interpreter's (auto), the interpreter's "
+		  "own (off), or no frames but Python's (only)", .preset = "auto" },
+	{ 0, "python-objects", NULL, RECORDING, 0, take_flag, FIELD(python_objects),
+	  .help = "with -- CMD: small objects of Python, too, which otherwise share memory that Python divides itself" },
 	{ 0, "when", "COND", RECORDING, 0, take_when, FIELD(whens),
 	  .help = "take a snapshot, as at SIGUSR1 or, without -o FILE, a report, when a process passes a limit: rss>2G, live>1G, "
 		  "blocks>1M, growth>10M/min, rss-growth>1G/h, allocs>100K/s; when a signal ends it: killed; when the kernel "
 		  "kills it for lack of memory: oom; repeatable" },
 	{ 0, "pause", "AGE", RECORDING, 0, take_age, FIELD(pause_ns),
 	  .help = "with --when: at least this long between two of its snapshots", .preset = "10s" },
-	KEEP(0, "exact"),
+	{ 0, "exact", NULL, RECORDING, 0, take_flag, FIELD(exact),
+	  .help = "with --mode leak: stop the process while its heap is read, for some milliseconds; the report says for how long" },
 
 	{ 0, "reachable", NULL, HEAPS, HEAP, take_flag, FIELD(reachable),
 	  .help = "find blocks that nothing points to any more (leaked): with heap, or at the end of a trace, which then lasts some seconds longer",

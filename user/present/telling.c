@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "model/runtimes.h"
 #include "present/alike.h"
 #include "present/frames.h"
 #include "util/own_name.h"
@@ -233,12 +234,28 @@ static bool stands_for(const struct frame *named, const struct frame *unnamed)
 }
 
 /* How much a frame says; the first of the most telling ones is taken. */
-enum worth { NOTHING, LIBRARY_NAME, LIBRARY_LAMBDA, TELLING_PLACE, TELLING_NAME };
+enum worth { NOTHING, LIBRARY_NAME, LIBRARY_LAMBDA, TELLING_PLACE, TELLING_NAME, PYTHON_NAME };
+
+static bool is_python(const char *module)
+{
+	return module && !strcmp(module, PYTHON_PATH);
+}
+
+/* A line of Python says more to those who wrote it than what it is done by. */
+static enum worth most_of(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_modules; i++)
+		if (is_python(s->modules[i].path))
+			return PYTHON_NAME;
+	return TELLING_NAME;
+}
 
 static enum worth worth_of(const struct frame *f)
 {
 	const char *function = function_of(f);
 
+	if (function && is_python(f->module))
+		return PYTHON_NAME;
 	if (frame__is_telling(f))
 		return function ? TELLING_NAME : TELLING_PLACE;
 	if (!function || frame__is_allocator(f))
@@ -296,15 +313,15 @@ static struct frame_worth judge_once(const struct tellings *t, const struct snap
 static struct telling_at find(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
 {
 	struct telling_at best = { .place = 1 }, wrapper = {};
-	enum worth most = NOTHING;
+	enum worth most = NOTHING, enough = t && t->s == s ? (enum worth)t->enough : most_of(s);
 	struct frame first = {};	/* without a name, of the program */
 	uint32_t number = 0;
 
-	for (uint32_t i = 0; i < site->n_stack && most != TELLING_NAME; i++) {
+	for (uint32_t i = 0; i < site->n_stack && most < enough; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 		uint32_t n = place__n_frames(p);
 
-		for (uint32_t k = 0; k < n && most != TELLING_NAME; k++, number++) {
+		for (uint32_t k = 0; k < n && most < enough; k++, number++) {
 			struct frame_worth w = judge_once(t, s, site->stack[i], k);
 			struct frame f;
 
@@ -315,7 +332,7 @@ static struct telling_at find(const struct tellings *t, const struct snapshot *s
 			f = place__frame(s, p, k);
 			if (wrapper.place && w.worth == TELLING_NAME && !strcmp(function_of(&f), "main"))
 				return wrapper;
-			if (most == TELLING_PLACE && !stands_for(&f, &first))
+			if (most == TELLING_PLACE && w.worth == TELLING_NAME && !stands_for(&f, &first))
 				continue;
 			if (w.worth == TELLING_PLACE)
 				first = f;
@@ -402,6 +419,7 @@ void tellings__begin(struct tellings *t, const struct snapshot *s)
 {
 	uint64_t print = fingerprint(s);
 
+	t->enough = most_of(s);
 	/* the next snapshot of a program that makes no new stacks */
 	if (t->n && t->n == s->n_sites && t->print == print && t->lines && !is_renamed(t, s)) {
 		t->s = s;

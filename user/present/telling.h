@@ -25,6 +25,7 @@ struct tellings {
 	struct telling_order *order;	/* owned; which sites are alike, as far as that was looked for */
 	struct frame_worth *worths;	/* owned; of each frame of each place, as far as that was asked; NULL without memory */
 	uint32_t *first;	/* owned; by place: where its frames begin in worths; the last one: their number */
+	int enough;		/* a frame that says so much is looked for no further: enum worth */
 	uint64_t print;		/* what they were made for, */
 	const struct line **lines;	/* owned; and what each place was called then; only compared */
 };

@@ -50,7 +50,7 @@ static uint64_t mix_string(uint64_t h, const char *s)
 /* A function is one frame, wherever in it a call was made; without a name, each address is. */
 static uint64_t frame_key(const struct frame *f)
 {
-	uint64_t h = mix_string(KEY_SEED, f->module);
+	uint64_t h = mix_string(KEY_SEED, frame__origin(f));
 
 	if (f->line && f->line->function && *f->line->function)
 		return mix_string(h, f->line->function);

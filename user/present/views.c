@@ -68,7 +68,7 @@ static struct sum_key by_function(const struct frame *f)
 {
 	if (!f->place)
 		return NO_STACK;
-	return (struct sum_key){ f->line && f->line->function ? f->line->function : "[no name]", f->module ? f->module : "" };
+	return (struct sum_key){ f->line && f->line->function ? f->line->function : "[no name]", frame__origin(f) ? frame__origin(f) : "" };
 }
 
 /* A header is one row, wherever it is compiled in; what has no source is told apart by its module. */
@@ -373,9 +373,9 @@ const struct view views[] = {
 	{ VIEW_SIZES, "sizes", "SIZES", .needs = ALLOCS | HAS_REALLOC_CALLS, .sort = "alloc-bytes", .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &site_columns,
 	  .live = { .key = '6', .bars = true, .with = VIEW_LIFETIMES } },
-	{ VIEW_LIFETIMES, "lifetimes", "LIFETIMES", .needs = HAS_FREE_CALLS | HAS_ALLOC_CALLS, .sort = "alloc-calls",
+	{ VIEW_LIFETIMES, "lifetimes", "LIFETIMES", .needs = HAS_LIFETIMES | HAS_ALLOC_CALLS, .sort = "alloc-calls",
 	  .weighs = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns },
-	{ VIEW_FREES, "frees", "FREES", .needs = HAS_FREE_CALLS, .where = WHERE_FREE_STACKS, .preset = always,
+	{ VIEW_FREES, "frees", "FREES", .needs = HAS_LIFETIMES, .where = WHERE_FREE_STACKS, .preset = always,
 	  .sort = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns,
 	  .live = { .key = '9', COLUMNS(free_columns), .sort = "frees", .option = "--free-stacks" },
 	  .page = { "frees share bytes cross lived threads process site", .of = &free_place_columns } },

@@ -150,7 +150,7 @@ static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct a
 		cookie |= MT_COOKIE_RETURN_ONLY;
 	if (pt->own_return)
 		cookie |= MT_COOKIE_OWN_RET;
-	if (f && f->usable)
+	if (f && (f->usable || f->unseen))
 		cookie |= MT_COOKIE_USABLE;
 	if (f && f->frees_at_0 && p->want.recording.mode == MT_MODE_COUNT)
 		cookie |= MT_COOKIE_FREES_AT_0;

@@ -61,6 +61,8 @@ int attachment__add_refusals(struct attachment *a, const struct object *obj, con
 /* The points of loader.h. */
 int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			   struct err *e);
+/* Where a Python interpreter frees code. */
+int attachment__add_python(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
 /* The points of --within in an object. */
 int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			   struct err *e);

@@ -86,6 +86,11 @@ int attachment__add_loader(struct attachment *a, const struct object *obj, const
 	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_loader, obj, points, e);
 }
 
+int attachment__add_python(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+{
+	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_code_freed, obj, points, e);
+}
+
 static int attach_refusals(struct attachment *a, const struct refusing *r, struct err *e)
 {
 	return attach_points(a, REFUSALS, a->kernel->skel->progs.reach_call, r->object, r->points, e);

@@ -62,6 +62,8 @@ struct mt_config config__make(const struct kernel_opts *o, const struct table_si
 		.calls = o->calls,
 		.calls_unknown = o->calls && !r->sample_bytes && !recording__is_partial(r),
 		.calls_rate = o->calls_rate,
+		.python = !o->python ? MT_PYTHON_OFF : r->python == PYTHON_ONLY ? MT_PYTHON_ONLY : MT_PYTHON_ON,
+		.requested = recording__is_leak(r) && r->size == SIZE_REQUESTED,
 
 		.adopt = o->adopt,
 		.by_comm = o->by_comm,

@@ -247,7 +247,13 @@ static bool wants_usable(const struct search *s)
 /* And is that of use? The usable size is in them. */
 static bool has_usable(const struct search *s)
 {
-	return wants_usable(s) && s->want.recording.mode == MT_MODE_FULL && is_glibc(s);
+	return wants_usable(s) && recording__keeps_blocks(&s->want.recording) && is_glibc(s);
+}
+
+/* --mode leak: what is in use of this allocator's blocks, its heap shows. */
+static bool has_census(const struct search *s)
+{
+	return recording__is_leak(&s->want.recording) && is_glibc(s);
 }
 
 static bool is_map(const struct search *s, const struct found *f)
@@ -260,9 +266,9 @@ static bool is_wanted(const struct search *s, const struct found *f)
 {
 	if (is_map(s, f))
 		return true;
-	if (s->want.recording.mode == MT_MODE_COUNT && s->funcs->v[f->row].role == ROLE_FREE)
+	if ((s->want.recording.mode == MT_MODE_COUNT || has_census(s)) && s->funcs->v[f->row].role == ROLE_FREE)
 		return false;
-	if (!has_usable(s))
+	if (!has_usable(s) && !has_census(s))
 		return true;
 	/* with a preloaded allocator the block is that one's, and has another header, or none */
 	if (f->flags & FUNC_PASSES_ON)
@@ -330,7 +336,8 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 					     .frees_at_0 = row.role == ROLE_REALLOC && s->family < ARRAY_SIZE(families) &&
 					     families[s->family].frees_at_0,
 					     .usable = is_map(s, f) ? wants_usable(s) :
-					     row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row) };
+					     row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row),
+					     .unseen = row.role != ROLE_FREE && has_census(s) && alloc_funcs__is_c(f->row) };
 		r = place__function(s->obj, &row, &s->want, pf, points);
 		if (r == -EINVAL)	/* a symbol without code in the file */
 			continue;

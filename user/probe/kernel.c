@@ -187,6 +187,12 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.map_nodes, s->n_nodes },
 		{ skel->maps.mapped, s->n_mapped },
 		{ skel->maps.map_calls, s->n_map_calls },
+		{ skel->maps.pythons, o->python ? s->n_procs : 1 },
+		{ skel->maps.python_walks, o->python ? MT_PYTHON_WALKS : 1 },
+		{ skel->maps.python_frees, o->python ? MT_PYTHON_FREES : 1 },
+		{ skel->maps.python_codes, o->python ? MT_PYTHON_CODES : 1 },
+		{ skel->maps.python_prints, o->python ? MT_PYTHON_CODES : 1 },
+		{ skel->maps.python_ring, o->python ? MT_PYTHON_RING_BYTES : (uint64_t)sysconf(_SC_PAGESIZE) },
 	};
 	size_t i;
 	int err;
@@ -214,6 +220,7 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 		bpf_program__set_autoload(of_growth[i], growth);
 	bpf_program__set_autoload(skel->progs.reach_call, !growth);
 	bpf_program__set_autoload(skel->progs.reach_spot, o->spots);
+	bpf_program__set_autoload(skel->progs.reach_code_freed, o->python);
 	bpf_program__set_autoload(skel->progs.reach_within, o->recording.within != NULL);
 	bpf_program__set_autoload(skel->progs.task_renamed, o->by_comm);
 	bpf_program__set_autoload(skel->progs.task_moved, o->by_cgroup);
@@ -390,6 +397,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	err = o->spots ? kernel__open_spots(k, e) : 0;
 	if (!err && o->calls)
 		err = kernel__open_calls(k, e);
+	if (!err && o->python)
+		err = kernel__open_python(k, e);
 	if (!err)
 		err = kernel__follow(k, e);
 	if (err)
@@ -408,6 +417,7 @@ void kernel__close(struct kernel *k)
 	ring_buffer__free(k->ring);
 	ring_buffer__free(k->spot_ring);
 	ring_buffer__free(k->call_ring);
+	ring_buffer__free(k->python_ring);
 	if (k->skel) {
 		kernel__unmap_table(k->skel->maps.procs, k->procs);
 		kernel__unmap_table(k->skel->maps.unwind_rows, k->unwind_rows);

@@ -49,6 +49,7 @@ struct kernel_opts {
 	bool spots;			/* functions that the user named will be probed */
 	bool calls;			/* --events: each call is reported as it happens */
 	uint32_t calls_rate;		/* --events-rate; 0: all */
+	bool python;			/* frames of Python are walked, where there are any */
 };
 
 struct kernel {
@@ -72,6 +73,11 @@ struct kernel {
 		bool (*fn)(const struct mt_told *c, void *arg);
 		void *arg;
 	} on_call;		/* during kernel__read_calls */
+	struct ring_buffer *python_ring;	/* NULL: frames of Python are not walked */
+	struct {
+		void (*fn)(const void *record, size_t len, void *arg);
+		void *arg;
+	} on_code;		/* during kernel__read_python */
 	struct codes *codes;	/* numbers of functions' code */
 	struct mt_proc *procs;	/* the table of processes, mapped */
 	struct mt_row *unwind_rows;
@@ -101,6 +107,14 @@ void kernel__hold_on_exec(struct kernel *k, pid_t pid);
 
 /* For kernel__open: their ring (spot_kernel.c). */
 int kernel__open_spots(struct kernel *k, struct err *e);
+/* For kernel__open: the ring of what code of Python is (python_kernel.c). */
+int kernel__open_python(struct kernel *k, struct err *e);
+/* Are frames of Python walked? Of which process, and where they are: p->proc is its number. */
+bool kernel__sees_python(const struct kernel *k);
+int kernel__set_python(struct kernel *k, const struct mt_python *p);
+int kernel__python_fd(const struct kernel *k);	/* readable if there is something to read; -1: none */
+/* Each record is a struct mt_python_code, which may end within its lines. */
+void kernel__read_python(struct kernel *k, void (*fn)(const void *record, size_t len, void *arg), void *arg);
 /* For kernel__open: the ring of --events (call_kernel.c). */
 int kernel__open_calls(struct kernel *k, struct err *e);
 /* For kernel__open: the programs at fork, exec and exit; malloctrace itself is ignored (adopt.c). */

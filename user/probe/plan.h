@@ -50,6 +50,7 @@ struct planned_func {
 	uint64_t vaddr, size;
 	bool no_return;		/* entry only: its return cannot be probed safely */
 	bool usable;		/* the size of its blocks is in their headers */
+	bool unseen;		/* --mode leak: frees of its blocks are not probed */
 	bool frees_at_0;	/* a realloc to 0 bytes frees, and gives no block */
 	struct mt_code code;	/* relative to vaddr; what place.c cannot know of it is the caller's */
 	char why[96];		/* how its points were chosen, for doctor and --verbose */

@@ -59,6 +59,7 @@ static void put_plan(struct wire *w, const struct plan *p, size_t n_symbols)
 		wire__u64(w, f->size);
 		wire__u64(w, f->no_return);
 		wire__u64(w, f->usable);
+		wire__u64(w, f->unseen);
 		wire__u64(w, f->frees_at_0);
 		wire__bytes(w, &f->code, sizeof(f->code));
 		wire__string(w, f->why);
@@ -112,6 +113,7 @@ static void get_func(struct wire_in *in, const struct object *obj, size_t n_rows
 	f->size = wire_in__u64(in);
 	f->no_return = wire_in__bool(in);
 	f->usable = wire_in__bool(in);
+	f->unseen = wire_in__bool(in);
 	f->frees_at_0 = wire_in__bool(in);
 	code = wire_in__bytes(in, sizeof(f->code));
 	if (code)

@@ -13,6 +13,15 @@
 
 static const char *const write_nothing[] = { "strace" };
 
+/* A thread of ours that stops a process for a while, and sets no breakpoints (heap/target_stop.c). */
+static bool is_own(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)tid);
+	return !access(path, F_OK);
+}
+
 static pid_t tracer_of(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
@@ -27,7 +36,7 @@ static pid_t tracer_of(pid_t pid)
 		return 0;
 	line += strlen("\nTracerPid:\t");
 	line[strcspn(line, "\n")] = '\0';
-	return parse_u64(line, 1, INT32_MAX, &tracer) ? 0 : (pid_t)tracer;
+	return parse_u64(line, 1, INT32_MAX, &tracer) || is_own((pid_t)tracer) ? 0 : (pid_t)tracer;
 }
 
 bool debugger__holds_still(pid_t pid)

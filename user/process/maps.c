@@ -6,8 +6,10 @@
  * because they are also what is opened.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "process/maps.h"
 #include "util/rights.h"
@@ -67,12 +69,19 @@ static char *unescape(const char *s, size_t len)
 	return path;
 }
 
+/* How much of it is the name. The first SysV segment of an IPC namespace has the inode 0. */
+static size_t take_deleted(const char *name, size_t len, struct mapping *m)
+{
+	static const char gone[] = " (deleted)";
+
+	m->deleted = len >= sizeof(gone) - 1 && *name == '/' && !memcmp(name + len - (sizeof(gone) - 1), gone, sizeof(gone) - 1);
+	return m->deleted ? len - (sizeof(gone) - 1) : len;
+}
+
 /* 1: a mapping; 0: no sense in it; -ENOMEM */
 static int parse_line(const char *p, const char *end, struct mapping *m)
 {
-	static const char gone[] = " (deleted)";
 	uint64_t major, minor;
-	size_t len;
 
 	if (!take_number(&p, end, 16, &m->start) || !take_char(&p, end, '-') ||
 	    !take_number(&p, end, 16, &m->end) || !take_char(&p, end, ' ') || m->start >= m->end)
@@ -95,13 +104,7 @@ static int parse_line(const char *p, const char *end, struct mapping *m)
 		return 0;
 	while (p < end && *p == ' ')
 		p++;
-	len = end - p;
-	/* the first SysV segment of an IPC namespace has the inode 0 */
-	if (len >= sizeof(gone) - 1 && *p == '/' && !memcmp(end - (sizeof(gone) - 1), gone, sizeof(gone) - 1)) {
-		m->deleted = true;
-		len -= sizeof(gone) - 1;
-	}
-	m->path = unescape(p, len);
+	m->path = unescape(p, take_deleted(p, (size_t)(end - p), m));
 	return m->path ? 1 : -ENOMEM;
 }
 
@@ -163,6 +166,68 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 	if (r)
 		return err_set(e, r, "%s: %s", path, strerror(-r));
 	return maps__parse(text, len, ret, e);
+}
+
+/* ---- without text */
+
+/* linux/fs.h, which may be older than that */
+struct query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vma_flags, page_bytes, file_off, ino;
+	uint32_t dev_major, dev_minor, name_bytes, build_id_bytes;
+	uint64_t name, build_id;
+};
+
+#define QUERY _IOWR('f', 17, struct query)
+#define QUERY_THIS_OR_NEXT 0x10
+#define VMA_READ 1
+#define VMA_WRITE 2
+#define VMA_EXEC 4
+#define VMA_SHARED 8
+
+/* The first one that ends behind addr; name has PATH_MAX bytes. */
+static int ask(int fd, uint64_t addr, struct query *q, char *name)
+{
+	int err;
+
+	*name = 0;
+	*q = (struct query){ .size = sizeof(*q), .flags = QUERY_THIS_OR_NEXT, .addr = addr, .name_bytes = PATH_MAX, .name = (uintptr_t)name };
+	err = ioctl(fd, QUERY, q) ? -errno : 0;
+	if (err != -ENAMETOOLONG)
+		return err;
+	*q = (struct query){ .size = sizeof(*q), .flags = QUERY_THIS_OR_NEXT, .addr = addr };
+	return ioctl(fd, QUERY, q) ? -errno : 0;
+}
+
+int maps__query(int fd, struct maps *ret)
+{
+	_cleanup_free_ char *name = malloc(PATH_MAX + 1);
+	struct vec(struct mapping) all = { 0 };
+	int err = name ? 0 : -ENOMEM;
+	struct query q = {};
+
+	while (!err && !(err = ask(fd, q.end, &q, name))) {
+		struct mapping one = { .start = q.start, .end = q.end, .file_off = q.file_off, .dev_major = q.dev_major, .dev_minor = q.dev_minor,
+				       .ino = q.ino, .read = q.vma_flags & VMA_READ, .write = q.vma_flags & VMA_WRITE,
+				       .exec = q.vma_flags & VMA_EXEC, .shared = q.vma_flags & VMA_SHARED }, *slot;
+
+		name[PATH_MAX] = 0;
+		one.path = strndup(name, take_deleted(name, strlen(name), &one));
+		slot = one.path ? vec_push(&all) : NULL;
+		if (!slot) {
+			free(one.path);
+			err = -ENOMEM;
+			break;
+		}
+		*slot = one;
+	}
+	/* behind the last one */
+	if (err == -ENOENT) {
+		*ret = (struct maps){ all.v, all.n };
+		return 0;
+	}
+	maps__done(&(struct maps){ all.v, all.n });
+	return err;
 }
 
 const struct mapping *maps__find(const struct maps *m, uint64_t addr)

@@ -31,6 +31,11 @@ struct maps {
 /* text need not end in a newline; a line that makes no sense is skipped. */
 int maps__parse(const char *text, size_t len, struct maps *ret, struct err *e);
 int maps__read(pid_t pid, struct maps *ret, struct err *e);
+/*
+ * The same by a descriptor of /proc/PID/maps, from Linux 6.11 on: asked of the memory that it was opened with, also when the process is no more
+ * or is another program. -ENOTTY: this kernel has only text; -ESRCH: that memory is gone.
+ */
+int maps__query(int fd, struct maps *ret);
 const struct mapping *maps__find(const struct maps *m, uint64_t addr);
 void maps__done(struct maps *m);
 bool mapping__is_same_file(const struct mapping *a, const struct mapping *b);	/* no, of those without one */

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "process/keeper.h"
 #include "process/process.h"
 #include "reader/reader.h"
 #include "util/parse.h"
@@ -317,7 +318,7 @@ bool process__is_own(pid_t pid)
 {
 	pid_t parent;
 
-	return pid == getpid() || readers__own(pid, &parent) || (parent && process__parent(pid) == parent);
+	return pid == getpid() || keeper__is_holder(pid) || readers__own(pid, &parent) || (parent && process__parent(pid) == parent);
 }
 
 pid_t process__parent(pid_t pid)

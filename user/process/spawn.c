@@ -183,6 +183,8 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, pid_
 	 */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	environment__restore();
+	if (o->python_objects)
+		setenv("PYTHONMALLOC", "malloc", 1);
 	descriptors__restore();
 	execvp(o->argv[0], o->argv);
 	child_fail(errno_fd, errno);

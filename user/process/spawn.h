@@ -22,6 +22,7 @@ struct spawn_opts {
 	char **argv;
 	bool as_root;		/* else as SUDO_UID, if we are root and it is set */
 	bool stdout_to_stderr;
+	bool python_objects;	/* CMD's Python takes each object from malloc */
 	int fds[3];		/* CMD's standard input, output and error; 0: as ours, or as above */
 };
 

@@ -7,7 +7,7 @@
 #define CHOICES(which) const struct choices which##_choices = { which##_names, ARRAY_SIZE(which##_names) }
 
 static const char *const
-	mode_names[] = { [MT_MODE_FULL] = "full", [MT_MODE_COUNT] = "count", [MT_MODE_GROWTH] = "growth" };
+	mode_names[] = { [MT_MODE_FULL] = "full", [MT_MODE_COUNT] = "count", [MT_MODE_GROWTH] = "growth", [MT_MODE_LEAK] = "leak" };
 CHOICES(mode);
 
 static const char *const size_names[] = { [SIZE_REQUESTED] = "requested", [SIZE_USABLE] = "usable" };
@@ -15,6 +15,8 @@ CHOICES(size);
 
 static const char *const unwind_names[] = { [UNWIND_AUTO] = "auto", [UNWIND_FP] = "fp", [UNWIND_TABLE] = "table" };
 CHOICES(unwind);
+static const char *const python_names[] = { [PYTHON_AUTO] = "auto", [PYTHON_OFF] = "off", [PYTHON_ONLY] = "only" };
+CHOICES(python);
 
 static const char *const points_names[] = { [POINTS_AUTO] = "auto", [POINTS_PLAIN] = "plain" };
 CHOICES(points);

@@ -17,6 +17,7 @@
 
 enum recording_size { SIZE_REQUESTED, SIZE_USABLE };
 enum unwind_choice { UNWIND_AUTO, UNWIND_FP, UNWIND_TABLE };
+enum python_choice { PYTHON_AUTO, PYTHON_OFF, PYTHON_ONLY };
 enum recording_points { POINTS_AUTO, POINTS_PLAIN };
 
 /* A profile that was read has what is in files; the rest is 0 then. */
@@ -33,6 +34,7 @@ struct recording {
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
 	unsigned int depth;		/* 1..512 */
 	enum unwind_choice unwind;
+	enum python_choice python;	/* frames of Python, where there are any */
 	enum recording_points points;	/* plain: first instructions and uretprobes, whatever the code looks like */
 	bool precise_times;
 	bool by_thread;			/* sites of their own for each thread */
@@ -43,7 +45,7 @@ struct recording {
 /* Where no option was given. */
 #define RECORDING_PRESET { .max_size = UINT64_MAX, .depth = 127 }
 
-extern const struct choices mode_choices, size_choices, unwind_choices, points_choices;
+extern const struct choices mode_choices, size_choices, unwind_choices, points_choices, python_choices;
 
 const char *mode__name(enum mt_mode mode);
 const char *size__name(enum recording_size size);
@@ -69,6 +71,18 @@ static inline bool recording__has(const struct recording *r, const struct record
 static inline bool recording__is_growth(const struct recording *r)
 {
 	return r->mode == MT_MODE_GROWTH;
+}
+
+/* What is live is read from heaps, now and then; frees are not seen. */
+static inline bool recording__is_leak(const struct recording *r)
+{
+	return r->mode == MT_MODE_LEAK;
+}
+
+/* There is a table of live blocks. */
+static inline bool recording__keeps_blocks(const struct recording *r)
+{
+	return r->mode == MT_MODE_FULL || r->mode == MT_MODE_LEAK;
 }
 
 static inline bool recording__has_budget(const struct recording *r)

@@ -251,14 +251,20 @@ static void wait_for_respite(struct live *l, uint64_t from_ns)
 	arm(l->respite_timer_fd, l->respite.until_ns - from_ns, 0);
 }
 
+/* The screen is drawn. */
+static void tell_and_rest(struct live *l, uint64_t began_ns)
+{
+	if (tell_missing(l))
+		live__draw(l);
+	respite__begin(&l->respite, began_ns, now_ns(), 0);
+}
+
 static void tick(struct live *l, uint64_t began_ns)
 {
 	live__update(l);
 	live__draw(l);
 	look_by_oneself(l);
-	if (tell_missing(l))
-		live__draw(l);
-	respite__begin(&l->respite, began_ns, now_ns(), 0);
+	tell_and_rest(l, began_ns);
 }
 
 static void on_names(void *arg)
@@ -276,9 +282,7 @@ static void on_names(void *arg)
 		return;
 	}
 	live__draw(l);
-	if (tell_missing(l))
-		live__draw(l);
-	respite__begin(&l->respite, began_ns, now_ns(), 0);
+	tell_and_rest(l, began_ns);
 }
 
 static void on_respite_over(void *arg)

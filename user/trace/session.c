@@ -162,6 +162,9 @@ static int load(struct session *s, struct err *e)
 		.spots = s->tracees.spots.n > 0,
 		.calls = o->events,
 		.calls_rate = o->events_rate,
+		/* which program comes later is not known */
+		.python = o->recording.python != PYTHON_OFF && !recording__is_growth(&o->recording) &&
+			  (s->selection.adopt || s->spawn || tracees__may_run_python(&s->tracees)),
 	};
 	int err;
 
@@ -174,7 +177,7 @@ static int load(struct session *s, struct err *e)
 	if (err)
 		return err;
 	s->model = model__new();
-	if (!s->model)
+	if (!s->model || session__open_uses(s))
 		return err_set(e, -ENOMEM, "out of memory");
 	s->unwind = unwind__new(s->kernel, o->recording.unwind);
 	if (!s->unwind)
@@ -228,6 +231,13 @@ int session__start_timers(struct session *s)
 	return loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 }
 
+static void on_python(void *arg)
+{
+	struct session *s = arg;
+
+	tracees__note_code(&s->tracees);
+}
+
 /* How often it is asked whether tables are about to be full; a look at some numbers. */
 #define ROOM_NS (SECOND_NS / 20)
 
@@ -248,6 +258,8 @@ static int fill_loop(struct session *s, struct err *e)
 		err = loop__add_timer(s->loop, ROOM_NS, false, session__watch_room, s);
 	if (!err && kernel__spots_fd(s->kernel) >= 0)
 		err = loop__add_fd(s->loop, kernel__spots_fd(s->kernel), session__on_spots, s);
+	if (!err && kernel__python_fd(s->kernel) >= 0)
+		err = loop__add_fd(s->loop, kernel__python_fd(s->kernel), on_python, s);
 	if (!err && !s->spots.waiting)
 		err = session__start_timers(s);
 	if (!err && s->budget)
@@ -325,12 +337,14 @@ static int finish(struct session *s, struct err *e)
 	bound_last_reading(s);
 	session__look_last_at_heaps(s);
 	session__look_last_at_memory(s);
+	session__read_uses(s, true);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
 	tracees__sample(&s->tracees, true);
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);
 	kernel__freeze(s->kernel, true);
+	session__let_heaps_go_on(s);
 	/* whose the stacks are that were met up to now */
 	if (!s->tracees.probing->records_first)
 		session__read_records(s);
@@ -411,6 +425,7 @@ static int attach(struct session *s, struct err *e)
 
 	if (!err)
 		resident__begin(&s->memory, &s->tracees);
+	session__follow_uses(s);
 	return err;
 }
 
@@ -488,6 +503,7 @@ static void done(struct session *s)
 {
 	tracees__detach(&s->tracees);
 	session__heaps_done(s);
+	session__uses_done(s);
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);

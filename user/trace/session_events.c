@@ -64,6 +64,9 @@ bool session__keep_events(struct session *s)
  */
 static void end_in_time(struct session *s)
 {
+	/* --mode leak: its heaps are read first, so the loop ends in its own time; few processes are traced then */
+	if (s->uses)
+		return;
 	/* while the start is waited for, nothing is recorded, and its call would go on with that */
 	if (s->end_ns || !s->start_ns || s->spots.waiting ||
 	    !(signal_asks_for_end() || (s->due_ns && now_ns() >= s->due_ns)))
@@ -151,6 +154,7 @@ void session__read_events(struct session *s)
 		s->held = false;
 		spawn__catch(s->spawn);
 	}
+	session__follow_uses(s);
 	s->recycle.told_ns = began_ns;
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->selection.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))

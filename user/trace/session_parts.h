@@ -58,6 +58,7 @@ struct session {
 	struct live *live;	/* the live view; NULL: reports alone */
 	struct cmd_output cmd_output;	/* of -- CMD */
 	struct heaps *heaps;	/* looks at the targets' memory: session_heap.c; NULL: none are taken */
+	struct uses *uses;	/* --mode leak; else NULL: session_uses.c */
 	struct calls *calls;	/* --events; else NULL: session_calls.c */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
@@ -148,6 +149,22 @@ void session__memory_done(struct session *s);
 /* session_heap.c: before the loop begins; after the loop and all threads have ended. -errno */
 int session__open_heaps(struct session *s);
 void session__heaps_done(struct session *s);
+
+/* --mode leak (session_uses.c); without it these do nothing. */
+int session__open_uses(struct session *s);	/* -ENOMEM */
+void session__uses_done(struct session *s);
+/* Heaps of new lives are read from now on; those of lives that have ended, once more. */
+void session__follow_uses(struct session *s);
+/* Reads which blocks are in use, if the budget grants it or force is set: the others count as freed from then on. */
+void session__read_uses(struct session *s, bool force);
+/* Is the last cut one of live blocks as they are, not one that has what was freed since the last reading? Of other modes it always is. */
+bool session__knows_live(const struct session *s);
+/* The same if the table of blocks is about to be full; called often. */
+void session__relieve_table(struct session *s);
+/* --exact: those that stood still for it go on. Called once a cut was taken. */
+void session__let_heaps_go_on(struct session *s);
+/* How what s->cut shows as live was found out. */
+struct heap_reading session__last_reading(const struct session *s);
 /* What a look is to find out. */
 struct heap_wish {
 	bool reachable, roots;

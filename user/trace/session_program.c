@@ -45,6 +45,9 @@ static void on_started(pid_t pid, void *arg)
 	struct session *s = arg;
 	struct tracee *p = tracees__find(&s->tracees, pid);
 
+	session__follow_uses(s);
+	if (tracees__retry_python(&s->tracees, &s->failure))
+		session__fail(s);
 	if (p)
 		p->held = false;
 	if (!s->attached)
@@ -57,6 +60,7 @@ int session__start_program(struct session *s, struct err *e)
 	struct spawn_opts how = {
 		.argv = o->cmd,
 		.as_root = o->as_root,
+		.python_objects = o->python_objects,
 		.stdout_to_stderr = s->output.to_stdout != export__find_by_name("text") || o->json,
 	};
 	struct spawn_calls calls = { on_exec, on_mapping, has_started, on_started, s };

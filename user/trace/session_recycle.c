@@ -40,6 +40,8 @@ static void forget(struct session *s, uint32_t proc)
 	 */
 	if (l && s->live && l->space.jit)
 		object__hold(l->space.jit);
+	if (l && s->live && l->script)
+		object__hold(l->script);
 	/* the message that it ended may have been lost */
 	if (l && tracee__life(l->tracee) == l && !l->tracee->ended)
 		tracee__end(&s->tracees, l->tracee);
@@ -177,5 +179,10 @@ void session__make_room(struct session *s)
 
 void session__watch_room(void *arg)
 {
-	session__make_room(arg);
+	struct session *s = arg;
+
+	session__make_room(s);
+	session__relieve_table(s);
+	if (tracees__retry_python(&s->tracees, &s->failure))
+		session__fail(s);
 }

@@ -32,6 +32,7 @@ static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 	s->cut = NULL;
 	session__use_heaps(s, how);
 	err = collect__cut(s->collect, how, &s->cut, e);
+	session__let_heaps_go_on(s);
 	/* after it: nothing that a snapshot has is later than its end */
 	if (!how->marked_ns)
 		s->cut_mono_ns = now_ns();
@@ -112,6 +113,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.paused_ns = tracees__paused_ns(&s->tracees),
 		.n_left_out = tracees__n_left_out(&s->tracees),
 		.n_unread = readers__n_unread(),
+		.reading = session__last_reading(s),
 		.wall_now_ns = wall_ns(),
 		.ended = m->last || s->end_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),
@@ -138,7 +140,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 		resident__end(&s->memory, &s->tracees, cut);
 	else
 		session__look_at_memory(s, cut, m->ages && !m->mark);
-	if (!s->spots.waiting)
+	if (!s->spots.waiting && session__knows_live(s))
 		model__note(s->model, cut);
 	info = info_of(s, m);
 	snap = model__snapshot(s->model, cut, &info, &calls);
@@ -154,6 +156,8 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 		limits__of_machine(snap);
 	session__put_tags(s, cut, snap);
 	session__put_heaps(s, snap);
+	/* no more can be too many than there are */
+	snap->reading.unsure_blocks = MIN(snap->reading.unsure_blocks, snap->totals.live_blocks);
 	snapshot__find_unexplained(snap);
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);
@@ -172,6 +176,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	struct making m = begin_making(s, last, ages, NULL);
 	struct cut_opts how = how_to_cut(s, ages);
 
+	session__read_uses(s, false);
 	return session__take_cut(s, &how, MAY_WAIT, e) ? NULL : make(s, &m, e);
 }
 
@@ -278,6 +283,7 @@ static void serve(struct session *s, const struct snapshot_request *r)
 	if (r->late_since_ns &&
 	    asprintf(&late, "%s, %.1f ms later", r->reason, (now_ns() - r->late_since_ns) / 1e6) < 0)
 		late = NULL;
+	session__read_uses(s, true);
 	session__put_out(s, session__take(s, false, true, &e), late ? late : r->reason, &e);
 }
 
@@ -357,7 +363,8 @@ void session__on_second(void *arg)
 	/* a report may just have noted the course of things */
 	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
 		tracees__sample(&s->tracees, false);
-		if (!session__take_cut(s, &how, MAY_WAIT, NULL) && !s->spots.waiting)
+		session__read_uses(s, false);
+		if (!session__take_cut(s, &how, MAY_WAIT, NULL) && !s->spots.waiting && session__knows_live(s))
 			model__note(s->model, s->cut);
 	}
 	/* also of processes that end before there is a report */
@@ -408,6 +415,7 @@ void session__set_baseline(struct session *s)
 	_cleanup_err_ struct err e = {};
 	struct cut_opts how = {};
 
+	session__read_uses(s, true);
 	if (session__take_cut(s, &how, MAY_WAIT, &e))
 		say("baseline: %s", err_msg(&e));
 	else if (model__set_baseline(s->model, s->cut))

@@ -42,6 +42,7 @@ int tracees__want_mappings(struct tracees *t)
 static void life_free(struct tracee_life *l)
 {
 	space__done(&l->space);
+	object__put(l->script);
 	free(l);
 }
 
@@ -68,6 +69,7 @@ static void known_file_free(struct known_file *k)
 		within__done(k->within);
 	free(k->within);
 	free(k->lookalikes);
+	free(k->python);
 	free(k);
 }
 

@@ -19,6 +19,7 @@
 #include "probe/faults.h"
 #include "probe/kernel.h"
 #include "probe/within.h"
+#include "script/python_file.h"
 #include "process/process.h"
 #include "space/space.h"
 #include "unwind/tables.h"
@@ -62,6 +63,9 @@ struct tracee_life {
 	bool closed;		/* this user may not inspect it */
 	uint32_t code_seq;	/* kernel__code_seq() when what it maps was read */
 	const struct runtime *runtime;	/* NULL: none that is known, so far */
+	bool knows_python;	/* whether it has an interpreter was found out */
+	bool awaits_python;	/* it has one, whose loader was not done with it */
+	struct object *script;	/* a reference; code of Python that it ran, NULL: none */
 };
 
 /* No references of its own. */
@@ -107,6 +111,9 @@ struct known_file {
 	bool said_points, said_late;
 	bool left_out;		/* there are too many of them; its points count once */
 	struct extra_points extras[N_EXTRAS];
+	struct python_file *python;	/* owned; NULL: not read, or no interpreter's */
+	uint64_t python_frees[2];	/* where it frees code, shared probes: offsets; 0: no more */
+	bool python_told;
 	struct within *within;	/* owned; NULL: none of its functions is one of --within */
 	uint32_t within_list;	/* number of its ranges in the kernel's table */
 	bool lookalikes_known;
@@ -293,6 +300,13 @@ void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial);
 
 /* Another number whenever an address may lie elsewhere than before: for snapshot_info. */
 uint64_t tracees__n_mappings(const struct tracees *t);
+
+/* Does any file that was read look like a Python interpreter's? */
+bool tracees__may_run_python(const struct tracees *t);
+/* Interpreters that were not ready when they were found are looked at again; -ENOMEM. */
+int tracees__retry_python(struct tracees *t, struct err *e);
+/* What the programs have reported of code of Python is read. */
+void tracees__note_code(struct tracees *t);
 
 /* For model_calls. */
 void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg);

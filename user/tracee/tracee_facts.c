@@ -60,6 +60,10 @@ void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address
 	uint64_t file_off;
 
 	*ret = (struct address){ .offset = addr, .timeless = true };
+	if (MT_IS_PYTHON(addr)) {
+		tracees__locate_python(t, life, addr, t_ns, ret);
+		return;
+	}
 	if (!life || !addr)
 		return;
 	/* a return address may be the first byte after a mapping: look up the call before it */
@@ -103,6 +107,8 @@ bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_
 
 	if (!life || !addr)
 		return false;
+	if (MT_IS_PYTHON(addr))
+		return tracees__is_same_python(life, addr, t1_ns, t2_ns);
 	a = space__find_at(&life->space, addr - 1, t1_ns, &sole);
 	b = space__find_at(&life->space, addr - 1, t2_ns, &sole);
 	return a == b || (a && b && a->object && !a->unproven && !b->unproven && a->object == b->object &&

@@ -58,6 +58,8 @@ static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 	/* after the anchors of the files, which are the last to go (attach.h) */
 	if (!err)
 		err = tracee__probe_extras(t, p, EXTRA_LOADER, e);
+	if (!err)
+		err = tracee__know_python(t, p, e);
 	return err ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
 }
 

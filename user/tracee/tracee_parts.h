@@ -75,6 +75,12 @@ static inline struct attachment *tracees__probes_of(const struct tracees *t, con
 	return t->shared_probes ? t->shared_probes : p ? p->attachment : NULL;
 }
 
+/* A Python interpreter among what it maps: its frames are walked from here on (tracee_python.c). */
+int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e);
+/* Where a word of a stack that is a frame of Python lies; and is it the same code at both times? */
+void tracees__locate_python(const struct tracees *t, const struct tracee_life *l, uint64_t word, uint64_t t_ns, struct address *ret);
+bool tracees__is_same_python(const struct tracee_life *l, uint64_t word, uint64_t t1_ns, uint64_t t2_ns);
+
 /* Functions that the user named, in one file (tracee_spots.c): for tracee_extras.c. */
 int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e);
 int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k,

@@ -177,6 +177,8 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 		if (!err && mapped_ns && k->probed_ns > mapped_ns)
 			note_unseen(t, p, k, mapped_ns);
 	}
+	if (!err && t->shared_probes)
+		err = tracee__know_python(t, p, e);
 	return err || !t->shared_probes ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
 }
 

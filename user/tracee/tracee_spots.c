@@ -192,6 +192,12 @@ static int look_at_all(struct tracees *t, struct err *e)
 	return err;
 }
 
+/* A tag is looked for in stacks, too: there it may be a function of Python, which is in no file and whose calls are not counted. */
+static bool may_be_python(const struct tracees *t, const struct spot *s)
+{
+	return s->kind == MT_SPOT_TAG && tracees__may_run_python(t);
+}
+
 int tracees__check_spots(struct tracees *t, struct err *e)
 {
 	int err = t->spots.n ? look_at_all(t, e) : 0;
@@ -200,7 +206,7 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		const struct spot *s = &t->spots.v[i];
 		char near[512];
 
-		if (is_found(t, s))
+		if (is_found(t, s) || may_be_python(t, s))
 			continue;
 		if (!is_file_there(t, s)) {
 			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",
@@ -224,7 +230,7 @@ void tracees__tell_spots(struct tracees *t)
 		const struct spot *s = &t->spots.v[i];
 		char near[512];
 
-		if (is_found(t, s))
+		if (is_found(t, s) || may_be_python(t, s))
 			continue;
 		name_closest(t, s, near, sizeof(near));
 		say("%s %s: no file that was mapped has such a function%s%s", s->option, s->text,

@@ -21,6 +21,7 @@
 #include "html_page.h"
 #include "present/columns.h"
 #include "present/machine_words.h"
+#include "present/reading_words.h"
 #include "present/telling.h"
 #include "present/views.h"
 #include "util/util.h"
@@ -343,7 +344,7 @@ static void limits(struct json *j, const struct snapshot *s)
 
 static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
 {
-	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s, NULL), *watched = watched__words(s);
+	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s, NULL), *watched = watched__words(s), *reading = reading__words(s);
 	char observed[3 * FMT_MAX];
 
 	json__object(j, NULL);
@@ -355,6 +356,7 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	json__str(j, "observed", s->observed_share < 1 ? observed__words(s, observed) : NULL);
 	json__str(j, "watched", watched);
 	json__str(j, "unmet", unmet__words(s));
+	json__str(j, "reading", reading);
 	limits(j, s);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);

@@ -157,7 +157,7 @@ static void lists(struct json *j, const struct snapshot *s)
 static void threads(struct json *j, const struct snap_process *p, unsigned int known)
 {
 	/* a block may be freed by any thread: it is live in no thread */
-	known &= ~(HAS_LIVE_BLOCKS | HAS_LIVE_BYTES | HAS_PEAK_BYTES);
+	known &= ~(HAS_LIVE_BLOCKS | HAS_LIVE_BYTES | HAS_PEAK_BYTES | (known & HAS_LIFETIMES ? 0 : HAS_FREE_CALLS | HAS_FREE_BYTES));
 	json__array(j, "threads");
 	for (size_t i = 0; i < p->n_threads; i++) {
 		json__line(j, 8);
@@ -229,7 +229,7 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__line(j, 6);
 	json__array_of(j, "sizes", 0, &size_fields, p->sizes, p->n_sizes, sizeof(*p->sizes), known);
 	json__line(j, 6);
-	if (known & HAS_FREE_CALLS)
+	if (known & HAS_LIFETIMES)
 		json__array_of(j, "lifetimes", 0, &lifetime_fields, p->lifetimes, p->n_lifetimes,
 			       sizeof(*p->lifetimes), known);
 	else
@@ -250,7 +250,7 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 	json__tag_of_site(j, s, site);
 	json__counters(j, &site->c, known, s->estimated ? &site->error : NULL);
 	json__row(j, &site_fields, site, known);
-	json__mean(j, known & HAS_FREE_CALLS ? site->c.free_calls : 0, site->lifetime_sum_ns);
+	json__mean(j, known & HAS_LIFETIMES ? site->c.free_calls : 0, site->lifetime_sum_ns);
 	/* no key where realloc was not called for a block that was known */
 	if (site->moves.calls)
 		json__object_of(j, "moves", &move_fields, &site->moves, known);

@@ -105,6 +105,9 @@ int reader__older_unsure(struct reader *r, json_t *v)
 
 int reader__totals(struct reader *r, json_t *v)
 {
+	/* where frees are counted they were seen, but in this mode */
+	if (json_is_integer(json_object_get(v, "free_calls")) && !recording__is_leak(&r->s->recording))
+		r->s->known |= HAS_LIFETIMES;
 	return reader__counters(r, v, &r->s->totals, &r->s->known, "totals") ?:
 		       reader__std_error(r, v, &r->s->error, "totals");
 }

@@ -73,7 +73,7 @@ void json__row(struct json *j, const struct fields *fields, const void *row, uns
 
 		if (f->line)
 			json__line(j, f->line);
-		if (f->empty == EMPTY_IS_ABSENT && (unknown || (empty && !f->needs)))
+		if (f->empty == EMPTY_IS_ABSENT && (unknown || (empty && (!f->needs || f->type == FIELD_BOOL))))
 			continue;
 		if (unknown || (f->empty == EMPTY_IS_NULL && empty))
 			json__null(j, f->key);

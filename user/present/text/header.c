@@ -16,6 +16,7 @@
 #include "present/deaths.h"
 #include "present/figures.h"
 #include "present/machine_words.h"
+#include "present/reading_words.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -178,6 +179,18 @@ static void traced_line(struct report *r)
 	for (size_t i = 0; i < s->n_probes; i++)
 		if (s->probes[i].size != s->recording.size)
 			para__item(&r->para, "%s sizes of %s", size__name(s->probes[i].size), path_basename(s->probes[i].object));
+	para__end(&r->para);
+}
+
+/* --mode leak: what the figures of live blocks go by. */
+static void reading_line(struct report *r)
+{
+	_cleanup_free_ char *words = reading__words(r->s);
+
+	if (!words)
+		return;
+	para__begin(&r->para, "heap", LABEL_WIDTH);
+	para__item(&r->para, "%s", words);
 	para__end(&r->para);
 }
 
@@ -447,6 +460,7 @@ int report__header(struct report *r)
 	report__spot_lines(r);
 	traced_line(r);
 	estimated_line(r);
+	reading_line(r);
 	if (r->o->brief) {
 		report__verdict_line(r);
 		err = report__heap_sentences(r);

@@ -71,7 +71,7 @@ static bool overhead_known(const struct snapshot *s)
 {
 	bool glibc = false;
 
-	if (!(s->known & HAS_LIVE_BLOCKS) || s->recording.size != SIZE_REQUESTED || s->recording.mmap)
+	if (!(s->known & HAS_LIFETIMES) || s->recording.size != SIZE_REQUESTED || s->recording.mmap)
 		return false;
 	for (size_t i = 0; i < s->n_probes; i++) {
 		const char *name = path_basename(s->probes[i].object);
@@ -227,7 +227,7 @@ static void most_line(struct report *r, const struct snap_process *p, const stru
 
 static void sizes_of(struct report *r, const struct snap_process *p)
 {
-	bool live = r->s->known & HAS_LIVE_BLOCKS && r->s->known & HAS_LIVE_BYTES, overhead = overhead_known(r->s);
+	bool live = r->s->known & HAS_LIFETIMES && r->s->known & HAS_LIVE_BYTES, overhead = overhead_known(r->s);
 	size_t n = MIN(p->n_sizes, (size_t)CLASSES_MAX), room;
 	struct class v[CLASSES_MAX] = {};
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[TEXT_MAX], e[TEXT_MAX], f[TEXT_MAX];

@@ -109,7 +109,7 @@ static int notes(struct report *r, const struct view *v, const struct snap_site 
 	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
 	bool live = v->bit == VIEW_LIVE, several = r->s->n_processes > 1, in_thread = site->tid;
 	const char *tagged = site->tag ? r->s->tags[site->tag - 1].name : NULL;
-	bool crossed = live && r->s->known & HAS_FREE_CALLS && site->cross_frees;
+	bool crossed = live && r->s->known & HAS_LIFETIMES && site->cross_frees;
 	bool changed = live && r->s->baseline;
 	bool moved = v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
 	char a[FMT_MAX], b[CELL_MAX], c[FMT_MAX];

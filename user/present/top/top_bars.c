@@ -95,7 +95,7 @@ static void label(char buf[static CELL_MAX], uint64_t below, uint64_t before, bo
 static void draw(const struct top *t, struct grid *g, int row, int n, int col, int width, const struct bars *b, bool ns,
 		 const char *empty)
 {
-	bool live = !ns && t->shown->known & HAS_LIVE_BLOCKS;
+	bool live = !ns && t->shown->known & HAS_LIFETIMES;
 	int bar = width - 16 - 8 - 7 - (live ? 8 : 0) - 2;
 	char text[CELL_MAX], num[FMT_MAX];
 
@@ -127,7 +127,7 @@ static void draw(const struct top *t, struct grid *g, int row, int n, int col, i
 void top__draw_bars(struct top *t, struct grid *g, int row, int n)
 {
 	const char *nothing = top__view(t)->empty, *unfreed = "no block was freed while traced";
-	bool frees = t->shown->known & HAS_FREE_CALLS;
+	bool frees = t->shown->known & HAS_LIFETIMES;
 	struct bars sizes, lives;
 	struct top_place *p = &t->at[t->view];
 	int half = (g->cols - 4) / 2, first;

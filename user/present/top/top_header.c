@@ -134,6 +134,8 @@ static void caveats(const struct top *t, char *buf, size_t size)
 	*buf = 0;
 	if (s->recording.mode != MT_MODE_FULL)
 		n += snprintf(buf + n, size - n, "  --mode %s", mode__name(s->recording.mode));
+	if (s->reading.at_ns && s->duration_ns > s->reading.at_ns && n < (int)size)
+		n += snprintf(buf + n, size - n, ", heap read %s ago", fmt_duration(a, s->duration_ns - s->reading.at_ns));
 	if (s->recording.sample_bytes && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1 && n < (int)size)
@@ -338,7 +340,7 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "events" : "calls");
 	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.calls)));
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "" : " alloc");
-	if (t->shown->known & HAS_FREE_CALLS && col + 15 <= end) {
+	if (t->shown->known & HAS_LIFETIMES && col + 15 <= end) {
 		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.frees)));
 		put(g, row, &col, 5, STYLE_LABEL, " free");
 	}

@@ -153,7 +153,7 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 		snprintf(text, sizeof(text), ", %s temporary", fmt_percent(a, c->temp_calls, c->alloc_calls));
 		flow__put(w, STYLE_PLAIN, text);
 	}
-	if (known & HAS_FREE_CALLS && c->free_calls) {
+	if (known & HAS_LIFETIMES && c->free_calls) {
 		snprintf(text, sizeof(text), ", lived %s on average", fmt_lived(a, t->shown, s->lifetime_sum_ns, c->free_calls));
 		flow__put(w, STYLE_PLAIN, text);
 	}

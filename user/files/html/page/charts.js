@@ -69,12 +69,12 @@ function drawAges() {
 }
 
 function drawHistograms() {
-	const live = KNOWN.has("live_blocks");
+	const live = KNOWN.has("live_blocks") && FREES_SEEN;
 	const sizes = classes("sizes", 2).map(([below, v]) => [below, live ? v : v.slice(0, 1)]);
 
 	histogram(byId("sizes"), labelled(sizes, bytes, "0 B"), "Bytes", [{label: "Allocated", kind: "rate"}, ...(live ? [{label: "Live", kind: "live"}] : [])],
 		"No sizes were recorded.");
-	histogram(byId("lifetimes"), labelled(KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], fineDuration, "at once"), "Lived", [{label: "Blocks", kind: "rss"}],
-		KNOWN.has("free_calls") ? "No block was freed." : `Frees are not recorded in mode ${DATA.mode}.`);
+	histogram(byId("lifetimes"), labelled(FREES_SEEN ? classes("lifetimes", 1) : [], fineDuration, "at once"), "Lived", [{label: "Blocks", kind: "rss"}],
+		FREES_SEEN ? "No block was freed." : `${KNOWN.has("free_calls") ? "When blocks are freed is" : "Frees are"} not recorded in mode ${DATA.mode}.`);
 	drawAges();
 }

@@ -56,6 +56,7 @@ const DATA = (() => {
 })();
 
 const KNOWN = new Set(Object.keys(DATA.totals).filter((name) => DATA.totals[name] !== null));
+const FREES_SEEN = KNOWN.has("free_calls") && PROFILE.mode !== "leak";	// each when it happened: lifetimes are known
 const MARK = DATA.estimated ? "~" : "";
 
 const basename = (path) => path.slice(path.lastIndexOf("/") + 1) || path;

@@ -260,6 +260,7 @@ function drawTraced(estimate) {
 		...(DATA.trigger ? ["Taken at ", el("b", {class: "name"}, DATA.trigger), ". "] : []),
 		DATA.paused_ns ? el("b", {class: "warn"}, `Nothing was seen for ${duration(DATA.paused_ns)} of it, while a program ran that translates code. `) : "",
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
+		WORDS.reading ? `What is live was found out from its heap: ${WORDS.reading}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?
 			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : "",

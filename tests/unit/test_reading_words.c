@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* --mode leak: how it is known what is live, in words. */
+#include <criterion/criterion.h>
+
+#include "present/reading_words.h"
+#include "util/util.h"
+
+Test(reading_words, each_part_where_it_applies)
+{
+	static const struct {
+		struct heap_reading is;
+		const char *words;
+	} t[] = {
+		{ {}, "not read: of glibc's blocks, only those whose address came again count as freed" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = 17 * MS_NS }, "read in 17ms" },
+		{ { .at_ns = 4 * SECOND_NS, .took_ns = 17 * MS_NS, .unsure_blocks = 200 },
+		  "read in 17ms, 1.0s before this report; up to about 200 blocks that were freed since may still count as live" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .paused_ns = 3 * MS_NS, .unsure_blocks = 1 },
+		  "read in 1ms; the process was stopped for 3ms; up to about 1 block that was freed since may still count as live" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .n_unread = 2 }, "read in 1ms; not read of 2 processes: what they freed may count as live" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct snapshot s = { .recording.mode = MT_MODE_LEAK, .duration_ns = 5 * SECOND_NS, .reading = t[i].is };
+		_cleanup_free_ char *words = reading__words(&s);
+
+		cr_assert(words);
+		cr_expect_str_eq(words, t[i].words);
+		s.recording.mode = MT_MODE_FULL;
+		cr_expect_null(reading__words(&s), "other modes see every free");
+	}
+}

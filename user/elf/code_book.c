@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns reports of code objects. They were filled in from memory that the process may have had any content in: lengths, kinds of
+ * characters and tables are checked here, and what the book hands out is clean. What an address had is kept in the order of time;
+ * two reports after each other that say the same are of one code.
+ */
+#include "elf/code_book.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "elf/pool.h"
+#include "elf/locations.h"
+#include "util/hash.h"
+#include "util/sorted.h"
+#include "util/util.h"
+
+struct code {
+	const char *name, *file;	/* of the pool, so equal ones are the same; NULL: could not be read */
+	const unsigned char *lines;	/* n_lines bytes of the pool */
+	uint32_t n_lines, n_lines_all;	/* what is here, and what the code has */
+	uint32_t first_line;
+};
+
+struct sighting {
+	uint64_t seen_ns;
+	uint32_t id;
+};
+
+struct address {		/* of the pool: there are as many as codes, and most have one */
+	struct sighting *seen;	/* owned; by time; no two neighbours are the same code */
+	uint32_t n_seen;	/* and room for the next power of two */
+	bool lost;		/* one that was seen here did not find room */
+};
+
+struct code_book {
+	struct vec(struct code) codes;	/* the index is the id */
+	struct hash addresses;		/* by key_of() each */
+	struct pool pool;
+	uint64_t n_bytes;	/* of the pool: names, files, lines */
+	uint64_t n_lost;
+};
+
+struct code_book *code_book__new(void)
+{
+	struct code_book *b = calloc(1, sizeof(*b));
+
+	if (b)
+		pool__init(&b->pool);
+	return b;
+}
+
+void code_book__free(struct code_book *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->addresses.room; i++)
+		if (b->addresses.slots[i].value)
+			free(((struct address *)b->addresses.slots[i].value)->seen);
+	vec_done(&b->codes);
+	hash__done(&b->addresses);
+	pool__done(&b->pool);
+	free(b);
+}
+
+uint64_t code_book__n_lost(const struct code_book *b)
+{
+	return b->n_lost;
+}
+
+/* ---- texts */
+
+#define CUT "..."
+/* A byte of the report becomes at most two: Latin-1 is what grows most. */
+#define TEXT_ROOM(bytes) (2 * (bytes) + sizeof(CUT))
+
+/* The bytes that c takes as UTF-8. What has none, or would end the text, is a '?': clean_name() does not see characters. */
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (!c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+		c = '?';
+	if (c < 0x80) {
+		to[0] = c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = 0xc0 | c >> 6;
+		to[1] = 0x80 | (c & 0x3f);
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = 0xe0 | c >> 12;
+		to[1] = 0x80 | (c >> 6 & 0x3f);
+		to[2] = 0x80 | (c & 0x3f);
+		return 3;
+	}
+	to[0] = 0xf0 | c >> 18;
+	to[1] = 0x80 | (c >> 12 & 0x3f);
+	to[2] = 0x80 | (c >> 6 & 0x3f);
+	to[3] = 0x80 | (c & 0x3f);
+	return 4;
+}
+
+/* The text of a report, ended, into room for TEXT_ROOM(n_bytes). False: it was not read. */
+static bool decode(const struct mt_python_text *t, const char *bytes, size_t n_bytes, char *to)
+{
+	size_t n, len = 0;
+
+	if (t->kind != 1 && t->kind != 2 && t->kind != 4)
+		return false;
+	n = MIN(t->n, n_bytes / t->kind);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t c = 0;
+
+		memcpy(&c, bytes + i * t->kind, t->kind);	/* both machines that this is for are little-endian */
+		len += put_utf8(to + len, c);
+	}
+	to[len] = '\0';
+	clean_name(to);
+	if (n < t->n)
+		memcpy(to + len, CUT, sizeof(CUT));
+	return true;
+}
+
+/* The pool's copy; its bytes count when they are new. */
+static const char *keep(struct code_book *b, const char *text)
+{
+	size_t n_before = b->pool.strings.n;
+	const char *kept = pool__string(&b->pool, text);
+
+	if (b->pool.strings.n > n_before)
+		b->n_bytes += strlen(kept) + 1;
+	return kept;
+}
+
+/* ---- reports */
+
+static bool same_code(const struct code *a, const struct code *b)
+{
+	return a->name == b->name && a->file == b->file && a->first_line == b->first_line && a->n_lines_all == b->n_lines_all &&
+	       a->n_lines == b->n_lines && (!a->n_lines || !memcmp(a->lines, b->lines, a->n_lines));
+}
+
+/* Its lines stay those of the report for now. */
+static int read_code(struct code_book *b, const struct mt_python_code *c, const void *lines, size_t n_lines, struct code *ret)
+{
+	char name[TEXT_ROOM(sizeof(c->name_bytes))], file[TEXT_ROOM(sizeof(c->file_bytes))];
+	bool has_name = decode(&c->name, c->name_bytes, sizeof(c->name_bytes), name);
+	bool has_file = decode(&c->file, c->file_bytes, sizeof(c->file_bytes), file);
+
+	/* as much as it can take, so that the bound holds; where texts are shared it is less */
+	if (b->n_bytes + sizeof(name) + sizeof(file) + n_lines > CODE_BOOK_BYTES)
+		return -ENOSPC;
+	*ret = (struct code){
+		.name = has_name ? keep(b, name) : NULL,
+		.file = has_file ? keep(b, file) : NULL,
+		.lines = lines,
+		.n_lines = MIN(n_lines, c->n_lines),
+		.n_lines_all = c->n_lines,
+		.first_line = c->first_line,
+	};
+	return 0;
+}
+
+static int new_code(struct code_book *b, struct code c, uint32_t *ret)
+{
+	unsigned char *lines;
+	struct code *kept;
+
+	if (b->codes.n == CODE_BOOK_CODES)
+		return -ENOSPC;
+	kept = vec_push(&b->codes);
+	if (!kept)
+		return -ENOMEM;
+	lines = pool__alloc(&b->pool, c.n_lines);
+	memcpy(lines, c.lines, c.n_lines);
+	c.lines = lines;
+	b->n_bytes += c.n_lines;
+	*kept = c;
+	*ret = kept - b->codes.v;
+	return 0;
+}
+
+/* A process chooses where its code is, and must not know which addresses collide. */
+static uint64_t key_of(uint64_t addr)
+{
+	return addr ^ hash__seed();
+}
+
+/* No more addresses than codes: one whose code found no room counts, too. */
+static int address_get(struct code_book *b, uint64_t addr, struct address **ret)
+{
+	struct address *a = hash__get(&b->addresses, key_of(addr));
+
+	if (!a) {
+		if (b->addresses.n == CODE_BOOK_CODES)
+			return -ENOSPC;
+		a = pool__alloc(&b->pool, sizeof(*a));
+		*a = (struct address){ 0 };
+		if (hash__put(&b->addresses, key_of(addr), a))
+			return -ENOMEM;
+	}
+	*ret = a;
+	return 0;
+}
+
+static bool make_room(struct address *a)
+{
+	struct sighting *more;
+
+	if (a->n_seen & (a->n_seen - 1))
+		return true;
+	more = reallocarray(a->seen, a->n_seen ? 2 * (size_t)a->n_seen : 1, sizeof(*more));
+	if (more)
+		a->seen = more;
+	return more;
+}
+
+/* Reports come about in the order of time, those of several processors not quite. */
+static int add_sighting(struct code_book *b, struct address *a, uint64_t seen_ns, const struct code *c)
+{
+	size_t at = sorted__count(s, a->seen, a->n_seen, s->seen_ns <= seen_ns);
+	uint32_t id;
+	int err;
+
+	if (at && same_code(&b->codes.v[a->seen[at - 1].id], c))
+		return 0;
+	if (at < a->n_seen && same_code(&b->codes.v[a->seen[at].id], c)) {
+		a->seen[at].seen_ns = seen_ns;
+		return 0;
+	}
+	if (!make_room(a))
+		return -ENOMEM;
+	err = new_code(b, *c, &id);
+	if (err)
+		return err;
+	memmove(a->seen + at + 1, a->seen + at, (a->n_seen - at) * sizeof(*a->seen));
+	a->seen[at] = (struct sighting){ seen_ns, id };
+	a->n_seen++;
+	return 0;
+}
+
+/* What was at that address before may still be found, but is not all that was there. */
+static void count_loss(struct code_book *b, uint64_t addr)
+{
+	struct address *a = hash__get(&b->addresses, key_of(addr));
+
+	b->n_lost++;
+	if (a)
+		a->lost = true;
+}
+
+int code_book__add(struct code_book *b, const void *record, size_t len)
+{
+	struct mt_python_code c;
+	struct address *a;
+	struct code code;
+	int err;
+
+	if (len < MT_PYTHON_CODE_HEADER) {
+		b->n_lost++;
+		return -EINVAL;
+	}
+	len = MIN(len, MT_PYTHON_CODE_HEADER + CODE_BOOK_LINES);
+	memcpy(&c, record, MT_PYTHON_CODE_HEADER);	/* which may lie anywhere */
+	err = read_code(b, &c, (const char *)record + MT_PYTHON_CODE_HEADER, len - MT_PYTHON_CODE_HEADER, &code);
+	if (!err)
+		err = address_get(b, c.addr, &a);
+	if (!err)
+		err = add_sighting(b, a, c.seen_ns, &code);
+	if (err)
+		count_loss(b, c.addr);
+	return err;
+}
+
+/* ---- questions */
+
+bool code_book__find(const struct code_book *b, uint64_t addr, uint64_t t_ns, uint32_t *ret_id, bool *ret_sole)
+{
+	const struct address *a = hash__get(&b->addresses, key_of(addr));
+	size_t n = a ? sorted__count(s, a->seen, a->n_seen, s->seen_ns <= t_ns) : 0;
+
+	if (!n)
+		return false;
+	*ret_id = a->seen[n - 1].id;
+	*ret_sole = a->n_seen == 1 && !a->lost;
+	return true;
+}
+
+bool code_book__line(const struct code_book *b, uint32_t id, uint32_t unit, struct code_line *ret)
+{
+	const struct code *c;
+
+	if (id >= b->codes.n)
+		return false;
+	c = &b->codes.v[id];
+	*ret = (struct code_line){
+		.function = c->name,
+		.file = c->file,
+		.line = unit < MT_PYTHON_UNBEGUN ? locations__line(c->lines, c->n_lines, c->first_line, unit) : 0,
+	};
+	return true;
+}

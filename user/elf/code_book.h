@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The code objects of a process, as the programs in the kernel reported them when they met each for the first time: which one was at
+ * an address at a time, its name, its file, the line of each instruction.
+ */
+#ifndef MT_CODE_BOOK_H
+#define MT_CODE_BOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What an instruction belongs to. */
+struct code_line {
+	const char *function, *file;	/* NULL: could not be read */
+	uint32_t line;			/* 0: unknown */
+};
+
+struct code_book;	/* its texts, and what code_book__line gave, live as long as it does */
+
+/* How much of what a process chooses is kept. */
+#define CODE_BOOK_CODES (1u << 20)
+#define CODE_BOOK_BYTES (256ull << 20)
+#define CODE_BOOK_LINES (1u << 20)	/* bytes of one table of lines */
+
+struct code_book *code_book__new(void);	/* NULL without memory */
+void code_book__free(struct code_book *b);
+
+/*
+ * A struct mt_python_code of len bytes, which may end within its lines, or have more of them than a report has room for. -EINVAL: it is none; -ENOSPC: the book is full; -ENOMEM.
+ * Each of these is counted. One that was reported before, and is still at its address, is not added again.
+ */
+int code_book__add(struct code_book *b, const void *record, size_t len);
+uint64_t code_book__n_lost(const struct code_book *b);
+
+/*
+ * The last one that was seen at the address until then. ret_sole: no other one was ever there, as far as is known. False: none
+ * was seen, or its report was lost.
+ */
+bool code_book__find(const struct code_book *b, uint64_t addr, uint64_t t_ns, uint32_t *ret_id, bool *ret_sole);
+
+/*
+ * What an instruction belongs to; unit as of MT_PYTHON_UNIT. Name or file are NULL where they could not be read; the line is 0 where
+ * the code has none for that instruction, or its table was cut before it. False: there is no such code.
+ */
+bool code_book__line(const struct code_book *b, uint32_t id, uint32_t unit, struct code_line *ret);
+
+#endif

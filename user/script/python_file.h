@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* A file that holds a Python interpreter: what of it the programs need to know. */
+#ifndef MT_PYTHON_FILE_H
+#define MT_PYTHON_FILE_H
+
+#include "bpf/abi.h"
+#include "elf/object.h"
+
+struct python_file {		/* ELF virtual addresses; 0: there is none */
+	uint64_t runtime, code_type, version;
+	struct {
+		uint64_t start, end;
+	} eval[MT_PYTHON_RANGES];	/* the function that runs frames, and parts of it that lie elsewhere */
+	size_t n_eval;
+};
+
+/* By its symbols; runtime 0: it has no interpreter. -ENOMEM */
+int python_file__read(struct object *obj, struct python_file *ret);
+
+#endif

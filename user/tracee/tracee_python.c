@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Python in what a tracee maps: the programs are told where its frames are, and what they report of code is noted.
+ *
+ * What always holds: a process gets frames of Python only if the layout of its interpreter is known for sure, and where that frees code
+ * is probed; else it has those of the interpreter itself, and that is said.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "elf/code_book.h"
+#include "script/python.h"
+#include "tracee/tracee_parts.h"
+#include "util/log.h"
+#include "util/sorted.h"
+
+static const char python_path[] = PYTHON_PATH;
+
+#define TP_DEALLOC 48		/* of a type, in all versions */
+
+/* ---- which process has one, and where */
+
+static bool read_memory(uint64_t addr, void *buf, size_t len, void *arg)
+{
+	const struct tracee *p = arg;
+	struct iovec to = { buf, len }, from = { (void *)(uintptr_t)addr, len };
+
+	return process_vm_readv(p->process.pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+}
+
+static bool is_python(const struct known_file *k)
+{
+	return k && k->runtime && !strcmp(k->runtime->name, "python");
+}
+
+/* NULL: the file has no interpreter, or there is no memory. */
+static const struct python_file *file_of(struct known_file *k)
+{
+	if (!k->python) {
+		k->python = calloc(1, sizeof(*k->python));
+		if (k->python && python_file__read(k->plan.object, k->python)) {
+			free(k->python);
+			k->python = NULL;
+		}
+	}
+	return k->python && k->python->runtime ? k->python : NULL;
+}
+
+static struct python_symbols symbols_at(const struct python_file *f, uint64_t bias)
+{
+	struct python_symbols s = {
+		.runtime = f->runtime + bias,
+		.code_type = f->code_type + bias,
+		.version = f->version ? f->version + bias : 0,
+		.n_eval = f->n_eval,
+	};
+
+	for (size_t i = 0; i < f->n_eval; i++) {
+		s.eval[i].start = f->eval[i].start + bias;
+		s.eval[i].end = f->eval[i].end + bias;
+	}
+	return s;
+}
+
+static int begins_function(const struct object *obj, uint64_t vaddr, bool *ret)
+{
+	_cleanup_free_ uint64_t *starts = NULL;
+	size_t n, i;
+	int err = object__function_starts(obj, &starts, &n);
+
+	if (err)
+		return err;
+	i = sorted__count(s, starts, n, *s < vaddr);
+	*ret = i < n && starts[i] == vaddr;
+	return 0;
+}
+
+/* Of a file whose probes are shared: a free place for one more; NULL: it is there already, or *ret_full. */
+static uint64_t *place_for(struct known_file *k, uint64_t offset, bool *ret_full)
+{
+	*ret_full = false;
+	for (size_t i = 0; i < ARRAY_SIZE(k->python_frees); i++) {
+		if (!k->python_frees[i])
+			return &k->python_frees[i];
+		if (k->python_frees[i] == offset)
+			return NULL;
+	}
+	*ret_full = true;
+	return NULL;
+}
+
+/*
+ * Where the interpreter frees code, by what its type says in the process: that is the process's to write, so only the beginning of a
+ * function is probed, where a breakpoint does no harm. -EAGAIN: the loader has not written it yet.
+ */
+static int probe_frees(struct tracees *t, struct tracee *p, struct known_file *k, uint64_t bias, struct err *e)
+{
+	struct attachment *a = tracees__probes_of(t, p);
+	const struct object *obj = k->plan.object;
+	uint64_t dealloc = 0, offset, *place = NULL;
+	struct spot_points at = {};
+	bool begins, full = false;
+	int err;
+
+	if (!read_memory(k->python->code_type + bias + TP_DEALLOC, &dealloc, sizeof(dealloc), p) || !object__is_code(obj, dealloc - bias) ||
+	    !object__vaddr_to_offset(obj, dealloc - bias, &offset))
+		return -EAGAIN;
+	if (t->shared_probes)
+		place = place_for(k, offset, &full);
+	if (!a || (t->shared_probes && !place && !full))
+		return 0;
+	err = begins_function(obj, dealloc - bias, &begins);
+	if (err)
+		return err_set(e, err, "its functions cannot be listed: %s", strerror(-err));
+	if (!begins || full)
+		return err_set(e, -EINVAL, "it does not free code as a Python does");
+	if (!spot_points__at(&at, offset))
+		return err_set(e, -ENOMEM, "out of memory");
+	err = attachment__add_python(a, obj, &at, e);
+	vec_done(&at);
+	if (!err && place)
+		*place = offset;
+	return err;
+}
+
+static void tell(struct known_file *k, const struct tracee *p, const char *why)
+{
+	if (!k->python_told)
+		say("%s (%d): frames of Python are not shown, but those of its interpreter: %s", p->process.comm, (int)p->process.pid, why);
+	k->python_told = true;
+}
+
+static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, const struct space_range *r, struct err *e)
+{
+	const struct script_memory mem = { read_memory, p };
+	struct tracee_life *l = tracee__life(p);
+	_cleanup_err_ struct err why = {};
+	struct python_symbols syms;
+	struct mt_python python;
+	uint64_t vaddr, bias;
+	unsigned int minor;
+	int err;
+
+	if (!object__offset_to_vaddr(r->object, r->file_off, &vaddr))
+		return 0;
+	bias = r->start - vaddr;
+	syms = symbols_at(k->python, bias);
+	err = python__layout(&syms, &mem, &python, &minor, &why);
+	if (!err)
+		err = probe_frees(t, p, k, bias, &why);
+	l->awaits_python = err == -EAGAIN;
+	if (l->awaits_python)
+		return 0;
+	l->knows_python = true;
+	if (err == -ENOMEM)
+		return err_set(e, err, "%s", err_msg(&why));
+	if (!err) {
+		python.proc = l->proc;
+		err = kernel__set_python(t->kernel, &python);
+		if (err)
+			err_set(&why, err, "the kernel's table: %s", strerror(-err));
+	}
+	if (err)
+		tell(k, p, err_msg(&why));
+	else
+		say_verbose("%s (%d): Python 3.%u", p->process.comm, (int)p->process.pid, minor);
+	return 0;
+}
+
+int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e)
+{
+	const struct space *space = &tracee__life(p)->space;
+	int err = 0;
+
+	if (!kernel__sees_python(t->kernel) || tracee__life(p)->knows_python)
+		return 0;
+	for (size_t i = 0; i < space->n && !err && !tracee__life(p)->knows_python; i++) {
+		const struct space_range *r = &space->v[i];
+		struct known_file *k = r->object && !r->gone && !r->object->changed ? tracees__known_file(t, r->object) : NULL;
+
+		if (is_python(k) && file_of(k))
+			err = set_up(t, p, k, r, e);
+	}
+	return err;
+}
+
+int tracees__retry_python(struct tracees *t, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->v.n && !err; i++)
+		if (t->v.v[i]->lives.n && tracee__life(t->v.v[i])->awaits_python && tracee__is_open(t, t->v.v[i]))
+			err = tracee__know_python(t, t->v.v[i], e);
+	return err;
+}
+
+bool tracees__may_run_python(const struct tracees *t)
+{
+	for (size_t i = 0; i < t->files.n; i++)
+		if (is_python(t->files.v[i]))
+			return true;
+	return false;
+}
+
+/* ---- its code */
+
+static struct object *book_of(struct tracee_life *l)
+{
+	struct object *obj = l->script ? NULL : calloc(1, sizeof(*obj));
+
+	if (!obj)
+		return l->script;
+	obj->refs = 1;
+	obj->fd = -1;
+	obj->path = strdup(python_path);
+	obj->script = code_book__new();
+	if (obj->path && obj->script)
+		return l->script = obj;
+	object__put(obj);
+	return NULL;
+}
+
+#define BYTES_DATA 32		/* of a bytes object, in all versions */
+
+/*
+ * A table of lines that is longer than a report: the rest of it is read now, if it is still that one, by its beginning. The report with
+ * all of it, the caller's; NULL: it cannot be had.
+ */
+static char *complete(const struct tracee *p, const struct mt_python_code *code)
+{
+	size_t n = MIN(code->n_lines, CODE_BOOK_LINES);
+	char *all = malloc(MT_PYTHON_CODE_HEADER + n);
+
+	if (!all)
+		return NULL;
+	memcpy(all, code, MT_PYTHON_CODE_HEADER);
+	if (read_memory(code->lines_addr + BYTES_DATA, all + MT_PYTHON_CODE_HEADER, n, (void *)p) &&
+	    !memcmp(all + MT_PYTHON_CODE_HEADER, code->lines, sizeof(code->lines)))
+		return all;
+	free(all);
+	return NULL;
+}
+
+static void note_code(const void *record, size_t len, void *arg)
+{
+	const struct tracees *t = arg;
+	const struct mt_python_code *code = record;
+	struct tracee_life *l = len >= MT_PYTHON_CODE_HEADER ? hash__get(&t->by_proc, code->proc) : NULL;
+	struct object *book = l ? book_of(l) : NULL;
+	_cleanup_free_ char *all = book && len >= sizeof(*code) && code->n_lines > sizeof(code->lines) ? complete(l->tracee, code) : NULL;
+
+	if (book)
+		code_book__add(book->script, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len);
+}
+
+void tracees__note_code(struct tracees *t)
+{
+	kernel__read_python(t->kernel, note_code, t);
+}
+
+/* A number for each instruction of each code; not 0, which is no address. */
+static uint64_t offset_of(uint32_t code, uint64_t word)
+{
+	return ((uint64_t)code << 16 | MT_PYTHON_UNIT(word)) + 1;
+}
+
+void tracees__locate_python(const struct tracees *t, const struct tracee_life *l, uint64_t word, uint64_t t_ns, struct address *ret)
+{
+	uint32_t code;
+
+	*ret = (struct address){ .module = python_path, .path = python_path, .offset = MT_PYTHON_CODE(word), .timeless = true, .fixed = true };
+	if (!ret->offset || !l)
+		return;
+	ret->fixed = ret->timeless = false;
+	if (!l->script || !code_book__find(l->script->script, ret->offset, t_ns, &code, &ret->timeless))
+		tracees__note_code((struct tracees *)t);
+	if (!l->script || !code_book__find(l->script->script, ret->offset, t_ns, &code, &ret->timeless))
+		return;
+	ret->module = ret->handle = l->script;
+	ret->path = l->script->path;
+	ret->offset = offset_of(code, word);
+	ret->fixed = true;
+}
+
+bool tracees__is_same_python(const struct tracee_life *l, uint64_t word, uint64_t t1_ns, uint64_t t2_ns)
+{
+	uint32_t a, b;
+	bool sole;
+
+	return l && l->script && code_book__find(l->script->script, MT_PYTHON_CODE(word), t1_ns, &a, &sole) &&
+	       code_book__find(l->script->script, MT_PYTHON_CODE(word), t2_ns, &b, &sole) && a == b;
+}
