@@ -23,6 +23,7 @@
 #define READS_MAX 20			/* of what changes while it is read */
 #define WRONG_AT_ONCE_MAX 40		/* bins that moved since their page was read, at most */
 #define PLACES_AT_ONCE 512		/* until it is asked whether to go on */
+#define SEARCHES_MAX 8			/* of a mapping of one piece, in a process that runs */
 #define THREADS_MAX (1ull << 22)	/* of any kernel */
 
 static uint64_t word_at(const char *bytes, size_t off)
@@ -189,6 +190,20 @@ static int search_mapping(struct target *t, struct lines *lines, const struct ma
 	return found;
 }
 
+/*
+ * Whoever searches may lose the CPU between the read of the bins and the look at what they lead to: then all have moved on, and
+ * they look like no bins. The next search is as likely as the first to be left in peace.
+ */
+static int search_again(struct target *t, struct lines *lines, const struct mapping *m, char *buf, struct glibc *g)
+{
+	int n = !t->stopped && m->end - m->start <= PIECE_BYTES ? SEARCHES_MAX : 1, r;
+
+	do {
+		r = search_mapping(t, lines, m, buf, g);
+	} while (r && r != -EINTR && --n);
+	return r;
+}
+
 static bool is_libc(const struct mapping *m)
 {
 	const char *name = path_basename(m->path);
@@ -209,7 +224,7 @@ static int search_all(struct target *t, struct lines *lines, char *buf, struct g
 
 			if (!m->read || !m->write || m->shared || !m->ino || is_libc(m) != !others)
 				continue;
-			r = search_mapping(t, lines, m, buf, g);
+			r = search_again(t, lines, m, buf, g);
 			l->module_start = m->start;
 			l->module_end = m->end;
 			if (!r || r == -EINTR)
