@@ -154,6 +154,12 @@ static bool is_plain(const struct child *c)
 	return c->out >= 0 && lseek(c->out, 0, SEEK_CUR) >= 0;
 }
 
+void child__drain(struct child *c)
+{
+	while (pump(c, is_plain(c), now_ms() + 1))
+		;
+}
+
 /* The end of the first whole line of stderr from `from` on that is the wanted one, 0 if it is not there yet; *ret_next is where to go on. */
 static size_t find_line(struct child *c, size_t from, const char *prefix, const char *also, size_t *ret_next)
 {

@@ -89,6 +89,7 @@ void want_state(struct test *t, pid_t pid, char state);
 void child__start(struct test *t, struct child *c, const struct spawn *s);
 /* Reads up to and including the next line that starts with prefix (or, from errs, also holds also): lines before it are passed over. */
 void child__wait_err(struct test *t, struct child *c, const char *prefix, const char *also, unsigned int limit_s);
+void child__drain(struct child *c);	/* takes what it has said by now */
 /* Such a line anywhere behind `from`, for lines whose order nobody knows; nothing is passed over. Returns where it ends. */
 size_t child__see_err(struct test *t, struct child *c, size_t from, const char *prefix, const char *also, unsigned int limit_s);
 int child__wait(struct test *t, struct child *c);	/* all output, then the exit status, 128+N for a signal */

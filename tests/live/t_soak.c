@@ -97,6 +97,8 @@ static json_t *snapshot(struct test *t, struct soak *s)
 	child__kill(t, &s->m.c, SIGUSR1);
 	while (access(path, R_OK))
 		must(t, poll(&p, 1, (int)patience_s(60) * 1000) == 1 && read(s->watch, buf, sizeof(buf)) > 0, "no %s after SIGUSR1", path);
+	/* it waits for whoever does not read what it says */
+	child__drain(&s->m.c);
 	root = load_json(t, path);
 	unlink(path);
 	return root;
