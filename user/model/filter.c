@@ -164,15 +164,25 @@ bool filter__any(const struct filter *f)
 
 enum match { MATCH_ONLY = 1, MATCH_HIDE = 2, MATCH_SUPPRESSED = 4 };
 
+/* By re_search(): regexec() says that nothing matches where it had no memory to find that out. */
+static bool matches(const regex_t *r, const char *name)
+{
+	int len = (int)strlen(name), at = re_search((regex_t *)r, name, len, 0, len, NULL);
+
+	if (at == -2)
+		nomem__add();
+	return at >= 0;
+}
+
 static unsigned int match_name(const struct filter *f, const char *name)
 {
 	unsigned int ret = 0;
 
 	if (!name || !*name)
 		return 0;
-	if (f->has_only && !regexec(&f->only, name, 0, NULL, 0))
+	if (f->has_only && matches(&f->only, name))
 		ret |= MATCH_ONLY;
-	if (f->has_hide && !regexec(&f->hide, name, 0, NULL, 0))
+	if (f->has_hide && matches(&f->hide, name))
 		ret |= MATCH_HIDE;
 	for (size_t i = 0; i < f->suppressions.n && !(ret & MATCH_SUPPRESSED); i++)
 		if (suppression__matches(f->suppressions.v[i], name))
