@@ -35,7 +35,8 @@ LIBS := -lncursesw -ltinfo -lbpf -ldw -lelf -lcapstone -lcap -liberty -ljansson 
 
 SRC := $(shell find user -name '*.c')
 OBJ := $(SRC:%.c=$(B)/%.o)
-LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
+# what the program has and tests have not: its main(), and that of the process that speaks HTTP
+LIB_OBJ := $(filter-out $(B)/user/main.o $(B)/user/serve/web_child.o,$(OBJ))
 
 .DEFAULT_GOAL := all
 .PHONY: all test check unit live clean check-layers screens analysis coverage
@@ -79,7 +80,7 @@ $(B)/%.o: %.c Makefile
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c $< -o $@
 
 $(B)/malloctrace: $(OBJ)
-	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -pie $(HARDEN_LD) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -pie $(HARDEN_LD) -o $@ $^ -lmicrohttpd $(LIBS)
 
 -include $(shell find $(B) \( -path $(B)/package -o -path $(B)/release \) -prune -o -name '*.d' -type f -print 2>/dev/null)
 

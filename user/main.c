@@ -13,12 +13,14 @@
 #include "cli/heap_command.h"
 #include "cli/profiles.h"
 #include "cli/reader_kinds.h"
+#include "cli/serve_command.h"
 #include "cli/targets.h"
 #include "options/complete.h"
 #include "options/opts.h"
 #include "probe/check.h"
 #include "probe/libbpf_words.h"
 #include "reader/reader.h"
+#include "serve/web.h"
 #include "trace/session.h"
 #include "util/environment.h"
 #include "util/exit_status.h"
@@ -95,6 +97,8 @@ int main(int argc, char **argv)
 		return check_child__main(argc, argv);
 	if (argc > 0 && !strcmp(argv[0], READER_CHILD_NAME))
 		return reader_child__main(reader_kinds);
+	if (argc > 0 && !strcmp(argv[0], WEB_CHILD_NAME))
+		return web_child__main();
 	readers__set_apart(on_lost);
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {
@@ -106,6 +110,12 @@ int main(int argc, char **argv)
 	if (stack_is_too_small()) {
 		opts__done(&o);
 		return o.command == CMD_TRACE && o.cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED;
+	}
+	if (o.serve.on && !serve_command__begin(&o, argc, argv, &status, &err, &e)) {
+		if (err)
+			say_error("%s", err_msg(&e));
+		opts__done(&o);
+		return err && !status ? EXIT_FAILED : status;
 	}
 	if (o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP)
 		readers__prepare();

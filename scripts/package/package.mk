@@ -10,6 +10,7 @@ DOCDIR ?= $(DATADIR)/doc/malloctrace
 BASHDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR ?= $(DATADIR)/zsh/site-functions
 FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 
 # What is installed, and a malloctrace that runs on this machine: it prints the completions.
 PROGRAM ?= $(B)/malloctrace
@@ -30,12 +31,17 @@ $(COMPLETIONS): $(COMPLETER)
 $(B)/malloctrace.1: docs/malloctrace.1 Makefile
 	$(call say,TEXT,$@)mkdir -p $(@D) && sed '/^\.TH/s/ malloctrace / "malloctrace $(VERSION)" /' $< > $@.tmp && mv $@.tmp $@
 
-install: $(PROGRAM) $(COMPLETIONS) $(B)/malloctrace.1
+$(B)/malloctrace.service: scripts/package/malloctrace.service.in Makefile scripts/package/package.mk
+	$(call say,TEXT,$@)mkdir -p $(@D) && sed 's|@BINDIR@|$(BINDIR)|' $< > $@.tmp && mv $@.tmp $@
+
+install: $(PROGRAM) $(COMPLETIONS) $(B)/malloctrace.1 $(B)/malloctrace.service
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/malloctrace
 	install -D -m 644 $(B)/malloctrace.1 $(DESTDIR)$(MANDIR)/man1/malloctrace.1
 	install -D -m 644 $(B)/completions/malloctrace $(DESTDIR)$(BASHDIR)/malloctrace
 	install -D -m 644 $(B)/completions/_malloctrace $(DESTDIR)$(ZSHDIR)/_malloctrace
 	install -D -m 644 $(B)/completions/malloctrace.fish $(DESTDIR)$(FISHDIR)/malloctrace.fish
+	install -D -m 644 $(B)/malloctrace.service $(DESTDIR)$(UNITDIR)/malloctrace.service
+	install -D -m 644 scripts/package/serve.conf $(DESTDIR)$(DOCDIR)/serve.conf
 	install -d $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR)/LICENSES
 	install -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
 	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(DOCDIR)/docs
@@ -43,7 +49,7 @@ install: $(PROGRAM) $(COMPLETIONS) $(B)/malloctrace.1
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/malloctrace $(DESTDIR)$(MANDIR)/man1/malloctrace.1 $(DESTDIR)$(BASHDIR)/malloctrace \
-		$(DESTDIR)$(ZSHDIR)/_malloctrace $(DESTDIR)$(FISHDIR)/malloctrace.fish
+		$(DESTDIR)$(ZSHDIR)/_malloctrace $(DESTDIR)$(FISHDIR)/malloctrace.fish $(DESTDIR)$(UNITDIR)/malloctrace.service
 	rm -rf $(DESTDIR)$(DOCDIR)
 
 # ---- for others

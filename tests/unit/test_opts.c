@@ -607,23 +607,6 @@ Test(opts, heap)
 	opts__done(&o);
 }
 
-Test(opts, later_versions)
-{
-	static const char *const lines[] = {
-		"--listen x",
-		"serve",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		_cleanup_err_ struct err e = {};
-		struct opts o;
-
-		cr_expect_eq(opts__parse(&o, split(lines[i]), words, &e), -EINVAL, "%s", lines[i]);
-		cr_expect(strstr(err_msg(&e), "not in this version"), "%s: %s", lines[i], err_msg(&e));
-		cr_expect_null(strchr(err_msg(&e), '\n'));
-	}
-}
-
 Test(opts, words_that_are_no_options)
 {
 	static const struct {

@@ -29,6 +29,8 @@ struct export_opts {
 	 */
 	double threshold_pct;
 	const struct export_compared *compared;	/* for html; NULL: it is one profile */
+	bool served;		/* for html: who opens it may ask for others */
+	const char *shown_first;	/* for pprof: a sample type; NULL: what is live, where that is known */
 };
 
 #define EXPORT_THRESHOLD_PCT 0.5

@@ -229,7 +229,8 @@ static void profile_u64(struct pprof *p, unsigned int field, uint64_t n)
 	vec_done(&b);
 }
 
-static void header(struct pprof *p)
+/* first: the sample type that a reader shows first; NULL: the last one that is known */
+static void header(struct pprof *p, const char *first)
 {
 	const struct snapshot *s = p->s;
 	const char *shown = "";
@@ -241,7 +242,8 @@ static void header(struct pprof *p)
 		if (!c)
 			continue;
 		value_type(p, PROFILE_SAMPLE_TYPE, c->type, c->unit);
-		shown = c->type;
+		if (!first || strcmp(shown, first))
+			shown = c->type;
 	}
 	profile_u64(p, PROFILE_TIME_NS, (uint64_t)s->wall_start_ns);
 	profile_u64(p, PROFILE_DURATION_NS, s->duration_ns);
@@ -357,6 +359,18 @@ static void label(struct pprof *p, const char *key, const char *value)
 	put_inner(p, SAMPLE_LABEL);
 }
 
+/* By what those who have many machines ask. */
+static void group_labels(struct pprof *p, const struct snap_process *of)
+{
+	const struct {
+		const char *key, *value;
+	} labels[] = { { "cgroup", of->cgroup }, { "container", of->container }, { "unit", of->unit } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		if (labels[i].value && *labels[i].value)
+			label(p, labels[i].key, labels[i].value);
+}
+
 /* pids: as texts, by process; empty for a row of several */
 static void samples(struct pprof *p, const char (*pids)[16])
 {
@@ -377,6 +391,7 @@ static void samples(struct pprof *p, const char (*pids)[16])
 		if (*pids[site->process])
 			label(p, "pid", pids[site->process]);
 		label(p, "comm", s->processes[site->process].comm);
+		group_labels(p, &s->processes[site->process]);
 		if (site->thread)
 			label(p, "thread", site->thread);
 		if (site->tag)
@@ -401,7 +416,7 @@ static void string_table(struct pprof *p)
 	}
 }
 
-static int write_all(struct pprof *p)
+static int write_all(struct pprof *p, const struct export_opts *o)
 {
 	const struct snapshot *s = p->s;
 	struct export_notes notes = {};
@@ -414,7 +429,7 @@ static int write_all(struct pprof *p)
 		for (size_t i = 0; i < s->n_processes; i++)
 			if (s->processes[i].pid > 0)
 				snprintf(pids[i], sizeof(pids[i]), "%d", s->processes[i].pid);
-		header(p);
+		header(p, o ? o->shown_first : NULL);
 		comments(p, notes.v, notes.n);
 		mappings(p);
 		locations(p);
@@ -437,7 +452,7 @@ int pprof__write(FILE *out, const struct snapshot *s, const struct export_opts *
 
 	/* 16 more: gzip's header, without a time, so that the same profile gives the same file */
 	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK) {
-		err = write_all(&p);
+		err = write_all(&p, o);
 		deflateEnd(&p.z);
 	}
 	free(p.deflated);

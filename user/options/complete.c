@@ -31,14 +31,14 @@ static const char fish_script[] =
 /* NULL: of a trace. */
 static bool takes(const struct command_row *c, const struct row *r)
 {
-	if (!*r->name || r->flags & LATER)
+	if (!*r->name)
 		return false;
 	return c ? r->flags & c->flag : !(r->flags & NO_TRACE);
 }
 
 static bool is_offered(const struct row *r)
 {
-	return *r->name && !(r->flags & LATER);
+	return *r->name;
 }
 
 static bool is_list(const struct row *r)

@@ -16,6 +16,7 @@
 #include "options/opts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@
 #include "options/opts_check.h"
 #include "present/rank.h"
 #include "present/text/report.h"
+#include "util/invoker.h"
 #include "util/log.h"
 #include "util/nearness.h"
 #include "util/parse.h"
@@ -34,15 +36,17 @@
 
 #define SEE_HELP "; malloctrace --help lists them"
 #define MIN_INTERVAL_NS (10 * MS_NS)
+#define SERVE_OVERHEAD_PCT 2
 #define MAX_WORDS 3	/* a target, an interval, a count */
 
 const struct command_row opt_commands[] = {
-	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0, false, NULL },
-	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX, false, NULL },
-	{ "diff", CMD_DIFF, DIFF, 2, 2, false, NULL },
-	{ "heap", CMD_HEAP, HEAP, 0, 0, true, opts__heap_usage },
-	{ "help", CMD_HELP, 0, 0, SIZE_MAX, false, NULL },
-	{ "serve", -1, 0, 0, 0, false, NULL },
+	{ "doctor", CMD_DOCTOR, .flag = DOCTOR },
+	{ "report", CMD_REPORT, REPORT, .min_files = 1, .max_files = SIZE_MAX },
+	{ "diff", CMD_DIFF, DIFF, .min_files = 2, .max_files = 2 },
+	{ "heap", CMD_HEAP, HEAP, .takes_target = true, .usage = opts__heap_usage, .about = opts__heap_about,
+	  .exits = "Exit: 0 done; 1 failed, or no heap was recognised;\n2 usage." },
+	{ "help", CMD_HELP, .max_files = SIZE_MAX },
+	{ "serve", CMD_TRACE, SERVE, .takes_target = true, .usage = opts__serve_usage, .about = opts__serve_about, .exits = "Exit: 0 ended by a signal; 1 failed; 2 usage." },
 };
 const size_t n_opt_commands = ARRAY_SIZE(opt_commands);
 
@@ -57,7 +61,7 @@ static int unknown_option(const char *name, size_t len, struct err *e)
 	for (size_t i = 0; *word && i < n_opt_rows; i++) {
 		size_t d = edit_distance(word, opt_rows[i].name, OPT_NAME_MAX);
 
-		if (!*opt_rows[i].name || opt_rows[i].flags & LATER || d >= best)
+		if (!*opt_rows[i].name || d >= best)
 			continue;
 		best = d;
 		nearest = opt_rows[i].name;
@@ -88,8 +92,6 @@ static int take(struct parser *p, const struct row *r, bool is_short, const char
 		snprintf(g->as, sizeof(g->as), "-%c", r->letter);
 	else
 		snprintf(g->as, sizeof(g->as), "--%s", r->name);
-	if (r->flags & LATER)
-		return err_set(e, -EINVAL, "%s: " NOT_YET, g->as);
 	if (!r->arg && val)
 		return err_set(e, -EINVAL, "%s: takes no value", g->as);
 	if (r->arg && !val) {
@@ -186,9 +188,8 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 	for (size_t i = 0; !p->n_words && !p->all.command && i < n_opt_commands; i++) {
 		if (strcmp(w, opt_commands[i].name))
 			continue;
-		if (opt_commands[i].command < 0)
-			return err_set(e, -EINVAL, "%s: " NOT_YET, w);
-		o->command = (enum command)opt_commands[i].command;
+		o->command = opt_commands[i].command;
+		o->serve.on = opt_commands[i].flag == SERVE;
 		p->all.command = &opt_commands[i];
 		return 0;
 	}
@@ -219,7 +220,7 @@ static int take_bare_target(struct parser *p, const char *w, struct err *e)
 	if (strchr(w, '/'))
 		return err_set(e, -EINVAL, "%s: a program to start comes after --, as in: malloctrace -- %s", w, w);
 	for (size_t i = 0; strlen(w) <= OPT_NAME_MAX && i < n_opt_commands; i++)
-		if (opt_commands[i].command >= 0 && is_slip(w, opt_commands[i].name))
+		if (is_slip(w, opt_commands[i].name))
 			return err_set(e, -EINVAL, "%s: no such command; did you mean %s? For a process of that name: -p %s", w,
 				       opt_commands[i].name, w);
 	return take(p, row_named(p, "pid", strlen("pid")), true, w, e);
@@ -290,6 +291,14 @@ static int complete(struct parser *p, struct err *e)
 {
 	struct opts *o = p->all.o;
 
+	/* it is for whole machines, and lasts: what it costs is bounded unless something else was said */
+	if (o->serve.on) {
+		bool others = asked__target(&p->all) || asked__find(&p->all, "overhead") || asked__find(&p->all, "sample") || asked__find(&p->all, "mode");
+
+		o->all = !asked__target(&p->all);
+		o->recording.overhead_pct = others ? o->recording.overhead_pct : SERVE_OVERHEAD_PCT;
+		o->batch = true;
+	}
 	if (!asked__find(&p->all, "metric"))
 		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->recording.mode))->name : NULL;
 	if (o->full && !asked__find(&p->all, "top"))
@@ -322,6 +331,72 @@ static const struct command_row *help_of(const struct parser *p)
 	return c;
 }
 
+/* "name = value", "name"; # begins a comment */
+static int take_config_line(struct parser *p, char *line, struct err *e)
+{
+	char *value, *end;
+	const struct row *r;
+
+	line += strspn(line, " \t");
+	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]);)
+		*--end = '\0';
+	if (!*line || *line == '#')
+		return 0;
+	value = line + strcspn(line, " \t=");
+	end = value;
+	value += strspn(value, " \t");
+	if (*value == '=')
+		value += 1 + strspn(value + 1, " \t");
+	else if (*value)
+		return err_set(e, -EINVAL, "want NAME = VALUE, or the name of an option that has none");
+	else
+		value = NULL;
+	*end = '\0';
+	r = row_named(p, line, strlen(line));
+	if (!r || !(r->flags & SERVE) || !strcmp(line, "config"))
+		return err_set(e, -EINVAL, "%.40s: serve has no such option", line);
+	if (r->arg && !value)
+		return err_set(e, -EINVAL, "%s: wants a value: %s", line, r->arg);
+	return take(p, r, false, value, e);
+}
+
+/* The word after "--config", or what is behind its "=": found before all others, which come after what it says. */
+static const char *config_named(const struct parser *p)
+{
+	for (int i = 1; i < p->n; i++) {
+		if (!strcmp(p->argv[i], "--config") && i + 1 < p->n)
+			return p->argv[i + 1];
+		if (!strncmp(p->argv[i], "--config=", strlen("--config=")))
+			return p->argv[i] + strlen("--config=");
+	}
+	return NULL;
+}
+
+static int take_config(struct parser *p, struct err *e)
+{
+	const char *path = config_named(p);
+	_cleanup_close_ int fd = -1;
+	unsigned int number = 1;
+	struct opts *o = p->all.o;
+	int err;
+
+	if (p->n < 2 || strcmp(p->argv[1], "serve") || !path)
+		return 0;
+	fd = invoker__open_named(path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0);
+	err = fd < 0 ? fd : read_small_fd(fd, &o->serve.config_text, NULL);
+	if (err)
+		return err_set(e, -EINVAL, "--config %s: %s", path, strerror(-err));
+	p->at = 2;
+	err = take_word(p, p->argv[1], e);
+	for (char *line = o->serve.config_text, *next; line && !err; line = next, number++) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		err = take_config_line(p, line, e);
+	}
+	return err ? err_wrap(e, err, "--config %s, line %u", path, number - 1) : 0;
+}
+
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 {
 	struct parser p = { .all.o = o, .argv = argv, .at = 1 };
@@ -338,11 +413,14 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.threshold_pct = EXPORT_THRESHOLD_PCT,
 		.tree = "callers",
 		.fail_over = UINT64_MAX,
+		.serve.listen = "127.0.0.1:9464",
+		.serve.listen_fd = -1,
 	};
 	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)
 		;
 	if (p.n < argc)
 		o->cmd = argv + p.n + 1;
+	err = take_config(&p, e);
 	while (p.at < p.n && !err && !p.over) {
 		const char *s = argv[p.at++];
 
@@ -401,4 +479,6 @@ void opts__done(struct opts *o)
 	vec_done(&o->outputs);
 	vec_done(&o->whens);
 	vec_done(&o->files);
+	free(o->serve.config_text);
+	o->serve.config_text = NULL;
 }

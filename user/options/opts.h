@@ -30,6 +30,16 @@ struct opt_pids {
 	size_t n, room;
 };
 
+struct opt_serve {
+	bool on;		/* the command is `serve`: a trace that answers over HTTP */
+	const char *listen;	/* "127.0.0.1:9464" */
+	int listen_fd;		/* that is open already; -1: none */
+	const char *config;	/* NULL: none */
+	char *config_text;	/* owned: what it says, which other fields point into */
+	/* files that the user named; NULL: none */
+	const char *token_file, *cert, *key, *client_ca;
+};
+
 struct opts {
 	enum command command;
 	struct opt_strings files;	/* of `report`, at least one, and `diff`, two */
@@ -95,6 +105,7 @@ struct opts {
 	bool embed_source;
 	bool debuginfod;
 	const char *completion;		/* CMD_COMPLETION: the shell */
+	struct opt_serve serve;
 };
 
 /*
@@ -107,7 +118,8 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
 void opts__done(struct opts *o);
 void opts__help(FILE *out, const struct command_row *of);	/* NULL: of all */
 extern const char opts__usage[];	/* the short one */
-extern const char opts__heap_usage[];	/* of `heap` */
+extern const char opts__heap_usage[], opts__heap_about[];	/* of `heap` */
+extern const char opts__serve_usage[], opts__serve_about[];
 
 /* --view blocks: how many are listed, 0: none; the oldest first, or the largest. */
 #define OPTS_MAX_BLOCKS 1000000u

@@ -49,7 +49,7 @@ static int check_command(const struct asked *a, struct err *e)
 	}
 	if (a->o->cmd)
 		return err_set(e, -EINVAL, "%s: takes no -- CMD", c->name);
-	if (c->takes_target && !asked__target(a))
+	if (c->takes_target && !asked__target(a) && !a->o->serve.on)
 		return err_set(e, -EINVAL, "%s: no target: name a running process\n%s", c->name, c->usage);
 	if (a->o->files.n < c->min_files)
 		return err_set(e, -EINVAL, "%s: want %s", c->name,
@@ -58,12 +58,25 @@ static int check_command(const struct asked *a, struct err *e)
 	return 0;
 }
 
+static int check_serve(const struct asked *a, struct err *e)
+{
+	const struct opt_serve *s = &a->o->serve;
+
+	if (a->o->follow && !asked__target(a))
+		return err_set(e, -EINVAL, "%s: want targets whose children to follow: -p, --comm or --cgroup", asked__find(a, "follow")->as);
+	if (!s->cert != !s->key)
+		return err_set(e, -EINVAL, "--tls-cert and --tls-key go together");
+	if (s->client_ca && !s->cert)
+		return err_set(e, -EINVAL, "--tls-client-ca: goes with --tls-cert and --tls-key");
+	return 0;
+}
+
 static int check_trace(const struct asked *a, struct err *e)
 {
 	for (size_t i = 0; i < n_opt_rows; i++)
 		if (a->given[i].row && opt_rows[i].flags & NO_TRACE)
 			return err_set(e, -EINVAL, "%s: goes with %s only", a->given[i].as,
-				       opt_rows[i].flags & REPORT ? "report" : opt_rows[i].flags & DIFF ? "diff" : "heap");
+				       opt_rows[i].flags & REPORT ? "report" : opt_rows[i].flags & DIFF ? "diff" : opt_rows[i].flags & SERVE ? "serve" : "heap");
 	return 0;
 }
 
@@ -105,9 +118,9 @@ static int check_together(const struct asked *a, struct err *e)
 			       asked__find(a, "verbose")->as);
 	if (o->json && format && strcmp(format->val, "json"))
 		return err_set(e, -EINVAL, "--json and --format %s cannot be combined", format->val);
-	if (a->command)
+	if (a->command && !o->serve.on)
 		return check_command(a, e);
-	err = check_targets(a, e);
+	err = a->command ? check_command(a, e) ?: check_serve(a, e) : check_targets(a, e);
 	if (err)
 		return err;
 	if (o->as_root && !o->cmd)
@@ -146,7 +159,7 @@ static int check_together(const struct asked *a, struct err *e)
 		return err_set(e, -EINVAL, "--pace: goes with --reachable, with --view heap or blocks, and with the command heap");
 	if (o->keep && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
-	return check_trace(a, e);
+	return a->command ? 0 : check_trace(a, e);
 }
 
 /* Pairs of which one makes the other meaningless. NULL: any value, or an option without one. */

@@ -8,11 +8,12 @@
 /* A first word that says what to do, other than to trace. */
 struct command_row {
 	const char *name;
-	int command;		/* enum command, -1: later */
+	enum command command;
 	unsigned int flag;	/* of the options that it takes */
 	size_t min_files, max_files;
 	bool takes_target;	/* words are processes, as -p takes them */
 	const char *usage;	/* of a command that has a help of its own; NULL: that of all */
+	const char *about, *exits;	/* then, too */
 };
 
 extern const struct command_row opt_commands[];

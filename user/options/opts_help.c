@@ -24,12 +24,27 @@ const char opts__usage[] =
 	"       malloctrace report FILE.json... [OPTION...]\n"
 	"       malloctrace diff BEFORE.json AFTER.json [OPTION...]\n"
 	"       malloctrace heap -p PID[,PID...] [--reachable] [OPTION...]\n"
+	"       malloctrace serve [-p PID|-a|...] [--listen ADDR] [OPTION...]\n"
 	"       malloctrace doctor [-a | -p PID]\n";
+
+const char opts__serve_usage[] =
+	"usage: malloctrace serve [-p PID[,PID...]|-a|--comm GLOB|--cgroup PATH]\n"
+	"                         [--listen ADDR] [--token-file FILE] [OPTION...]";
 
 const char opts__heap_usage[] =
 	"usage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
 	"                        [--pace PCT] [--view VIEW] [--full] [--top N] [--json]\n"
 	"                        [-o FILE] [-q]";
+
+const char opts__heap_about[] =
+	"What is in the memory of a running process, traced or not: blocks in use by size\n"
+	"and type, what is free, where resident memory is; with --reachable, what leaked.\n";
+
+const char opts__serve_about[] =
+	"Traces for weeks, and answers over HTTP what Prometheus, Parca, Pyroscope and\n"
+	"go tool pprof ask for: /metrics, /debug/pprof/heap, /debug/pprof/allocs, and / for\n"
+	"a browser; ?pid=, ?comm=, ?cgroup=, ?container= and ?seconds= narrow. Without a\n"
+	"target the whole machine is traced, with --overhead 2.\n";
 
 /* Words from column `at` on, and in further lines from HELP_INDENT on. */
 static void print_wrapped(FILE *out, size_t at, const char *text)
@@ -79,7 +94,7 @@ static void print_row(FILE *out, const struct row *r, bool alone)
 static void print_groups(FILE *out, unsigned int flag)
 {
 	static const char *const titles[N_GROUPS] = {
-		"Targets", "Recording", "Heap", "Reporting", "Other"
+		"Targets", "Recording", "Heap", "Reporting", "Serving", "Other"
 	};
 
 	for (int group = 0; group < N_GROUPS; group++) {
@@ -88,7 +103,7 @@ static void print_groups(FILE *out, unsigned int flag)
 		for (size_t i = 0; i < n_opt_rows; i++) {
 			const struct row *r = &opt_rows[i];
 
-			if ((int)r->group != group || r->flags & LATER || (flag && !(r->flags & flag)))
+			if ((int)r->group != group || (flag && !(r->flags & flag)))
 				continue;
 			if (first)
 				fprintf(out, "\n%s:\n", titles[group]);
@@ -101,11 +116,9 @@ static void print_groups(FILE *out, unsigned int flag)
 void opts__help(FILE *out, const struct command_row *of)
 {
 	if (of && of->usage) {
-		fprintf(out, "%s\n\n"
-			"What is in the memory of a running process, traced or not: blocks in use by size\n"
-			"and type, what is free, where resident memory is; with --reachable, what leaked.\n", of->usage);
+		fprintf(out, "%s\n\n%s", of->usage, of->about);
 		print_groups(out, of->flag);
-		fprintf(out, "\nIn parentheses: the default. Exit: 0 done; 1 failed, or no heap was recognised;\n2 usage.\n");
+		fprintf(out, "\nIn parentheses: the default. %s\n", of->exits);
 		return;
 	}
 	fprintf(out, "%s\n"

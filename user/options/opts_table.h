@@ -9,20 +9,21 @@
 #include "options/opts.h"
 
 #define OPT_NAME_MAX 32
-#define OPT_ROWS_MAX 80
+#define OPT_ROWS_MAX 100
 /* `heap` alone: an option of a trace may have its name, and mean another thing. */
 #define HEAP_ALONE (HEAP | NO_TRACE)
+#define SERVE_ALONE (SERVE | NO_TRACE)
 #define NOT_YET "not in this version"
 
-enum group { TARGETS, RECORDING, HEAPS, REPORTING, OTHER, N_GROUPS };
+enum group { TARGETS, RECORDING, HEAPS, REPORTING, SERVING, OTHER, N_GROUPS };
 
 enum row_flag {
-	LATER = 1,	/* the name is kept free; help and man page are silent about it */
 	DOCTOR = 2,	/* means something to `doctor` too */
 	REPORT = 4,	/* ... to `report` */
 	DIFF = 8,	/* ... to `diff` */
 	NO_TRACE = 16,	/* and nothing to a trace */
 	HEAP = 32,	/* ... to `heap` */
+	SERVE = 64,	/* ... to `serve`, which is a trace */
 };
 
 /* What a shell offers for a value that is no choice. */

@@ -134,6 +134,9 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 
 bool output__prints(const struct output *o)
 {
+	/* who asks has got answers */
+	if (o->opts->serve.on)
+		return false;
 	/* the lines are what was requested */
 	if (o->opts->events && o->opts->verbosity == LOG_QUIET)
 		return false;
@@ -444,6 +447,32 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 	snapshot__free(own);
 	if (err == -EPIPE && e)
 		err_done(e);
+	return err;
+}
+
+static int write_shown(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
+{
+	struct export_opts how = o->export;
+	struct snapshot *shown = NULL;
+	int err = give_names(o, s, f) ?: shown_of(o, s, &shown);
+
+	if (err)
+		return err_set(e, err, "%s", strerror(-err));
+	how.shown_first = shown_first;
+	how.served = true;
+	tellings__begin(&o->tellings, shown);
+	err = f->write(out, shown, &how, e);
+	if (shown != s)
+		snapshot__free(shown);
+	return err;
+}
+
+int output__write_stream(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
+{
+	struct snapshot *own, *shown = grouped(o, s, f, &own);
+	int err = shown ? write_shown(o, shown, f, shown_first, out, e) : err_set(e, -ENOMEM, "out of memory");
+
+	snapshot__free(own);
 	return err;
 }
 

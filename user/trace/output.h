@@ -58,6 +58,8 @@ bool output__has_files(const struct output *o);
 bool output__has_series(const struct output *o);
 /* Those files alone. */
 int output__write_series(struct output *o, struct snapshot *s, struct err *e);
+/* The same into a stream, for whoever asks for it; shown_first: as of struct export_opts. */
+int output__write_stream(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e);
 /* One file more, named by the user; its suffix says the format. */
 int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e);
 

@@ -82,6 +82,7 @@ void session__say_attached(struct session *s)
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);
 	session__say_waiting(s);
+	session__say_serving(s);
 }
 
 /* The values that only the table of functions can judge. */
@@ -268,6 +269,8 @@ static int fill_loop(struct session *s, struct err *e)
 		err = session__watch_triggers(s);
 	if (!err)
 		err = session__watch_calls(s);
+	if (!err)
+		err = session__watch_server(s);
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
@@ -375,7 +378,7 @@ static int finish(struct session *s, struct err *e)
 	/* nothing but CMD is waited for now, if even that */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
-	s->status = s->cut_short ? EXIT_FAILED : snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
+	s->status = s->cut_short ? EXIT_FAILED : snap->losses_total && !s->opts->serve.on ? EXIT_LOSSES : EXIT_DONE;
 	snapshot__free(snap);
 	return err;
 }
@@ -464,6 +467,7 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	check_usage,	/* options that are wrong, */
 	check,		/* then outputs and targets, so that errors come before anything is touched */
 	make_loop,
+	session__open_server,	/* where HTTP is spoken: its process must have nothing of what comes next */
 	live__open,	/* the screen of the live view: it shows the next stages */
 	plan_probes,	/* what the targets map, and what is to be probed in it */
 	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
@@ -523,6 +527,7 @@ static void done(struct session *s)
 	session__requests_done(s);
 	session__spots_done(s);
 	session__calls_done(s);
+	session__server_done(s);
 	err_done(&s->failure);
 }
 

@@ -46,6 +46,7 @@ struct session {
 	struct collect *collect;
 	struct code_calls code;	/* for it */
 	struct budget *budget;	/* --overhead; else NULL */
+	struct serving *serving;	/* `serve`; else NULL */
 	struct model *model;
 	struct unwind *unwind;
 	struct loop *loop;
@@ -247,6 +248,11 @@ void session__flush_calls(struct session *s);
 /* After the last cut: no program runs any more. */
 void session__end_calls(struct session *s);
 void session__calls_done(struct session *s);
+/* session_serve.c, `serve`; else these do nothing: before there are programs and tables; of the loop; -errno */
+int session__open_server(struct session *s, struct err *e);
+int session__watch_server(struct session *s);
+void session__server_done(struct session *s);
+void session__say_serving(const struct session *s);	/* all probes are in place */
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 

@@ -360,6 +360,7 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	limits(j, s);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);
+	json__bool(j, "served", o->served);
 	json__line(j, 0);
 	compared(j, o->compared);
 	json__line(j, 0);

@@ -50,6 +50,11 @@ const tables = (() => {
 			several && shown.process < 0 ? el("button", {type: "button", onclick: () => app.showProcess(PROCESSES.indexOf(p))}, "Show this process alone") : null);
 	}
 
+	// A page of its own, where whoever made this one makes others.
+	function ownPage(p) {
+		return WORDS.served && several ? el("span", null, " ", el("a", {class: "small", href: p.pid ? `?pid=${p.pid}` : `?comm=${encodeURIComponent(p.comm)}`}, "its own page")) : null;
+	}
+
 	function processes() {
 		const lost = (p) => (p.lost_blocks || 0) + (p.lost_stacks || 0);
 
@@ -58,7 +63,7 @@ const tables = (() => {
 			lost: {hidden: !PROCESSES.some(lost), of: lost, show: (p) => el("span", {class: lost(p) ? "warn" : null}, exact(lost(p)))},
 			attached: {of: (p) => p.age_at_attach_ns, show: (p) => p.age_at_attach_ns ? duration(p.age_at_attach_ns) : "start"},
 			process: {wide: true, of: (p) => p.comm, show: (p) => el("span", {class: "name"}, processName(p),
-				deathOf(p) ? el("span", {class: "warn small"}, ` ${deathOf(p)}`) : p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null)},
+				deathOf(p) ? el("span", {class: "warn small"}, ` ${deathOf(p)}`) : p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null, ownPage(p))},
 		}, detail: processDetail, title: processName, filter: (matches) => (p) => [processName(p), p.exe, p.unit, p.container, p.cgroup].some((s) => s && matches(s))};
 	}
 

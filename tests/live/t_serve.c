@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * `malloctrace serve`: what is answered equals what the program knows of itself; who may not ask is refused; clients that hang,
+ * or send anything, change nothing for others.
+ */
+#include "lt.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TOKEN "a-token-of-more-than-sixteen"
+
+/* ---- a client */
+
+struct reply {
+	int status;		/* 0: the connection ended without one */
+	char *head, *body;	/* owned */
+	size_t n_body;
+};
+
+static void reply__done(struct reply *r)
+{
+	free(r->head);
+	*r = (struct reply){};
+}
+
+static int connect_to(struct test *t, const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	must(t, fd >= 0 && !connect(fd, (const struct sockaddr *)&a, sizeof(a)), "connect %s: %s", path, strerror(errno));
+	return fd;
+}
+
+static struct reply read_reply(struct test *t, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct reply r = {};
+	size_t n = 0, room = 1 << 16;
+	ssize_t got;
+	char *end;
+
+	r.head = malloc(room + 1);
+	must(t, r.head, "memory");
+	for (;;) {
+		must(t, poll(&p, 1, (int)patience_s(60) * 1000) == 1, "no answer");
+		if (n == room) {
+			room *= 2;
+			r.head = realloc(r.head, room + 1);
+			must(t, r.head, "memory");
+		}
+		got = read(fd, r.head + n, room - n);
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	r.head[n] = '\0';
+	close(fd);
+	sscanf(r.head, "HTTP/1.1 %d", &r.status);
+	end = memmem(r.head, n, "\r\n\r\n", 4);
+	if (end) {
+		*end = '\0';
+		r.body = end + 4;
+		r.n_body = n - (size_t)(r.body - r.head);
+	}
+	return r;
+}
+
+static int ask(struct test *t, const char *socket, const char *method, const char *path, const char *headers)
+{
+	int fd = connect_to(t, socket);
+	char text[1024];
+	int n = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nConnection: close\r\n%s\r\n", method, path, headers);
+
+	must(t, write(fd, text, (size_t)n) == n, "write");
+	return fd;
+}
+
+static struct reply get_as(struct test *t, const char *socket, const char *path, const char *headers)
+{
+	return read_reply(t, ask(t, socket, "GET", path, headers));
+}
+
+#define LOCAL "Host: localhost\r\n"
+
+static struct reply get(struct test *t, const char *socket, const char *path)
+{
+	return get_as(t, socket, path, LOCAL);
+}
+
+static void want_status(struct test *t, const char *socket, const char *method, const char *path, const char *headers, int status)
+{
+	struct reply r = read_reply(t, ask(t, socket, method, path, headers));
+
+	want(t, r.status == status, "%s %s (%.40s): status %d, wanted %d: %.200s", method, path, headers, r.status, status, r.body ? r.body : "");
+	reply__done(&r);
+}
+
+static json_t *get_json(struct test *t, const char *socket, const char *path)
+{
+	struct reply r = get(t, socket, path);
+	json_error_t e;
+	json_t *root;
+
+	must(t, r.status == 200, "%s: status %d: %.200s", path, r.status, r.body ? r.body : "");
+	root = json_loadb(r.body, r.n_body, 0, &e);
+	must(t, root, "%s: %s", path, e.text);
+	reply__done(&r);
+	return with_frames(root);
+}
+
+/* The value of a series: its name with its labels. UINT64_MAX: there is none. */
+static uint64_t series(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			return (uint64_t)strtod(line + len, NULL);
+	}
+	return UINT64_MAX;
+}
+
+/* ---- pprof: sums over all samples, by column */
+
+#define COLUMNS 4
+
+static uint64_t varint(const unsigned char **at, const unsigned char *end)
+{
+	uint64_t n = 0;
+
+	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
+		unsigned char c = *(*at)++;
+
+		n |= (uint64_t)(c & 0x7f) << shift;
+		if (!(c & 0x80))
+			break;
+	}
+	return n;
+}
+
+static void add_sample(const unsigned char *at, const unsigned char *end, uint64_t sums[COLUMNS])
+{
+	while (at < end) {
+		uint64_t key = varint(&at, end), n = varint(&at, end);
+		const unsigned char *inner = at;
+
+		if ((key & 7) != 2)
+			continue;
+		for (unsigned int i = 0; key >> 3 == 2 && inner < at + n && i < COLUMNS; i++)
+			sums[i] += varint(&inner, at + n);
+		at += n;
+	}
+}
+
+static void sums_of_profile(struct test *t, const struct reply *r, uint64_t sums[COLUMNS])
+{
+	const char *path = in_dir(t, "profile.pb.gz");
+	char command[400];
+	unsigned char *bytes;
+	const unsigned char *at, *end;
+	size_t n;
+	FILE *f = fopen(path, "w");
+
+	must(t, f && fwrite(r->body, 1, r->n_body, f) == r->n_body && !fclose(f), "%s", path);
+	snprintf(command, sizeof(command), "gzip -dc %s > %s.raw", path, path);
+	must(t, !system(command), "what was served is no gzip: %.40s", r->body);
+	snprintf(command, sizeof(command), "%s.raw", path);
+	bytes = (unsigned char *)read_all(command, &n);
+	must(t, bytes, "%s", command);
+	memset(sums, 0, COLUMNS * sizeof(*sums));
+	for (at = bytes, end = bytes + n; at < end;) {
+		uint64_t key = varint(&at, end), len = varint(&at, end);
+
+		if ((key & 7) != 2)
+			continue;
+		must(t, len <= (uint64_t)(end - at), "a profile that ends in the middle");
+		if (key >> 3 == 2)
+			add_sample(at, at + len, sums);
+		at += len;
+	}
+	free(bytes);
+}
+
+/* ---- a server beside a program with a ledger */
+
+struct served {
+	struct fx f;
+	struct mt m;
+	const char *socket;
+};
+
+/* more: further arguments, up to NULL */
+static void start(struct test *t, struct served *s, const char *const *more)
+{
+	struct spawn sp = { .argv = { lt_bin, "serve", "-p" } };
+	char listen[200];
+	unsigned int n = 3;
+
+	fx__start(t, &s->f, "basic", "family", NULL);
+	s->socket = in_dir(t, "socket");
+	snprintf(listen, sizeof(listen), "unix:%s", s->socket);
+	sp.argv[n++] = pid_arg(s->f.c.pid);
+	sp.argv[n++] = "--listen";
+	sp.argv[n++] = listen;
+	for (; more && *more; more++)
+		sp.argv[n++] = *more;
+	mt__start_v(t, &s->m, &sp);
+	mt__wait_attached(t, &s->m);
+}
+
+static void stop(struct test *t, struct served *s)
+{
+	mt__stop(t, &s->m, SIGTERM, 0);
+	want_unprobed(t, s->f.c.pid);
+	fx__quit(t, &s->f);
+}
+
+static void want_series(struct test *t, const char *text, const char *name, uint64_t wanted)
+{
+	char whole[160];
+
+	snprintf(whole, sizeof(whole), "malloctrace_comm_%s{comm=\"basic\"}", name);
+	want_eq(t, whole, wanted, series(text, whole));
+}
+
+static void want_profile(struct test *t, const char *socket, const char *path, json_t *root)
+{
+	struct reply r = get(t, socket, path);
+	uint64_t sums[COLUMNS];
+
+	if (want(t, r.status == 200, "%s: status %d: %.200s", path, r.status, r.body ? r.body : "")) {
+		sums_of_profile(t, &r, sums);
+		want_eq(t, "alloc_objects", ju64(t, root, "totals.alloc_calls"), sums[0]);
+		want_eq(t, "alloc_space", ju64(t, root, "totals.alloc_bytes"), sums[1]);
+		want_eq(t, "inuse_objects", ju64(t, root, "totals.live_blocks"), sums[2]);
+		want_eq(t, "inuse_space", ju64(t, root, "totals.live_bytes"), sums[3]);
+	}
+	reply__done(&r);
+}
+
+TEST(serve_equals_the_ledger)
+{
+	char path[100];
+	struct served s;
+	struct reply r;
+	json_t *root;
+
+	start(t, &s, NULL);
+	fx__go(t, &s.f);
+	root = get_json(t, s.socket, "/profile.json");
+	want_invariants(t, root);
+	want_ledger(t, root, process_of(t, root, s.f.c.pid, 0), &s.f.led, LED_ALL);
+	want_profile(t, s.socket, "/debug/pprof/heap", root);
+	want_profile(t, s.socket, "/debug/pprof/allocs", root);
+	snprintf(path, sizeof(path), "/debug/pprof/heap?pid=%d&debug=0", (int)s.f.c.pid);
+	want_profile(t, s.socket, path, root);
+	want_profile(t, s.socket, "/debug/pprof/heap?comm=bas*", root);
+	want_status(t, s.socket, "GET", "/debug/pprof/heap?comm=nobody", LOCAL, 404);
+	r = get(t, s.socket, "/metrics");
+	must(t, r.status == 200, "/metrics: status %d", r.status);
+	want_series(t, r.body, "allocations_total", ledger__sum(&s.f.led, LED_ALLOC_CALLS));
+	want_series(t, r.body, "allocated_bytes_total", ledger__sum(&s.f.led, LED_ALLOC_BYTES));
+	want_series(t, r.body, "frees_total", ledger__sum(&s.f.led, LED_FREE_CALLS));
+	want_series(t, r.body, "freed_bytes_total", ledger__sum(&s.f.led, LED_FREE_BYTES));
+	want_series(t, r.body, "live_blocks", ledger__sum(&s.f.led, LED_ALLOC_CALLS) - ledger__sum(&s.f.led, LED_FREE_CALLS));
+	want_series(t, r.body, "live_bytes", ledger__sum(&s.f.led, LED_ALLOC_BYTES) - ledger__sum(&s.f.led, LED_FREE_BYTES));
+	reply__done(&r);
+	r = get(t, s.socket, "/");
+	want(t, r.status == 200 && strstr(r.body, "<html"), "/: status %d, %.60s", r.status, r.body);
+	want(t, strcasestr(r.head, "content-type: text/html"), "%s", r.head);
+	reply__done(&r);
+	stop(t, &s);
+}
+
+/* What a request with ?seconds= is told is what was done meanwhile. */
+TEST(serve_seconds)
+{
+	uint64_t sums[COLUMNS];
+	struct served s;
+	struct reply r;
+	int fd;
+
+	start(t, &s, NULL);
+	fd = ask(t, s.socket, "GET", "/debug/pprof/heap?seconds=6", LOCAL);
+	/* one question after the other reaches the process that traces: once these are answered, the first one has begun */
+	for (int i = 0; i < 3; i++)
+		want_status(t, s.socket, "GET", "/metrics", LOCAL, 200);
+	fx__go(t, &s.f);
+	r = read_reply(t, fd);
+	must(t, r.status == 200, "status %d: %.200s", r.status, r.body ? r.body : "");
+	sums_of_profile(t, &r, sums);
+	want_eq(t, "alloc_objects", ledger__sum(&s.f.led, LED_ALLOC_CALLS), sums[0]);
+	want_eq(t, "alloc_space", ledger__sum(&s.f.led, LED_ALLOC_BYTES), sums[1]);
+	want_eq(t, "inuse_space", ledger__sum(&s.f.led, LED_ALLOC_BYTES) - ledger__sum(&s.f.led, LED_FREE_BYTES), sums[3]);
+	reply__done(&r);
+	/* nothing was done since */
+	r = get(t, s.socket, "/debug/pprof/allocs?seconds=1");
+	must(t, r.status == 200, "status %d: %.200s", r.status, r.body ? r.body : "");
+	sums_of_profile(t, &r, sums);
+	want_eq(t, "alloc_objects at rest", 0, sums[0]);
+	want_eq(t, "inuse_space at rest", 0, sums[3]);
+	reply__done(&r);
+	stop(t, &s);
+}
+
+static void write_file(struct test *t, const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	must(t, f && fputs(text, f) >= 0 && !fclose(f), "%s", path);
+}
+
+TEST(serve_refuses_strangers)
+{
+	static const struct {
+		const char *method, *path, *headers;
+		int status;
+	} rows[] = {
+		{ "GET", "/metrics", LOCAL, 401 },
+		{ "GET", "/metrics", LOCAL "Authorization: Bearer wrong\r\n", 401 },
+		{ "GET", "/metrics", LOCAL "Authorization: Bearer " TOKEN "x\r\n", 401 },
+		{ "GET", "/metrics", LOCAL "Authorization: Basic " TOKEN "\r\n", 401 },
+		{ "GET", "/nothing", LOCAL, 401 },
+		{ "GET", "/metrics", LOCAL "Authorization: Bearer " TOKEN "\r\n", 200 },
+		{ "HEAD", "/metrics", LOCAL "Authorization: Bearer " TOKEN "\r\n", 200 },
+		{ "GET", "/metrics", "Host: any.name.example\r\nAuthorization: Bearer " TOKEN "\r\n", 200 },
+	};
+	const char *path = in_dir(t, "token");
+	struct served s;
+
+	write_file(t, path, TOKEN "\n");
+	start(t, &s, (const char *[]){ "--token-file", path, NULL });
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		want_status(t, s.socket, rows[i].method, rows[i].path, rows[i].headers, rows[i].status);
+	stop(t, &s);
+}
+
+TEST(serve_refuses_nonsense)
+{
+	static const struct {
+		const char *method, *path, *headers;
+		int status;
+	} rows[] = {
+		{ "POST", "/metrics", LOCAL "Content-Length: 0\r\n", 405 },
+		{ "DELETE", "/", LOCAL, 405 },
+		{ "GET", "/etc/passwd", LOCAL, 404 },
+		{ "GET", "/metrics/../debug", LOCAL, 404 },
+		{ "GET", "/metrics?pid=1", LOCAL, 400 },
+		{ "GET", "/debug/pprof/heap?pid=x", LOCAL, 400 },
+		{ "GET", "/debug/pprof/heap?pid=-1", LOCAL, 400 },
+		{ "GET", "/debug/pprof/heap?pid=99999999999", LOCAL, 400 },
+		{ "GET", "/debug/pprof/heap?seconds=0", LOCAL, 400 },
+		{ "GET", "/debug/pprof/heap?seconds=601", LOCAL, 400 },
+		{ "GET", "/profile.json?seconds=1", LOCAL, 400 },
+		{ "GET", "/debug/pprof/heap?who=me", LOCAL, 400 },
+		/* a page in a browser whose own name points to this machine */
+		{ "GET", "/metrics", "Host: evil.example\r\n", 403 },
+		{ "GET", "/metrics", "Host: 127.0.0.1.evil.example:80\r\n", 403 },
+		{ "GET", "/healthz", "Host: 127.0.0.1:9464\r\n", 200 },
+		{ "GET", "/healthz", "Host: [::1]:9464\r\n", 200 },
+	};
+	struct served s;
+
+	start(t, &s, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		want_status(t, s.socket, rows[i].method, rows[i].path, rows[i].headers, rows[i].status);
+	stop(t, &s);
+}
+
+TEST(serve_usage)
+{
+	static const struct {
+		const char *a, *b, *c, *d;
+		int status;
+		const char *says;
+	} rows[] = {
+		{ "--listen", "0.0.0.0:9464", NULL, NULL, 2, "it needs --token-file" },
+		{ "--listen", "[::]:9464", NULL, NULL, 2, "it needs --token-file" },
+		{ "--listen", "9464", NULL, NULL, 2, "want ADDRESS:PORT" },
+		{ "--listen", "127.0.0.1:0", NULL, NULL, 2, "want ADDRESS:PORT" },
+		{ "--listen", "example.com:80", NULL, NULL, 2, "want ADDRESS:PORT" },
+		{ "--tls-cert", "/dev/null", NULL, NULL, 2, "go together" },
+		{ "--config", "/nowhere/at/all", NULL, NULL, 2, "No such file" },
+		{ "-o", "x.json", NULL, NULL, 2, "takes no -o" },
+	};
+	struct mt m;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		int status = mt__run(t, &m, "serve", rows[i].a, rows[i].b, NULL);
+
+		want(t, status == rows[i].status && strstr(m.c.errs.s, rows[i].says), "%s %s: status %d: %s", rows[i].a, rows[i].b, status, m.c.errs.s);
+	}
+}
+
+/* Half a request; a request whose answer is never read: others are answered. */
+TEST(serve_clients_that_hang)
+{
+	struct served s;
+	int fds[40];
+
+	start(t, &s, NULL);
+	fx__go(t, &s.f);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		fds[i] = i % 2 ? connect_to(t, s.socket) : ask(t, s.socket, "GET", "/", LOCAL);
+		if (i % 2)
+			must(t, write(fds[i], "GET /met", 8) == 8, "write");
+	}
+	for (int i = 0; i < 10; i++)
+		want_status(t, s.socket, "GET", i % 2 ? "/metrics" : "/healthz", LOCAL, 200);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		close(fds[i]);
+	want_status(t, s.socket, "GET", "/healthz", LOCAL, 200);
+	stop(t, &s);
+}
+
+/* Whatever is sent, the next one is answered, and the program has lost nothing. */
+TEST(serve_garbage)
+{
+	static const char *const heads[] = { "GET ", "GET /debug/pprof/heap?", "GET /metrics HTTP/1.1\r\nHost: localhost\r\n", "POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", "" };
+	uint64_t seed = 88172645463325252ull;
+	struct served s;
+	json_t *root;
+
+	start(t, &s, NULL);
+	for (uint64_t i = 0; i < scaled(300); i++) {
+		const char *head = heads[i % (sizeof(heads) / sizeof(*heads))];
+		int fd = connect_to(t, s.socket);
+		unsigned char bytes[700];
+
+		for (size_t k = 0; k < sizeof(bytes); k++) {
+			seed ^= seed << 13;
+			seed ^= seed >> 7;
+			seed ^= seed << 17;
+			bytes[k] = (unsigned char)seed;
+		}
+		/* it may hang up at any time */
+		(void)!send(fd, head, strlen(head), MSG_NOSIGNAL);
+		(void)!send(fd, bytes, seed % sizeof(bytes), MSG_NOSIGNAL);
+		close(fd);
+		if (!(i % 50))
+			want_status(t, s.socket, "GET", "/healthz", LOCAL, 200);
+	}
+	fx__go(t, &s.f);
+	root = get_json(t, s.socket, "/profile.json");
+	want_ledger(t, root, process_of(t, root, s.f.c.pid, 0), &s.f.led, LED_ALL);
+	stop(t, &s);
+}
+
+/* The options are read again, and another process traces; what is wrong changes nothing. */
+TEST(serve_reload)
+{
+	const char *path = in_dir(t, "config");
+	struct served s;
+	struct reply r;
+
+	write_file(t, path, "# nothing yet\n");
+	start(t, &s, (const char *[]){ "--config", path, NULL });
+	r = get(t, s.socket, "/metrics");
+	want_eq(t, "mode full", 1, series(r.body, "malloctrace_build_info{version=\"0.1.0\",mode=\"full\"}"));
+	reply__done(&r);
+	write_file(t, path, "mode = count\n");
+	child__kill(t, &s.m.c, SIGHUP);
+	child__wait_err(t, &s.m.c, "malloctrace: serving", NULL, patience_s(60));
+	child__wait_err(t, &s.m.c, "malloctrace: serving", NULL, patience_s(60));
+	r = get(t, s.socket, "/metrics");
+	want_eq(t, "mode count", 1, series(r.body, "malloctrace_build_info{version=\"0.1.0\",mode=\"count\"}"));
+	reply__done(&r);
+	write_file(t, path, "mode = nonsense\n");
+	child__kill(t, &s.m.c, SIGHUP);
+	child__wait_err(t, &s.m.c, "malloctrace: --config", "all goes on as before", patience_s(60));
+	fx__go(t, &s.f);
+	r = get(t, s.socket, "/metrics");
+	want_series(t, r.body, "allocations_total", ledger__sum(&s.f.led, LED_ALLOC_CALLS));
+	reply__done(&r);
+	stop(t, &s);
+}
+
+/* Without the one that listens the other one detaches, and ends. */
+TEST(serve_killed)
+{
+	struct served s;
+
+	start(t, &s, NULL);
+	child__kill(t, &s.m.c, SIGKILL);
+	want_unprobed(t, s.f.c.pid);
+	fx__go(t, &s.f);
+	fx__quit(t, &s.f);
+}
+
+#define SCRAPERS 10
+
+/* Several at once: all have the same figures. */
+TEST(serve_scrapers)
+{
+	char wanted[120];
+	struct served s;
+	int fds[SCRAPERS];
+
+	start(t, &s, NULL);
+	fx__go(t, &s.f);
+	snprintf(wanted, sizeof(wanted), "malloctrace_comm_allocations_total{comm=\"basic\"} %" PRIu64 "\n", ledger__sum(&s.f.led, LED_ALLOC_CALLS));
+	for (uint64_t round = 0; round < scaled(20); round++) {
+		for (size_t i = 0; i < SCRAPERS; i++)
+			fds[i] = ask(t, s.socket, "GET", i % 3 ? "/metrics" : "/debug/pprof/heap", LOCAL);
+		for (size_t i = 0; i < SCRAPERS; i++) {
+			struct reply r = read_reply(t, fds[i]);
+
+			want(t, r.status == 200, "status %d", r.status);
+			want(t, !(i % 3) || strstr(r.body, wanted), "other figures than before");
+			reply__done(&r);
+		}
+	}
+	stop(t, &s);
+}

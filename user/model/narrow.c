@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* What always holds: totals are the sums over the processes that are left, and each of their sites is there. */
+#include "model/narrow.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/frees.h"
+#include "model/heaps.h"
+#include "model/merge.h"
+#include "util/util.h"
+
+bool narrowing__any(const struct narrowing *n)
+{
+	return n->pid || n->comm || n->cgroup || n->container;
+}
+
+/* "/system.slice" is above "/system.slice/cron.service", and not above "/system.slices" */
+static bool is_below(const char *path, const char *above)
+{
+	size_t len = strlen(above);
+
+	while (len && above[len - 1] == '/')
+		len--;
+	return path && !strncmp(path, above, len) && (!path[len] || path[len] == '/');
+}
+
+static bool is_wanted(const struct snap_process *p, const struct narrowing *n)
+{
+	if (n->pid && p->pid != n->pid)
+		return false;
+	if (n->comm && fnmatch(n->comm, p->comm, 0))
+		return false;
+	if (n->cgroup && !is_below(p->cgroup, n->cgroup))
+		return false;
+	if (n->container && (!p->container || strncmp(p->container, n->container, strlen(n->container))))
+		return false;
+	return true;
+}
+
+static void take_processes(struct snapshot *to, const struct snapshot *s, const struct narrowing *n, uint32_t *process_of)
+{
+	struct snap_process *v = snapshot__alloc(to, s->n_processes + 1, sizeof(*v));
+
+	to->processes = v;
+	to->n_processes = 0;
+	to->totals = (struct counters){};
+	to->error = (struct std_error){};
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		process_of[i] = FREES_GONE;
+		if (!is_wanted(p, n))
+			continue;
+		process_of[i] = (uint32_t)to->n_processes;
+		v[to->n_processes++] = *p;
+		counters__add(&to->totals, &p->c);
+		std_error__add(&to->error, &p->error);
+	}
+}
+
+static void take_sites(struct snapshot *to, const struct snapshot *s, const uint32_t *process_of, uint32_t *site_of)
+{
+	to->sites = snapshot__alloc(to, s->n_sites + 1, sizeof(*to->sites));
+	to->n_sites = 0;
+	memset(to->stacks_by_end, 0, sizeof(to->stacks_by_end));
+	for (size_t i = 0; i < s->n_sites; i++) {
+		uint32_t process = process_of[s->sites[i].process];
+		struct snap_site *site = &to->sites[to->n_sites];
+
+		site_of[i] = FREES_GONE;
+		if (process == FREES_GONE)
+			continue;
+		site_of[i] = (uint32_t)to->n_sites++;
+		*site = s->sites[i];
+		site->process = process;
+		if (site->n_stack)
+			to->stacks_by_end[MIN(site->end, SNAPSHOT_N_ENDS - 1)]++;
+	}
+}
+
+static void take_marks(struct snapshot *to, const struct snapshot *s, const uint32_t *process_of)
+{
+	struct snap_mark *v = snapshot__alloc(to, s->n_marks + 1, sizeof(*v));
+
+	to->marks = v;
+	to->n_marks = 0;
+	for (size_t i = 0; i < s->n_marks; i++)
+		if (process_of[s->marks[i].process] != FREES_GONE) {
+			v[to->n_marks] = s->marks[i];
+			v[to->n_marks++].process = process_of[s->marks[i].process];
+		}
+}
+
+static void take_heaps(struct snapshot *to, const struct snapshot *s, const uint32_t *process_of, const uint32_t *site_of)
+{
+	struct snapshot some = *s;
+	struct snap_heap *from = snapshot__alloc(to, s->n_heaps + 1, sizeof(*from)), *v = snapshot__alloc(to, s->n_heaps + 1, sizeof(*v));
+
+	some.heaps = from;
+	some.n_heaps = 0;
+	for (size_t i = 0; i < s->n_heaps; i++)
+		if (process_of[s->heaps[i].process] != FREES_GONE)
+			from[some.n_heaps++] = s->heaps[i];
+	heaps__map(to, v, &some, &(struct heaps_map){ .process_of = process_of, .site_of = site_of });
+	to->heaps = v;
+	to->n_heaps = some.n_heaps;
+}
+
+struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowing *n)
+{
+	_cleanup_free_ uint32_t *process_of = calloc(s->n_processes + 1, sizeof(*process_of)), *site_of = calloc(s->n_sites + 1, sizeof(*site_of));
+	struct snapshot *to = process_of && site_of ? snapshot__new() : NULL;
+	struct obstack arena;
+
+	if (!to)
+		return NULL;
+	arena = to->arena;
+	*to = *s;
+	to->arena = arena;
+	/* it is no machine any more */
+	to->machine = (struct snap_machine){};
+	take_processes(to, s, n, process_of);
+	take_sites(to, s, process_of, site_of);
+	take_marks(to, s, process_of);
+	take_heaps(to, s, process_of, site_of);
+	if (frees__map(to, s, &(struct frees_map){ .site_of = site_of, .process_of = process_of })) {
+		snapshot__free(to);
+		return NULL;
+	}
+	return to;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What was allocated and freed between two snapshots of one trace, stack by stack. */
+#ifndef MT_SINCE_H
+#define MT_SINCE_H
+
+#include "model/snapshot.h"
+
+/* What becomes of what is live: all of it, or what it changed by. */
+enum since_live { SINCE_LIVE_NOW, SINCE_LIVE_CHANGE };
+
+/*
+ * The later one, whose counts of calls and bytes are those since the earlier one. A difference below 0, which live bytes may have,
+ * is its two's complement, as pprof takes it; sites that were there and are gone are left out. Strings, places and
+ * modules remain those of `after`, which must outlive it; `before` need not. NULL without memory.
+ */
+struct snapshot *snapshot__since(const struct snapshot *before, const struct snapshot *after, enum since_live live);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Snapshot → what Prometheus reads. What is counted over the lives of processes is remembered here, so that it never becomes less
+ * when processes end and their rows are folded.
+ */
+#ifndef MT_METRICS_H
+#define MT_METRICS_H
+
+#include <stdio.h>
+
+#include "model/snapshot.h"
+
+struct metrics;
+
+/* What malloctrace knows of its own work, beside the snapshot. */
+struct metrics_own {
+	uint64_t snapshot_ns;		/* what it took to take the snapshot of this scrape */
+	uint64_t n_requests;		/* answered so far */
+	uint64_t n_pushed, n_push_dropped, n_push_failed;
+	bool pushes;			/* --push */
+	const char *const *profiles;	/* files that conditions have written and that are still there */
+	size_t n_profiles;
+};
+
+struct metrics *metrics__new(void);	/* NULL without memory */
+void metrics__free(struct metrics *m);
+/* -ENOMEM; the caller looks for errors of out. */
+int metrics__write(struct metrics *m, FILE *out, const struct snapshot *s, const struct metrics_own *own);
+
+/* Names of comms and cgroups at a time; what others did is called `other`. */
+#define METRICS_NAMES 50
+#define METRICS_OTHER "other"
+
+#endif

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The process that speaks HTTP. It meets everybody who can reach the address, so it is a user that nobody else is, without
+ * capabilities, and can open, start and connect to nothing: it takes connections, asks the process that traces, and passes on the
+ * descriptor that it gets.
+ *
+ * Two threads: libmicrohttpd's, which never waits (a request that waits for its answer is suspended), and this one, which takes
+ * the answers. What always holds: a request has one slot from its question to its answer; slots, connections, the size of a
+ * request, the time of a client that does not read, and the bytes that wait for clients are bounded.
+ */
+#include "serve/web.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "reader/lockdown.h"
+#include "reader/reader.h"
+#include "serve/ask.h"
+#include "serve/web_parts.h"
+#include "serve/web_query.h"
+#include "util/util.h"
+
+#define CONNECTIONS_MAX 64
+#define SLOTS 32
+#define REQUEST_BYTES (16u << 10)
+#define IDLE_S 20		/* of a client that neither sends nor reads */
+#define ANSWER_MS 60000		/* for the other process to answer, beside the seconds that were asked for */
+#define UNREAD_MAX (256ull << 20)	/* bytes of answers that clients have not read yet */
+
+struct slot {
+	struct MHD_Connection *connection;	/* NULL: free */
+	uint32_t id;
+	uint64_t until_ns;
+	bool answered;
+	struct serve_answer answer;
+	int fd;			/* with the answer; -1: none */
+	enum serve_what what;
+};
+
+static struct {
+	pthread_mutex_t lock;	/* of all below but texts */
+	struct slot slots[SLOTS];
+	uint32_t last_id;
+	uint64_t unread_bytes;
+	char *texts[N_WEB_TEXTS];	/* NULL: there is none */
+} web = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- answers */
+
+/* A request of libmicrohttpd's, from its question until its answer is sent, or its client gone. */
+struct request {
+	struct slot *slot;	/* while it waits for its answer; then NULL */
+	uint64_t unread_bytes;
+};
+
+static enum MHD_Result put_text(struct MHD_Connection *c, unsigned int status, const char *text, const char *header, const char *value)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+	enum MHD_Result ok;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
+	MHD_add_response_header(r, "Cache-Control", "no-store");
+	if (header)
+		MHD_add_response_header(r, header, value);
+	ok = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return ok;
+}
+
+static void count_unread(struct request *q, uint64_t bytes)
+{
+	pthread_mutex_lock(&web.lock);
+	web.unread_bytes += bytes - q->unread_bytes;
+	q->unread_bytes = bytes;
+	pthread_mutex_unlock(&web.lock);
+}
+
+static enum MHD_Result put_answer(struct MHD_Connection *c, const struct slot *s, struct request *q)
+{
+	const struct served *w = &served[s->what];
+	char named[80];
+	struct MHD_Response *r;
+	enum MHD_Result ok;
+	struct stat st;
+
+	if (s->answer.err || s->fd < 0 || fstat(s->fd, &st)) {
+		char why[300];
+
+		if (s->fd >= 0)
+			close(s->fd);
+		snprintf(why, sizeof(why), "%s\n", *s->answer.why ? s->answer.why : "no answer");
+		return put_text(c, s->answer.err == -ENOENT ? 404 : s->answer.err == -EBUSY ? 503 : s->answer.err == -ETIMEDOUT ? 504 : 500, why, NULL, NULL);
+	}
+	r = MHD_create_response_from_fd64((uint64_t)st.st_size, s->fd);
+	if (!r) {
+		close(s->fd);
+		return MHD_NO;
+	}
+	MHD_add_response_header(r, "Content-Type", w->type);
+	MHD_add_response_header(r, "Cache-Control", "no-store");
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(r, "Content-Security-Policy", "frame-ancestors 'none'");
+	if (w->download) {
+		snprintf(named, sizeof(named), "attachment; filename=\"%s\"", w->download);
+		MHD_add_response_header(r, "Content-Disposition", named);
+	}
+	ok = MHD_queue_response(c, 200, r);
+	MHD_destroy_response(r);
+	if (ok == MHD_YES)
+		count_unread(q, (uint64_t)st.st_size);
+	return ok;
+}
+
+/* ---- who may ask */
+
+/* Takes as long for a token that is nearly right as for one that is not. */
+static bool same_secret(const char *a, const char *b)
+{
+	size_t len = strlen(a), n = strlen(b);
+	unsigned char differs = len != n;
+
+	for (size_t i = 0; i < len; i++)
+		differs |= (unsigned char)a[i] ^ (unsigned char)b[n ? i % n : 0];
+	return !differs;
+}
+
+static bool may_ask(struct MHD_Connection *c)
+{
+	const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+
+	if (!web.texts[WEB_TOKEN])
+		return true;
+	return given && !strncasecmp(given, "Bearer ", 7) && same_secret(web.texts[WEB_TOKEN], given + 7);
+}
+
+/* ---- questions */
+
+struct query {
+	struct serve_ask *ask;
+	const char *wrong;	/* what is wrong with it; NULL: nothing */
+	char why[200];
+};
+
+static enum MHD_Result take_argument(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct query *q = arg;
+
+	q->wrong = web_query__take(q->ask, key, value ? value : "");
+	if (!q->wrong)
+		return MHD_YES;
+	snprintf(q->why, sizeof(q->why), "%.80s: %s\n", key, q->wrong);
+	return MHD_NO;
+}
+
+/* NULL: all are taken, or too much waits to be read. */
+static struct slot *take_slot(struct MHD_Connection *c, const struct serve_ask *ask)
+{
+	struct slot *found = NULL;
+
+	for (size_t i = 0; i < SLOTS && !found && web.unread_bytes < UNREAD_MAX; i++)
+		if (!web.slots[i].connection)
+			found = &web.slots[i];
+	if (found)
+		*found = (struct slot){ .connection = c, .id = ++web.last_id, .fd = -1, .what = (enum serve_what)ask->what,
+					.until_ns = now_ns() + (ANSWER_MS + ask->seconds * 1000ull) * MS_NS };
+	return found;
+}
+
+static enum MHD_Result ask(struct MHD_Connection *c, struct serve_ask *a, void **request)
+{
+	struct request *q = calloc(1, sizeof(*q));
+	struct slot *s;
+
+	pthread_mutex_lock(&web.lock);
+	s = q ? take_slot(c, a) : NULL;
+	if (s) {
+		a->id = s->id;
+		/* before the question: the answer may be here at once */
+		MHD_suspend_connection(c);
+		q->slot = s;
+		*request = q;
+		if (reader_socket__put(WEB_CONTROL_FD, a, sizeof(*a), -1, MSG_DONTWAIT) != sizeof(*a)) {
+			s->answer.err = -EBUSY;
+			snprintf(s->answer.why, sizeof(s->answer.why), "malloctrace is busy: try again");
+			s->answered = true;
+			MHD_resume_connection(c);
+		}
+	}
+	pthread_mutex_unlock(&web.lock);
+	if (!s)
+		free(q);
+	return s ? MHD_YES : put_text(c, 503, "too many requests wait for their answers\n", "Retry-After", "1");
+}
+
+static const struct served *find_path(const char *url)
+{
+	for (size_t i = 0; i < N_SERVED; i++)
+		if (!strcmp(url, served[i].path))
+			return &served[i];
+	return NULL;
+}
+
+static enum MHD_Result begin(struct MHD_Connection *c, const char *url, const char *method, void **request)
+{
+	const struct served *w = find_path(url);
+	struct serve_ask a = {};
+	struct query q = { .ask = &a };
+
+	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+		return put_text(c, 405, "only GET and HEAD are answered\n", "Allow", "GET, HEAD");
+	if (!web.texts[WEB_TOKEN] && !web.texts[WEB_CLIENT_CA] && !web_query__is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host")))
+		return put_text(c, 403, "this name is not one of this machine's: ask for localhost, or an address\n", NULL, NULL);
+	if (!may_ask(c))
+		return put_text(c, 401, "a token is needed: Authorization: Bearer TOKEN\n", "WWW-Authenticate", "Bearer realm=\"malloctrace\"");
+	if (!w)
+		return put_text(c, 404, "there are /, /metrics, /debug/pprof/heap, /debug/pprof/allocs, /profile.json and /healthz\n", NULL, NULL);
+	a.what = (uint32_t)(w - served);
+	MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, take_argument, &q);
+	if (q.wrong)
+		return put_text(c, 400, q.why, NULL, NULL);
+	if (a.seconds && !w->lasts)
+		return put_text(c, 400, "seconds: goes with /debug/pprof/heap and /debug/pprof/allocs\n", NULL, NULL);
+	return ask(c, &a, request);
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url, const char *method, const char *version,
+				  const char *upload, size_t *n_upload, void **request)
+{
+	struct request *q = *request;
+	struct slot answered;
+
+	if (!q)
+		return begin(c, url, method, request);
+	if (!q->slot)
+		return MHD_NO;
+	pthread_mutex_lock(&web.lock);
+	answered = *q->slot;
+	if (answered.answered)
+		q->slot->connection = NULL;
+	pthread_mutex_unlock(&web.lock);
+	if (!answered.answered)
+		return MHD_NO;
+	q->slot = NULL;
+	return put_answer(c, &answered, q);
+}
+
+static void on_end(void *arg, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode why)
+{
+	struct request *q = *request;
+
+	if (!q)
+		return;
+	pthread_mutex_lock(&web.lock);
+	web.unread_bytes -= q->unread_bytes;
+	/* it ended before its answer was put */
+	if (q->slot) {
+		q->slot->connection = NULL;
+		if (q->slot->fd >= 0)
+			close(q->slot->fd);
+	}
+	pthread_mutex_unlock(&web.lock);
+	free(q);
+	*request = NULL;
+}
+
+/* ---- the other thread */
+
+static void finish(struct slot *s, const struct serve_answer *a, int fd)
+{
+	s->answer = *a;
+	s->answer.why[sizeof(s->answer.why) - 1] = '\0';
+	s->fd = fd;
+	s->answered = true;
+	MHD_resume_connection(s->connection);
+}
+
+static void on_answer(const struct serve_answer *a, int fd)
+{
+	bool taken = false;
+
+	pthread_mutex_lock(&web.lock);
+	for (size_t i = 0; i < SLOTS && !taken; i++)
+		if (web.slots[i].connection && web.slots[i].id == a->id && !web.slots[i].answered) {
+			finish(&web.slots[i], a, fd);
+			taken = true;
+		}
+	pthread_mutex_unlock(&web.lock);
+	if (!taken && fd >= 0)
+		close(fd);
+}
+
+static void end_late_ones(void)
+{
+	struct serve_answer late = { .err = -ETIMEDOUT, .why = "malloctrace did not answer in time" };
+	uint64_t now = now_ns();
+
+	pthread_mutex_lock(&web.lock);
+	for (size_t i = 0; i < SLOTS; i++)
+		if (web.slots[i].connection && !web.slots[i].answered && now > web.slots[i].until_ns)
+			finish(&web.slots[i], &late, -1);
+	pthread_mutex_unlock(&web.lock);
+}
+
+static void take_answers(void)
+{
+	struct pollfd p = { .fd = WEB_CONTROL_FD, .events = POLLIN };
+	struct serve_answer a;
+	ssize_t got;
+	int fd;
+
+	for (;;) {
+		if (poll(&p, 1, 1000) > 0) {
+			got = reader_socket__get(WEB_CONTROL_FD, &a, sizeof(a), &fd, 0);
+			if (!got || (got < 0 && errno != EINTR && errno != EAGAIN))
+				return;
+			if (got == sizeof(a))
+				on_answer(&a, fd);
+			else if (fd >= 0)
+				close(fd);
+		}
+		end_late_ones();
+	}
+}
+
+/* ---- the process */
+
+static const struct lockdown_limit limits[] = {
+	{ RLIMIT_CORE, 0 },
+	{ RLIMIT_FSIZE, 0 },
+	{ RLIMIT_MEMLOCK, 0 },
+	{ RLIMIT_NOFILE, 1024 },
+};
+
+#define CALL LOCKDOWN_CALL
+#define NO_CODE .arg = 2, .none_of = PROT_EXEC
+
+static const struct lockdown_call calls[] = {
+	CALL(read), CALL(pread64), CALL(write), CALL(readv), CALL(writev), CALL(sendfile), CALL(recvmsg), CALL(recvfrom), CALL(sendmsg), CALL(sendto),
+	CALL(accept), CALL(accept4), CALL(shutdown), CALL(getsockname), CALL(getpeername), CALL(getsockopt), CALL(setsockopt), CALL(listen),
+	CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_pwait), CALL(ppoll), CALL(pselect6), CALL(eventfd2), CALL(pipe2),
+	CALL(close), CALL(fstat), CALL(newfstatat), CALL(lseek), CALL(fcntl), CALL(ioctl),
+	{ .number = __NR_mmap, NO_CODE }, { .number = __NR_mprotect, NO_CODE }, CALL(munmap), CALL(mremap), CALL(madvise), CALL(brk),
+	CALL(futex), CALL(getrandom), CALL(sysinfo), CALL(clock_gettime), CALL(gettimeofday), CALL(clock_nanosleep), CALL(sched_yield), CALL(sched_getaffinity),
+	CALL(getpid), CALL(gettid), CALL(tgkill), CALL(clone), CALL(clone3), CALL(rseq), CALL(set_robust_list), CALL(prctl), CALL(prlimit64),
+	CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(rt_sigreturn), CALL(restart_syscall), CALL(exit), CALL(exit_group),
+#if defined(__x86_64__)
+	CALL(epoll_wait), CALL(poll), CALL(select), CALL(time),
+	{ .number = NR_URETPROBE }, { .number = NR_UPROBE },
+#endif
+};
+
+static bool read_settings(void)
+{
+	for (size_t i = 0; i < N_WEB_TEXTS; i++) {
+		uint32_t n;
+
+		if (read(WEB_SETTINGS_FD, &n, sizeof(n)) != sizeof(n) || n > WEB_TEXT_MAX)
+			return false;
+		web.texts[i] = n ? malloc(n + 1) : NULL;
+		if (n && (!web.texts[i] || read(WEB_SETTINGS_FD, web.texts[i], n) != (ssize_t)n))
+			return false;
+		if (n)
+			web.texts[i][n] = '\0';
+	}
+	close(WEB_SETTINGS_FD);
+	return true;
+}
+
+static void say_nothing(void *arg, const char *fmt, va_list ap)
+{
+}
+
+static struct MHD_Daemon *start(void)
+{
+	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, web.texts[WEB_CERT] },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, web.texts[WEB_KEY] },
+		{ web.texts[WEB_CLIENT_CA] ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, web.texts[WEB_CLIENT_CA] },
+		{ MHD_OPTION_END, 0, NULL },
+	}, none[] = { { MHD_OPTION_END, 0, NULL } };
+
+	if (web.texts[WEB_CERT])
+		flags |= MHD_USE_TLS;
+	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+				MHD_OPTION_LISTEN_SOCKET, WEB_LISTEN_FD, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+				MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+				MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_ARRAY, web.texts[WEB_CERT] ? tls : none, MHD_OPTION_END);
+}
+
+int web_child__main(void)
+{
+	struct MHD_Daemon *daemon;
+
+	prctl(PR_SET_NAME, WEB_CHILD_NAME);
+	if (!read_settings() || lockdown__give_up_rights(ROOT_POWERLESS) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+	    lockdown__limit(limits, ARRAY_SIZE(limits)) || lockdown__allow(calls, ARRAY_SIZE(calls)))
+		return 1;
+	daemon = start();
+	if (!daemon)
+		return 2;
+	take_answers();
+	/* the one that traces has ended */
+	_exit(0);
+}
