@@ -130,7 +130,7 @@ coverage:
 	-$(Q)build-cov/live-tests --bin build-cov/malloctrace --fixtures build-cov/fixtures --jobs $$((2 * $$(nproc))) --filter '!harm_*,!soak_*'
 	$(Q)scripts/coverage build-cov
 
--include tests/live/live.mk tests/live/long.mk tests/fuzz/fuzz.mk tests/oracle/oracle.mk bench/bench.mk scripts/demo.mk tests/vm/vm.mk tests/browser/browser.mk scripts/package/package.mk
+-include tests/live/live.mk tests/live/long.mk tests/fuzz/fuzz.mk tests/oracle/oracle.mk bench/bench.mk scripts/demo.mk tests/vm/vm.mk tests/browser/browser.mk tests/fleet/fleet.mk scripts/package/package.mk
 
 clean:
 	rm -rf build build-san build-cov
