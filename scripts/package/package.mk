@@ -42,9 +42,10 @@ install: $(PROGRAM) $(COMPLETIONS) $(B)/malloctrace.1 $(B)/malloctrace.service
 	install -D -m 644 $(B)/completions/malloctrace.fish $(DESTDIR)$(FISHDIR)/malloctrace.fish
 	install -D -m 644 $(B)/malloctrace.service $(DESTDIR)$(UNITDIR)/malloctrace.service
 	install -D -m 644 scripts/package/serve.conf $(DESTDIR)$(DOCDIR)/serve.conf
-	install -d $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR)/LICENSES
+	install -d $(DESTDIR)$(DOCDIR)/docs/fleet $(DESTDIR)$(DOCDIR)/LICENSES
 	install -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
 	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(DOCDIR)/docs
+	install -m 644 docs/fleet/*.yml $(DESTDIR)$(DOCDIR)/docs/fleet
 	install -m 644 LICENSES/*.txt $(DESTDIR)$(DOCDIR)/LICENSES
 
 uninstall:
