@@ -20,6 +20,6 @@ $(FX)/heapledger.any: tests/fixtures/heapledger.c
 		$(CC) -pie -rdynamic -nostdlib -o $@ $(FX_NO)/heapledger.o -Wl,--no-as-needed -L$(FX_NO) -lpthread -lc
 
 HEAP_CHECK_OBJ := $(B)/tests/heap/heap_check.o $(patsubst %.c,$(B)/%.o,$(wildcard user/heap/target*.c user/heap/glibc_*.c user/reader/*.c user/util/*.c) \
-	user/heap/census.c user/heap/lines.c user/heap/page_runs.c $(addprefix user/process/,debugger.c keeper.c maps.c memmap.c peek.c process.c zero_pages.c))
+	user/heap/census.c user/heap/lines.c user/heap/page_runs.c $(addprefix user/process/,cgroup_path.c debugger.c engine_files.c keeper.c maps.c memmap.c peek.c pod_names.c process.c zero_pages.c))
 $(FX)/heap-check: $(HEAP_CHECK_OBJ)
-	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static) -o $@ $(HEAP_CHECK_OBJ) -lcap -lm -pthread
+	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static) -o $@ $(HEAP_CHECK_OBJ) -lcap -ljansson -lm -pthread

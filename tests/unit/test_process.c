@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* What /proc tells of a process, and what the path of a cgroup tells of containers and services. */
+/* What /proc tells of a process. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,86 +15,6 @@
 
 #include "process/process.h"
 #include "util/util.h"
-
-#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define ID2 "feedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeed"
-
-static const struct {
-	const char *path, *container, *unit;
-} cgroups[] = {
-	{ "", NULL, NULL },
-	{ "/", NULL, NULL },
-	{ "///", NULL, NULL },
-	{ "relative", NULL, NULL },
-	/* docker: by systemd, by itself, version 1 */
-	{ "/system.slice/docker-" ID ".scope", ID, NULL },
-	{ "/docker/" ID, ID, NULL },
-	{ "/docker/" ID "/", ID, NULL },
-	/* podman */
-	{ "/machine.slice/libpod-" ID ".scope", ID, NULL },
-	{ "/machine.slice/libpod-" ID ".scope/container", ID, NULL },
-	{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", ID, "user@1000.service" },
-	/* kubernetes */
-	{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c3d_4e5f.slice/cri-containerd-" ID ".scope", ID, NULL },
-	{ "/kubepods/besteffort/pod0a1b2c3d-4e5f-6789-abcd-ef0123456789/" ID, ID, NULL },
-	{ "/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope", ID, NULL },
-	/* a container in a container: the innermost */
-	{ "/docker/" ID "/docker/" ID2, ID2, NULL },
-	{ "/docker/" ID "/system.slice/nginx.service", ID, "nginx.service" },
-	/* services */
-	{ "/system.slice/nginx.service", NULL, "nginx.service" },
-	{ "/system.slice/system-getty.slice/getty@tty1.service", NULL, "getty@tty1.service" },
-	{ "/system.slice/nginx.service/worker", NULL, "nginx.service" },
-	{ "/user.slice/user-1000.slice/user@1000.service/app.slice/app-editor.service", NULL, "app-editor.service" },
-	{ "/user.slice/user-1000.slice/session-3.scope", NULL, NULL },
-	{ "/system.slice", NULL, NULL },
-	/* nearly */
-	{ "/system.slice/.service", NULL, NULL },
-	{ "/system.slice/nginx.services", NULL, NULL },
-	{ "/system.slice/nginx.socket", NULL, NULL },
-	{ "/docker/0123456789abcdef", NULL, NULL },
-	{ "/docker/0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF", NULL, NULL },
-	{ "/docker/x" ID, NULL, NULL },
-	{ "/docker/0123456789abcdef0123456789abcdef/0123456789abcdef0123456789abcdef", NULL, NULL },
-	{ "/docker/----------------------------------------------------------------", NULL, NULL },
-	{ "/docker/../../" ID ".service", ID, ID ".service" },
-};
-
-Test(cgroup, paths)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(cgroups); i++) {
-		char *container = (char *)"unset", *unit = (char *)"unset";
-
-		cgroup__recognise(cgroups[i].path, &container, &unit);
-		if (cgroups[i].container)
-			cr_expect(container && !strcmp(container, cgroups[i].container), "%s: container %s", cgroups[i].path, container);
-		else
-			cr_expect_null(container, "%s: container %s", cgroups[i].path, container);
-		if (cgroups[i].unit)
-			cr_expect(unit && !strcmp(unit, cgroups[i].unit), "%s: unit %s", cgroups[i].path, unit);
-		else
-			cr_expect_null(unit, "%s: unit %s", cgroups[i].path, unit);
-		free(container);
-		free(unit);
-	}
-}
-
-Test(cgroup, long_path)
-{
-	size_t len = 1 << 20;
-	_cleanup_free_ char *path = malloc(len + 1), *container = NULL, *unit = NULL;
-
-	cr_assert_not_null(path);
-	memset(path, '-', len);
-	path[len] = 0;
-	cgroup__recognise(path, &container, &unit);
-	cr_expect_null(container);
-	cr_expect_null(unit);
-	memcpy(path + len - 64, ID, 64);
-	cgroup__recognise(path, &container, &unit);
-	cr_assert_not_null(container);
-	cr_expect_str_eq(container, ID);
-}
 
 /* A pid that was somebody's until just now. */
 static pid_t gone_pid(void)

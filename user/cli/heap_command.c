@@ -95,6 +95,7 @@ static void describe(struct snapshot *s, const struct process *p, struct snap_pr
 	to->exe = snapshot__strdup(s, p->exe);
 	to->cgroup = snapshot__strdup(s, p->cgroup);
 	to->container = snapshot__strdup(s, p->container);
+	to->pod = snapshot__strdup(s, p->pod);
 	to->unit = snapshot__strdup(s, p->unit);
 	to->age_at_attach_ns = p->age_ns;
 	to->wall_started_ns = p->age_ns ? s->wall_now_ns - (int64_t)p->age_ns : 0;

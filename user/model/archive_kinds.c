@@ -144,6 +144,7 @@ static struct life *row_for(struct model *m, const struct life *like)
 	l->exe = strdup(like->exe ? like->exe : "");
 	l->cgroup = like->cgroup ? strdup(like->cgroup) : NULL;
 	l->container = like->container ? strdup(like->container) : NULL;
+	l->pod = like->pod ? strdup(like->pod) : NULL;
 	l->unit = like->unit ? strdup(like->unit) : NULL;
 	l->runtime = like->runtime;
 	l->ended = true;

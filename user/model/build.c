@@ -302,6 +302,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->exe = snapshot__strdup(b->s, l->exe ? l->exe : "");
 	p->cgroup = snapshot__strdup(b->s, l->cgroup);
 	p->container = snapshot__strdup(b->s, l->container);
+	p->pod = snapshot__strdup(b->s, l->pod);
 	p->unit = snapshot__strdup(b->s, l->unit);
 	p->runtime = l->runtime;
 	p->ended = l->ended;

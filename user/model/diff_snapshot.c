@@ -72,7 +72,7 @@ static int find_process(struct work *w, const struct snap_process *p, uint32_t *
 	if (!to)
 		return -ENOMEM;
 	*to = (struct snap_process){ .id = (uint32_t)w->processes.n, .pid = p->pid, .comm = p->comm, .exe = p->exe, .cgroup = p->cgroup,
-				     .container = p->container, .unit = p->unit, .ended = true };
+				     .container = p->container, .pod = p->pod, .unit = p->unit, .ended = true };
 	return 0;
 }
 

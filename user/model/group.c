@@ -106,6 +106,7 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	keep_common(&g->exe, p->exe, first);
 	keep_common(&g->cgroup, p->cgroup, first);
 	keep_common(&g->container, p->container, first);
+	keep_common(&g->pod, p->pod, first);
 	keep_common(&g->unit, p->unit, first);
 	g->runtime = g->runtime ? g->runtime : p->runtime;
 	g->ended = (first || g->ended) && p->ended;

@@ -18,7 +18,7 @@ struct life_thread {
 struct life {
 	uint32_t id, proc;
 	pid_t pid;
-	char *comm, *exe, *cgroup, *container, *unit;
+	char *comm, *exe, *cgroup, *container, *pod, *unit;
 	const char *runtime;	/* of the table in runtimes.c; NULL: none */
 	uint32_t n_members;	/* it stands for so many of one program, which have ended; 0: for itself */
 	bool ended;

@@ -84,6 +84,7 @@ static void life_free(struct model *m, struct life *l)
 	free(l->exe);
 	free(l->cgroup);
 	free(l->container);
+	free(l->pod);
 	free(l->unit);
 	vec_done(&l->ended_threads);
 	vec_done(&l->timeline);
@@ -163,6 +164,7 @@ int model__add_life(struct model *m, const struct life_info *info)
 	l->exe = copy(info->exe);
 	l->cgroup = copy(info->cgroup);
 	l->container = copy(info->container);
+	l->pod = copy(info->pod);
 	l->unit = copy(info->unit);
 	l->age_at_attach_ns = info->age_at_attach_ns;
 	l->began_ns = info->began_ns;
@@ -242,7 +244,7 @@ void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
 		l->unseen_ns = unseen_ns;
 }
 
-void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *unit)
+void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit)
 {
 	struct life *l = model__life(m, proc);
 
@@ -250,9 +252,11 @@ void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const
 		return;
 	free(l->cgroup);
 	free(l->container);
+	free(l->pod);
 	free(l->unit);
 	l->cgroup = copy(cgroup);
 	l->container = copy(container);
+	l->pod = copy(pod);
 	l->unit = copy(unit);
 }
 

@@ -17,7 +17,7 @@
 struct life_info {
 	uint32_t proc;		/* its number in the kernel's tables */
 	pid_t pid;
-	const char *comm, *exe, *cgroup, *container, *unit;	/* may be NULL */
+	const char *comm, *exe, *cgroup, *container, *pod, *unit;	/* may be NULL */
 	uint64_t age_at_attach_ns;
 	uint64_t began_ns;	/* by the programs' clock; 0: when it began does not matter, as its age says all */
 	uint64_t rss_bytes;
@@ -78,7 +78,7 @@ bool model__has_ended(const struct model *m, uint32_t proc);	/* false also for o
 void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
 /* runtime: a name of the table in model/runtimes.c */
 /* It has moved there. Strings are copied; may be NULL. */
-void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *unit);
+void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit);
 void model__set_runtime(struct model *m, uint32_t proc, const char *runtime);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* The most that was resident at a time, by the kernel's account at its end. */

@@ -118,6 +118,7 @@ static const struct field process_fields_rows[] = {
 	ROW("ended_live_bytes", FIELD_U64, AT(snap_process, ended_live_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
 	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .line = 6),
 	ROW("container", FIELD_STR, AT(snap_process, container)),
+	ROW("pod", FIELD_STR, AT(snap_process, pod), .empty = EMPTY_IS_ABSENT),
 	ROW("unit", FIELD_STR, AT(snap_process, unit)),
 	ROW("runtime", FIELD_STR, AT(snap_process, runtime), .empty = EMPTY_IS_ABSENT),
 	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),

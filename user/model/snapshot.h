@@ -295,6 +295,7 @@ struct snap_process {
 	const char *comm, *exe;
 	const char *cgroup;	/* NULL: unknown */
 	const char *container, *unit;	/* NULL: none recognised */
+	const char *pod;	/* NAMESPACE/NAME, or its uid; NULL: none */
 	const char *runtime;	/* its name in model/runtimes.h; NULL: none recognised */
 	bool ended;
 	uint64_t age_at_attach_ns;	/* how long it had run before it was traced */

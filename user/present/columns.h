@@ -160,7 +160,7 @@ const char *process__name(const struct snapshot *s, const struct snap_process *p
 /* What is in it behind the name. */
 #define PROCESS_NUMBER_MAX 48
 const char *process__number(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NUMBER_MAX]);
-/* The unit, the container or the last parts of the cgroup: the first that is known; NULL: none. */
+/* The unit, the pod, the container or the last parts of the cgroup: the first that is known; NULL: none. */
 const char *process__where(const struct snap_process *p, char buf[static CELL_MAX]);
 /* "+182.0 KiB", "-3 B", "0 B": at most 10 columns */
 char *fmt_change(char buf[static CELL_MAX], double bytes);

@@ -93,7 +93,12 @@ const char *process__where(const struct snap_process *p, char buf[static CELL_MA
 		snprintf(buf, CELL_MAX, "%.*s", (int)(len - end), p->unit);
 		return buf;
 	}
+	if (p->pod)
+		return p->pod;
 	if (p->container) {
+		/* a name is one as it is */
+		if (p->container[strspn(p->container, "0123456789abcdef")])
+			return p->container;
 		snprintf(buf, CELL_MAX, "%.*s", ID_SHOWN, p->container);
 		return buf;
 	}

@@ -8,7 +8,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "process/cgroup_path.h"
 #include "process/keeper.h"
+#include "process/pod_names.h"
 #include "process/process.h"
 #include "reader/reader.h"
 #include "util/parse.h"
@@ -106,40 +108,6 @@ static char *read_exe(pid_t pid)
 	return strdup(exe);
 }
 
-/* 64 hex digits, and no more */
-static bool is_container_id(const char *s)
-{
-	return strspn(s, "0123456789abcdef") == 64;
-}
-
-void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
-{
-	const char *part = path;
-
-	*ret_container = *ret_unit = NULL;
-	while (*part) {
-		size_t len = strcspn(part, "/"), name;
-
-		/*
-		 * docker-<id>.scope, libpod-<id>.scope; /docker/<id>, /kubepods/.../<id>;
-		 * ...slice:cri-containerd:<id>
-		 */
-		for (name = 0; name < len; name++)
-			if ((!name || part[name - 1] == '-' || part[name - 1] == ':') && len - name >= 64 &&
-			    is_container_id(part + name)) {
-				free(*ret_container);
-				*ret_container = strndup(part + name, 64);
-				break;
-			}
-		if (len > 8 && !strncmp(part + len - 8, ".service", 8)) {
-			free(*ret_unit);
-			*ret_unit = strndup(part, len);
-		}
-		part += len;
-		part += *part == '/';
-	}
-}
-
 /*
  * In version 1 a task that is about to end is in "/", as far as the kernel shows:
  * whether it was so is checked afterwards.
@@ -191,6 +159,22 @@ static char *read_cgroup(pid_t pid)
 	if (found)
 		clean_name(found);
 	return found;
+}
+
+/* What the path says, and who the pod is. */
+static void recognise(struct process *p)
+{
+	struct cgroup_place place = {};
+
+	if (p->cgroup)
+		cgroup__recognise(p->cgroup, &place);
+	free(p->container);
+	free(p->pod);
+	free(p->unit);
+	p->container = place.container;
+	p->pod = place.pod ? pod_names__get(place.pod) : NULL;
+	p->unit = place.unit;
+	free(place.pod);
 }
 
 static uint64_t age_of(const struct stat_fields *s)
@@ -277,8 +261,7 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 		goto fail;
 	p.exe = read_exe(tid);
 	p.cgroup = read_cgroup(pid);
-	if (p.cgroup)
-		cgroup__recognise(p.cgroup, &p.container, &p.unit);
+	recognise(&p);
 	p.age_ns = age_of(&stat);
 	p.start_ticks = stat.start_ticks;
 	*ret = p;
@@ -348,6 +331,7 @@ int process__copy(const struct process *from, pid_t pid, struct process *ret, st
 		.exe = copy(from->exe),
 		.cgroup = copy(from->cgroup),
 		.container = copy(from->container),
+		.pod = copy(from->pod),
 		.unit = copy(from->unit),
 		.uid = from->uid,
 		.pidfd = -1,
@@ -371,10 +355,8 @@ bool process__read_cgroup(struct process *p)
 		return false;
 	}
 	free(p->cgroup);
-	free(p->container);
-	free(p->unit);
 	p->cgroup = path;
-	cgroup__recognise(path, &p->container, &p->unit);
+	recognise(p);
 	return true;
 }
 
@@ -391,6 +373,7 @@ void process__done(struct process *p)
 	free(p->exe);
 	free(p->cgroup);
 	free(p->container);
+	free(p->pod);
 	free(p->unit);
 	if (p->pidfd >= 0)
 		close(p->pidfd);

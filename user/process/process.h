@@ -14,6 +14,7 @@ struct process {
 	char *comm, *exe;	/* owned, clean; exe "" if it cannot be read */
 	char *cgroup;		/* owned, clean; NULL if unknown */
 	char *container, *unit;	/* owned; NULL if the cgroup's path names none */
+	char *pod;		/* owned, clean: NAMESPACE/NAME if that is known, else its uid; NULL: it is in none */
 	uint64_t age_ns;	/* since its start, when it was read */
 	uint64_t start_ticks;	/* when it started, in clock ticks since boot: with the pid this names it for good */
 	pid_t ns_pid;		/* in its own pid namespace, if that is another one; else 0 */
@@ -64,8 +65,5 @@ struct process_pulse {
 int process__pulse(pid_t pid, struct process_pulse *ret);	/* -ESRCH: it has ended, or is a thread of the kernel */
 /* Clean, into buf; "" and -errno if there is no such thread, or it is not told. */
 int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);
-
-/* What the path of a cgroup says about containers and services; for the tests too. *ret_* are owned or NULL. */
-void cgroup__recognise(const char *path, char **ret_container, char **ret_unit);
 
 #endif

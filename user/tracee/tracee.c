@@ -367,6 +367,7 @@ int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uin
 		.exe = p->process.exe,
 		.cgroup = p->process.cgroup,
 		.container = p->process.container,
+		.pod = p->process.pod,
 		.unit = p->process.unit,
 		.age_at_attach_ns = age_ns,
 		.began_ns = began_ns,

@@ -187,7 +187,7 @@ void tracee__sample(struct tracees *t, struct tracee *p)
 		p->cpu_ns = cpu_ns;
 	model__set_rss(t->model, life->proc, process__rss_bytes(p->process.pid));
 	if (process__read_cgroup(&p->process))
-		model__set_cgroup(t->model, life->proc, p->process.cgroup, p->process.container, p->process.unit);
+		model__set_cgroup(t->model, life->proc, p->process.cgroup, p->process.container, p->process.pod, p->process.unit);
 }
 
 void tracees__sample(struct tracees *t, bool all)

@@ -109,7 +109,7 @@ static const struct {
 	{ "members", MOST, "how many processes the row stands for" },
 	{ "pid", MOST, "process id" },
 	{ "container-pid", MOST, "process id inside of its container" },
-	{ "where", MOST, "its unit, its container, or the end of its cgroup's path" },
+	{ "where", MOST, "its unit, its pod, its container, or the end of its cgroup's path" },
 	{ "cgroup", MOST, "the cgroup that the rows are kept apart by" },
 	{ "reallocs", MOST, "calls of realloc" },
 	{ "threads", MOST, "how many threads the row stands for" },

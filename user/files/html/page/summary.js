@@ -201,6 +201,7 @@ function conditionRows() {
 		row("Program", p.exe);
 		row("Unit", p.unit);
 		row("Container", p.container);
+		row("Pod", p.pod);
 		row("Control group", cgroupWords(p));
 		row("Started", p.wall_started_ms ? wallTime(p.wall_started_ms) : "");
 		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");

@@ -35,7 +35,7 @@ const tables = (() => {
 
 	function processDetail(p) {
 		const parent = p.parent && PROCESSES.find((q) => q.id === p.parent);
-		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", cgroupWords(p)],
+		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["pod", p.pod], ["control group", cgroupWords(p)],
 			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
 			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
 			[`since ${BASELINE}`, p.since_baseline_bytes !== null && signed(p.since_baseline_bytes, bytes)],
@@ -64,7 +64,7 @@ const tables = (() => {
 			attached: {of: (p) => p.age_at_attach_ns, show: (p) => p.age_at_attach_ns ? duration(p.age_at_attach_ns) : "start"},
 			process: {wide: true, of: (p) => p.comm, show: (p) => el("span", {class: "name"}, processName(p),
 				deathOf(p) ? el("span", {class: "warn small"}, ` ${deathOf(p)}`) : p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null, ownPage(p))},
-		}, detail: processDetail, title: processName, filter: (matches) => (p) => [processName(p), p.exe, p.unit, p.container, p.cgroup].some((s) => s && matches(s))};
+		}, detail: processDetail, title: processName, filter: (matches) => (p) => [processName(p), p.exe, p.unit, p.container, p.pod, p.cgroup].some((s) => s && matches(s))};
 	}
 
 	// By the name of a view: its rows, and cells that are more than a figure; null: it would have no rows. All others are of sites.
