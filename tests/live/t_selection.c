@@ -99,7 +99,7 @@ static const char *in_brackets(pid_t pid)
 
 int enter_cgroup(const void *arg)
 {
-	char path[256];
+	char path[512];
 	int fd, ok;
 
 	snprintf(path, sizeof(path), "%s/cgroup.procs", (const char *)arg);

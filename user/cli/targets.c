@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/container_targets.h"
 #include "process/named.h"
 #include "util/parse.h"
 
@@ -87,5 +88,5 @@ int targets__find(struct opts *o, struct err *e)
 
 	for (size_t i = 0; i < o->names.n && !err; i++)
 		err = find(o, o->names.v[i], e);
-	return err;
+	return err ?: container_targets__find(o, e);
 }

@@ -143,7 +143,7 @@ static void bash_values(FILE *out)
 {
 	static const char *const kinds[] = {
 		[FILL_NOTHING] = "none", [FILL_FILES] = "files", [FILL_PIDS] = "pids", [FILL_COMMS] = "comms",
-		[FILL_CGROUPS] = "cgroups",
+		[FILL_CGROUPS] = "cgroups", [FILL_CONTAINERS] = "containers", [FILL_PODS] = "pods",
 	};
 
 	for (size_t i = 0; i < n_opt_rows; i++) {
@@ -171,6 +171,7 @@ static void zsh_action(FILE *out, const struct row *r)
 	static const char *const actions[] = {
 		[FILL_NOTHING] = " ", [FILL_FILES] = "_files", [FILL_PIDS] = "_sequence _malloctrace_pids",
 		[FILL_COMMS] = "_malloctrace_comms", [FILL_CGROUPS] = "_malloctrace_cgroups",
+		[FILL_CONTAINERS] = "_malloctrace_containers", [FILL_PODS] = "_malloctrace_pods",
 	};
 	_cleanup_free_ char *words = row__words(r);
 
@@ -231,6 +232,7 @@ static void fish_value(FILE *out, const struct row *r)
 	static const char *const values[] = {
 		[FILL_NOTHING] = " -x", [FILL_FILES] = " -r -F", [FILL_PIDS] = " -x -a '(__fish_complete_list , __malloctrace_pids)'",
 		[FILL_COMMS] = " -x -a '(__malloctrace_comms)'", [FILL_CGROUPS] = " -x -a '(__malloctrace_cgroups)'",
+		[FILL_CONTAINERS] = " -x -a '(__malloctrace_containers)'", [FILL_PODS] = " -x -a '(__malloctrace_pods)'",
 	};
 	_cleanup_free_ char *words = row__words(r);
 

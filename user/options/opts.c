@@ -467,6 +467,11 @@ void opts__done(struct opts *o)
 	vec_done(&o->names);
 	vec_done(&o->comms);
 	vec_done(&o->cgroups);
+	vec_done(&o->containers);
+	vec_done(&o->pods);
+	for (size_t i = 0; i < o->found_cgroups.n; i++)
+		free(o->found_cgroups.v[i]);
+	vec_done(&o->found_cgroups);
 	vec_done(&o->objects);
 	vec_done(&o->syms);
 	vec_done(&o->tags);

@@ -49,6 +49,8 @@ struct opts {
 	struct opt_words names;	/* -p NAME: of processes whose pids are still to be found */
 	bool all;		/* -a */
 	struct opt_strings comms, cgroups;	/* --comm, --cgroup */
+	struct opt_strings containers, pods;	/* --container, --pod: their cgroups are still to be found */
+	struct opt_words found_cgroups;		/* those, once they are among cgroups */
 	bool follow;		/* -f */
 	char **cmd;		/* argv of -- CMD; NULL without; points into argv */
 	bool as_root;

@@ -30,7 +30,7 @@ const struct given *asked__find(const struct asked *a, const char *name)
 
 const struct given *asked__target(const struct asked *a)
 {
-	static const char *const ways[] = { "pid", "all", "comm", "cgroup" };
+	static const char *const ways[] = { "pid", "all", "comm", "cgroup", "container", "pod" };
 	const struct given *any = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways) && !any; i++)
@@ -99,7 +99,7 @@ static int check_targets(const struct asked *a, struct err *e)
 		return 0;
 	if (a->o->follow)
 		return err_set(e, -EINVAL,
-			       "%s: want targets whose children to follow: -p, --comm, --cgroup or -- CMD",
+			       "%s: want targets whose children to follow: -p, --comm, --cgroup, --container, --pod or -- CMD",
 			       asked__find(a, "follow")->as);
 	return err_set(e, -EINVAL,
 		       "no target: name a running process, or a program to start\n%s"
@@ -200,6 +200,8 @@ static const struct {
 	{ "all", NULL, "mode", "leak", "the heap of every process would have to be read; choose with -p" },
 	{ "comm", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
 	{ "cgroup", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
+	{ "container", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
+	{ "pod", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
 	{ "overhead", NULL, "mode", "leak", "probes are in place part of the time only, and addresses come again unseen" },
 	{ "sample", NULL, "mode", "leak", "that skips most blocks" },
 	{ "free-stacks", NULL, "mode", "leak", "that mode sees no frees" },
@@ -223,9 +225,13 @@ static const struct {
 	{ "all", NULL, "pid", NULL, "-a selects every process" },
 	{ "all", NULL, "comm", NULL, "-a selects every process" },
 	{ "all", NULL, "cgroup", NULL, "-a selects every process" },
+	{ "all", NULL, "container", NULL, "-a selects every process" },
+	{ "all", NULL, "pod", NULL, "-a selects every process" },
 	{ "all", NULL, "follow", NULL, "-a selects every process, children too" },
 	{ "pid", NULL, "comm", NULL, "a process is named by its number or by its name" },
 	{ "pid", NULL, "cgroup", NULL, "a process is named by its number or by its cgroup" },
+	{ "pid", NULL, "container", NULL, "a process is named by its number or by its container" },
+	{ "pid", NULL, "pod", NULL, "a process is named by its number or by its pod" },
 };
 
 /* An order has several names (present/rank.c). */

@@ -20,6 +20,7 @@
 const char opts__usage[] =
 	"usage: malloctrace -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
 	"       malloctrace -a|--comm GLOB|--cgroup PATH [OPTION...] [INTERVAL [COUNT]]\n"
+	"       malloctrace --container ID|--pod NAME [OPTION...] [INTERVAL [COUNT]]\n"
 	"       malloctrace [OPTION...] [INTERVAL [COUNT]] -- CMD [ARG...]\n"
 	"       malloctrace report FILE.json... [OPTION...]\n"
 	"       malloctrace diff BEFORE.json AFTER.json [OPTION...]\n"

@@ -37,6 +37,11 @@ const struct row opt_rows[] = {
 	{ 0, "cgroup", "PATH", TARGETS, DOCTOR | SERVE, take_list, FIELD(cgroups), .fill = FILL_CGROUPS,
 	  .help = "processes of this cgroup and those below it (a service, a container), now and later; a path "
 		  "as in /proc/PID/cgroup, or below /sys/fs/cgroup; repeatable" },
+	{ 0, "container", "ID", TARGETS, DOCTOR | SERVE, take_list, FIELD(containers), .fill = FILL_CONTAINERS,
+	  .help = "processes of a container, now and later: its id, the first 4 digits of that or more, or its name (docker, podman, "
+		  "containerd, CRI-O, LXC, nspawn); repeatable" },
+	{ 0, "pod", "NAME", TARGETS, DOCTOR | SERVE, take_list, FIELD(pods), .fill = FILL_PODS,
+	  .help = "processes of a pod of Kubernetes, now and later: NAME, NAMESPACE/NAME, or the first 4 digits of its uid or more; repeatable" },
 	{ 'f', "follow", NULL, TARGETS, SERVE, take_flag, FIELD(follow),
 	  .help = "also the children of the targets, across fork and exec" },
 	{ 0, "", "CMD [ARG...]", TARGETS,

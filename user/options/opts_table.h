@@ -27,7 +27,7 @@ enum row_flag {
 };
 
 /* What a shell offers for a value that is no choice. */
-enum fill { FILL_NOTHING, FILL_FILES, FILL_PIDS, FILL_COMMS, FILL_CGROUPS };
+enum fill { FILL_NOTHING, FILL_FILES, FILL_PIDS, FILL_COMMS, FILL_CGROUPS, FILL_CONTAINERS, FILL_PODS };
 
 struct given;
 

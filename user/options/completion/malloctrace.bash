@@ -71,6 +71,20 @@ _malloctrace_cgroups() {
 	esac
 }
 
+# The first digits of ids, as engines show them.
+_malloctrace_containers() {
+	mapfile -t COMPREPLY < <(compgen -W "$(find /sys/fs/cgroup -type d 2>/dev/null |
+		sed -nE -e '/-conmon-/d' -e 's/.*[-:\/]([0-9a-f]{12})[0-9a-f]{52}(\.scope)?$/\1/p' | sort -u)" -- "$1")
+}
+
+# NAMESPACE/NAME where the kubelet keeps logs, else uids.
+_malloctrace_pods() {
+	local pods
+	pods=$(ls /var/log/pods 2>/dev/null | sed -nE 's/^([^_]+)_([^_]+)_[^_]+$/\1\/\2/p')
+	[ -n "$pods" ] || pods=$(find /sys/fs/cgroup -type d 2>/dev/null | sed -nE 's/.*[-\/]pod([0-9a-f]{8}[-_0-9a-f]{24,28})(\.slice)?$/\1/p' | tr _ -)
+	mapfile -t COMPREPLY < <(compgen -W "$(sort -u <<< "$pods")" -- "$1")
+}
+
 _malloctrace_complete_value() {
 	local cur=$1 before=''
 	if [ -n "$list" ] && [[ $cur == *,* ]]; then
@@ -83,6 +97,8 @@ _malloctrace_complete_value() {
 	pids) _malloctrace_pids "$before" "$cur" ;;
 	comms) _malloctrace_comms "$cur" ;;
 	cgroups) _malloctrace_cgroups "$cur" ;;
+	containers) _malloctrace_containers "$cur" ;;
+	pods) _malloctrace_pods "$cur" ;;
 	esac
 	[ -z "$list" ] || compopt -o nospace 2>/dev/null
 }

@@ -53,6 +53,18 @@ function __malloctrace_cgroups
 	end
 end
 
+# The first digits of ids, as engines show them.
+function __malloctrace_containers
+	find /sys/fs/cgroup -type d 2>/dev/null | sed -nE -e '/-conmon-/d' -e 's/.*[-:\/]([0-9a-f]{12})[0-9a-f]{52}(\.scope)?$/\1/p' | sort -u
+end
+
+# NAMESPACE/NAME where the kubelet keeps logs, else uids.
+function __malloctrace_pods
+	set -l pods (ls /var/log/pods 2>/dev/null | sed -nE 's/^([^_]+)_([^_]+)_[^_]+$/\1\/\2/p')
+	test (count $pods) -gt 0; or set pods (find /sys/fs/cgroup -type d 2>/dev/null | sed -nE 's/.*[-\/]pod([0-9a-f]{8}[-_0-9a-f]{24,28})(\.slice)?$/\1/p' | tr _ - | sort -u)
+	test (count $pods) -gt 0; and printf '%s\n' $pods
+end
+
 # What a program that is started takes.
 function __malloctrace_program
 	set -l words (commandline -opc)

@@ -36,6 +36,21 @@ _malloctrace_cgroups() {
 	fi
 }
 
+# The first digits of ids, as engines show them.
+_malloctrace_containers() {
+	local -aU ids
+	ids=(${(f)"$(find /sys/fs/cgroup -type d 2>/dev/null | sed -nE -e '/-conmon-/d' -e 's/.*[-:\/]([0-9a-f]{12})[0-9a-f]{52}(\.scope)?$/\1/p')"})
+	compadd "$@" -a ids
+}
+
+# NAMESPACE/NAME where the kubelet keeps logs, else uids.
+_malloctrace_pods() {
+	local -aU pods
+	pods=(${(f)"$(ls /var/log/pods 2>/dev/null | sed -nE 's/^([^_]+)_([^_]+)_[^_]+$/\1\/\2/p')"})
+	(( $#pods )) || pods=(${(f)"$(find /sys/fs/cgroup -type d 2>/dev/null | sed -nE 's/.*[-\/]pod([0-9a-f]{8}[-_0-9a-f]{24,28})(\.slice)?$/\1/p' | tr _ -)"})
+	compadd "$@" -a pods
+}
+
 _malloctrace() {
 	local curcontext=$curcontext word command='' skip='' i
 	local -a options commands valued
