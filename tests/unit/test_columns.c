@@ -258,3 +258,23 @@ Test(columns, an_age_that_is_a_bound_says_so)
 	site.oldest_ns = 3599000000000ull;
 	cr_expect_leq(strlen(fmt_oldest(buf, &site)), 7);
 }
+
+Test(columns, where_a_process_runs)
+{
+	static const struct {
+		struct snap_process p;
+		const char *where;
+	} t[] = {
+		{ { .cgroup = "/a/b", .container = "4f3c2b1a0011223344556677", .pod = "shop/cart-0", .unit = "x.service" }, "x" },
+		{ { .cgroup = "/a/b", .container = "4f3c2b1a0011223344556677", .pod = "shop/cart-0" }, "shop/cart-0" },
+		{ { .cgroup = "/a/b", .container = "4f3c2b1a0011223344556677" }, "4f3c2b1a0011" },
+		{ { .cgroup = "/a/b", .container = "a-name-of-LXC-is-not-cut" }, "a-name-of-LXC-is-not-cut" },
+		{ { .cgroup = "/a/b" }, "b" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		char buf[CELL_MAX];
+
+		cr_expect_str_eq(process__where(&t[i].p, buf), t[i].where);
+	}
+}
