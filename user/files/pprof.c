@@ -364,7 +364,7 @@ static void group_labels(struct pprof *p, const struct snap_process *of)
 {
 	const struct {
 		const char *key, *value;
-	} labels[] = { { "cgroup", of->cgroup }, { "container", of->container }, { "unit", of->unit } };
+	} labels[] = { { "cgroup", of->cgroup }, { "container", of->container }, { "unit", of->unit }, { "pod", of->pod } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
 		if (labels[i].value && *labels[i].value)

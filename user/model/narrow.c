@@ -14,7 +14,7 @@
 
 bool narrowing__any(const struct narrowing *n)
 {
-	return n->pid || n->comm || n->cgroup || n->container;
+	return n->pid || n->comm || n->cgroup || n->container || n->pod;
 }
 
 /* "/system.slice" is above "/system.slice/cron.service", and not above "/system.slices" */
@@ -27,6 +27,14 @@ static bool is_below(const char *path, const char *above)
 	return path && !strncmp(path, above, len) && (!path[len] || path[len] == '/');
 }
 
+/* "default/web-0", "web-0" */
+static bool is_pod(const char *pod, const char *wanted)
+{
+	const char *name = pod ? strchr(pod, '/') : NULL;
+
+	return pod && (!strcmp(pod, wanted) || (name && !strcmp(name + 1, wanted)));
+}
+
 static bool is_wanted(const struct snap_process *p, const struct narrowing *n)
 {
 	if (n->pid && p->pid != n->pid)
@@ -37,7 +45,7 @@ static bool is_wanted(const struct snap_process *p, const struct narrowing *n)
 		return false;
 	if (n->container && (!p->container || strncmp(p->container, n->container, strlen(n->container))))
 		return false;
-	return true;
+	return !n->pod || is_pod(p->pod, n->pod);
 }
 
 static void take_processes(struct snapshot *to, const struct snapshot *s, const struct narrowing *n, uint32_t *process_of)

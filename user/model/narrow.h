@@ -11,6 +11,7 @@ struct narrowing {
 	const char *comm;	/* a glob, as of --comm */
 	const char *cgroup;	/* the path, or one above it */
 	const char *container;	/* its id, or how that begins */
+	const char *pod;	/* its name or its uid */
 };
 
 bool narrowing__any(const struct narrowing *n);

@@ -113,7 +113,8 @@ static struct narrowing narrowing_of(const struct serve_ask *a)
 	return (struct narrowing){ .pid = a->pid,
 				   .comm = *a->comm ? a->comm : NULL,
 				   .cgroup = *a->cgroup ? a->cgroup : NULL,
-				   .container = *a->container ? a->container : NULL };
+				   .container = *a->container ? a->container : NULL,
+				   .pod = *a->pod ? a->pod : NULL };
 }
 
 static int write_answer(struct serving *v, const struct serve_ask *a, struct snapshot *snap, uint64_t took_ns, FILE *out, struct err *e)
