@@ -20,6 +20,7 @@
 #include "probe/check.h"
 #include "probe/libbpf_words.h"
 #include "reader/reader.h"
+#include "serve/push.h"
 #include "serve/web.h"
 #include "trace/session.h"
 #include "util/environment.h"
@@ -99,6 +100,8 @@ int main(int argc, char **argv)
 		return reader_child__main(reader_kinds);
 	if (argc > 0 && !strcmp(argv[0], WEB_CHILD_NAME))
 		return web_child__main();
+	if (argc > 0 && !strcmp(argv[0], PUSH_CHILD_NAME))
+		return push_child__main();
 	readers__set_apart(on_lost);
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {

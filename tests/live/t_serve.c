@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -524,5 +525,107 @@ TEST(serve_scrapers)
 			reply__done(&r);
 		}
 	}
+	stop(t, &s);
+}
+
+/* ---- a server that profiles are pushed to */
+
+static int bind_loopback(struct test *t, unsigned int *ret_port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	must(t, fd >= 0 && !bind(fd, (const struct sockaddr *)&a, len) && !getsockname(fd, (struct sockaddr *)&a, &len), "bind: %s", strerror(errno));
+	*ret_port = ntohs(a.sin_port);
+	return fd;
+}
+
+/* A request with its body, answered with this status. */
+static struct reply take_push(struct test *t, int listening, const char *status)
+{
+	struct pollfd p = { .fd = listening, .events = POLLIN };
+	size_t n = 0, room = 1 << 20, wanted = 0;
+	struct reply r = {};
+	char text[100], *end;
+	int fd;
+
+	must(t, poll(&p, 1, (int)patience_s(90) * 1000) == 1, "nothing is pushed");
+	fd = accept(listening, NULL, NULL);
+	r.head = malloc(room + 1);
+	must(t, fd >= 0 && r.head, "accept");
+	while (!wanted || n < wanted) {
+		ssize_t got = read(fd, r.head + n, room - n);
+
+		must(t, got > 0, "a request that ends in the middle");
+		n += (size_t)got;
+		end = memmem(r.head, n, "\r\n\r\n", 4);
+		if (end && !wanted) {
+			const char *length = strcasestr(r.head, "content-length:");
+
+			must(t, length, "a request without a length");
+			wanted = (size_t)(end + 4 - r.head) + strtoul(length + strlen("content-length:"), NULL, 10);
+			must(t, wanted <= room, "a profile of %zu bytes", wanted);
+			/* curl waits for this before it sends a large body */
+			if (strcasestr(r.head, "expect: 100"))
+				(void)!write(fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+		}
+	}
+	r.body = memmem(r.head, n, "\r\n\r\n", 4) + 4;
+	r.n_body = n - (size_t)(r.body - r.head);
+	r.body[-1] = '\0';
+	snprintf(text, sizeof(text), "HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status);
+	(void)!write(fd, text, strlen(text));
+	close(fd);
+	return r;
+}
+
+/* The server is away while the program works, then refuses some, then takes all: nothing is lost, nothing counted twice. */
+TEST_LIMIT(serve_push, 200)
+{
+	uint64_t sums[COLUMNS], calls = 0, bytes = 0, live = 0, wanted;
+	int64_t until = 0;
+	char url[60];
+	struct served s;
+	unsigned int port, n = 0;
+	int fd = bind_loopback(t, &port);
+	struct reply r;
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
+	start(t, &s, (const char *[]){ "--push", url, "--push-every", "1s", NULL });
+	fx__go(t, &s.f);
+	wanted = ledger__sum(&s.f.led, LED_ALLOC_CALLS);
+	/* until attempts have failed, which nobody but malloctrace knows */
+	do {
+		poll(NULL, 0, 200);
+		r = get(t, s.socket, "/metrics");
+		n = (unsigned int)series(r.body, "malloctrace_push_failures_total");
+		reply__done(&r);
+	} while (n < 2);
+	must(t, !listen(fd, 8), "listen");
+	r = take_push(t, fd, "503 Service Unavailable");
+	reply__done(&r);
+	while (calls < wanted) {
+		int64_t from = 0, to = 0;
+
+		r = take_push(t, fd, "200 OK");
+		want(t, !strncmp(r.head, "POST /ingest?name=malloctrace%7Bhost%3D", 39), "%.100s", r.head);
+		must(t, strstr(r.head, "&format=pprof&from=") && sscanf(strstr(r.head, "&from="), "&from=%" SCNd64 "&until=%" SCNd64, &from, &to) == 2, "%.200s", r.head);
+		want(t, from <= to && (!until || from == until), "from %" PRId64 " to %" PRId64 ", and before up to %" PRId64, from, to, until);
+		until = to;
+		sums_of_profile(t, &r, sums);
+		calls += sums[0];
+		bytes += sums[1];
+		live = sums[3];
+		reply__done(&r);
+	}
+	want_eq(t, "calls in all profiles", wanted, calls);
+	want_eq(t, "bytes in all profiles", ledger__sum(&s.f.led, LED_ALLOC_BYTES), bytes);
+	want_eq(t, "live bytes in the last one", ledger__sum(&s.f.led, LED_ALLOC_BYTES) - ledger__sum(&s.f.led, LED_FREE_BYTES), live);
+	r = get(t, s.socket, "/metrics");
+	want_eq(t, "dropped", 0, series(r.body, "malloctrace_push_dropped_total"));
+	want(t, series(r.body, "malloctrace_pushes_total") >= 1, "nothing was pushed");
+	reply__done(&r);
+	close(fd);
 	stop(t, &s);
 }

@@ -10,6 +10,7 @@
 #include "model/since.h"
 #include "serve/listen.h"
 #include "serve/metrics.h"
+#include "serve/push_queue.h"
 #include "serve/web_query.h"
 #include "util/util.h"
 
@@ -306,5 +307,62 @@ Test(serve, addresses_of_others_need_a_secret)
 		_cleanup_err_ struct err e = {};
 
 		cr_expect_eq(listen__open(&(struct opt_serve){ .listen = bad[i] }, &e), -EINVAL, "%s: %s", bad[i], err_msg(&e));
+	}
+}
+
+/* ---- what waits to be pushed */
+
+Test(serve, the_queue_is_bounded_and_the_oldest_go)
+{
+	struct push_queue q = {};
+	size_t n_dropped = 0;
+
+	for (int64_t i = 0; i < PUSH_ITEMS_MAX + 5; i++)
+		n_dropped += push_queue__put(&q, &(struct push_item){ i, i + 1 }, dup(0), 10);
+	cr_expect_eq(n_dropped, 5);
+	cr_expect_eq(q.n, PUSH_ITEMS_MAX);
+	cr_expect_eq(q.bytes, 10 * PUSH_ITEMS_MAX);
+	cr_expect_eq(push_queue__first(&q)->item.from_s, 5);
+	/* by bytes: all others have to go */
+	cr_expect_eq(push_queue__put(&q, &(struct push_item){ 1000, 1001 }, dup(0), PUSH_BYTES_MAX), PUSH_ITEMS_MAX);
+	cr_expect_eq(push_queue__first(&q)->item.from_s, 1000);
+	cr_expect_eq(push_queue__put(&q, &(struct push_item){}, dup(0), PUSH_BYTES_MAX + 1), 1);
+	cr_expect_eq(q.n, 1);
+	push_queue__done_first(&q);
+	cr_expect_null(push_queue__first(&q));
+	cr_expect_eq(q.bytes, 0);
+}
+
+Test(serve, attempts_become_rarer)
+{
+	struct push_queue q = {};
+	uint64_t last = 0;
+
+	for (int i = 0; i < 20; i++) {
+		push_queue__failed(&q, 1000, UINT64_MAX);
+		cr_expect_geq(q.due_ns, 1000 + PUSH_WAIT_MIN_NS / 2);
+		cr_expect_leq(q.due_ns, 1000 + PUSH_WAIT_MAX_NS);
+		cr_expect_geq(q.wait_ns, last);
+		last = q.wait_ns;
+	}
+	cr_expect_eq(q.wait_ns, PUSH_WAIT_MAX_NS);
+	push_queue__worked(&q);
+	cr_expect_eq(q.due_ns, 0);
+}
+
+Test(serve, where_profiles_are_pushed_to)
+{
+	static const struct {
+		const char *url, *name, *wanted;
+	} rows[] = {
+		{ "http://h:4040", "a", "http://h:4040/ingest?name=a&format=pprof&from=1&until=2" },
+		{ "http://h:4040/", "a{k=v w}", "http://h:4040/ingest?name=a%7Bk%3Dv%20w%7D&format=pprof&from=1&until=2" },
+		{ "https://h/x/ingest", "a&b", "https://h/x/ingest?name=a%26b&format=pprof&from=1&until=2" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_free_ char *got = push__url(rows[i].url, rows[i].name, &(struct push_item){ 1, 2 });
+
+		cr_expect_str_eq(got, rows[i].wanted);
 	}
 }

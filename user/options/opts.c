@@ -415,6 +415,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.fail_over = UINT64_MAX,
 		.serve.listen = "127.0.0.1:9464",
 		.serve.listen_fd = -1,
+		.serve.push_every_ns = 15 * SECOND_NS,
 	};
 	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)
 		;

@@ -36,6 +36,8 @@ struct opt_serve {
 	int listen_fd;		/* that is open already; -1: none */
 	const char *config;	/* NULL: none */
 	char *config_text;	/* owned: what it says, which other fields point into */
+	const char *push;	/* the URL of a server; NULL: none */
+	uint64_t push_every_ns;	/* 15 s */
 	/* files that the user named; NULL: none */
 	const char *token_file, *cert, *key, *client_ca;
 };

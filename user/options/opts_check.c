@@ -64,6 +64,10 @@ static int check_serve(const struct asked *a, struct err *e)
 
 	if (a->o->follow && !asked__target(a))
 		return err_set(e, -EINVAL, "%s: want targets whose children to follow: -p, --comm or --cgroup", asked__find(a, "follow")->as);
+	if (asked__find(a, "push-every") && !s->push)
+		return err_set(e, -EINVAL, "--push-every: goes with --push");
+	if (s->push && ((strncmp(s->push, "http://", 7) && strncmp(s->push, "https://", 8)) || strpbrk(s->push, "\n?#")))
+		return err_set(e, -EINVAL, "--push %s: want http://HOST:PORT or https://HOST:PORT", s->push);
 	if (!s->cert != !s->key)
 		return err_set(e, -EINVAL, "--tls-cert and --tls-key go together");
 	if (s->client_ca && !s->cert)

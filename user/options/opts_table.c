@@ -22,6 +22,7 @@
 #define SAMPLE_MAX (1ULL << 40)
 /* what is held is sampled once a second */
 #define LEAK_AFTER_MIN SECOND_NS
+#define PUSH_EVERY_MIN SECOND_NS
 
 #define FIELD(f) .field = offsetof(struct opts, f)
 
@@ -206,6 +207,10 @@ const struct row opt_rows[] = {
 	  .preset = "127.0.0.1:9464" },
 	{ 0, "config", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.config), .fill = FILL_FILES,
 	  .help = "read options from FILE, a line each: overhead = 2; what the command line says comes after them; read again at SIGHUP" },
+	{ 0, "push", "URL", SERVING, SERVE_ALONE, take_string, FIELD(serve.push),
+	  .help = "also send profiles to the Pyroscope at URL, which cannot ask for them: what was allocated since the last one, and what is live" },
+	{ 0, "push-every", "TIME", SERVING, SERVE_ALONE, take_age, FIELD(serve.push_every_ns), PUSH_EVERY_MIN,
+	  .help = "how often", .preset = "15s" },
 	{ 0, "token-file", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.token_file), .fill = FILL_FILES,
 	  .help = "answer only requests that carry what stands in FILE: Authorization: Bearer TOKEN" },
 	{ 0, "tls-cert", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.cert), .fill = FILL_FILES,

@@ -19,6 +19,7 @@
 #include "serve/ask.h"
 #include "serve/listen.h"
 #include "serve/metrics.h"
+#include "serve/push.h"
 #include "serve/web.h"
 #include "trace/session_parts.h"
 #include "util/log.h"
@@ -41,9 +42,21 @@ struct serving {
 	struct metrics *metrics;
 	struct waiting waiting[WAITING_MAX];
 	uint64_t n_requests;
+	struct push push;
+	struct snapshot *pushed;	/* what the next profile counts from; NULL: the trace's start */
 };
 
 /* ---- before the trace */
+
+static int start_push(const struct session *s, struct serving *v, struct err *e)
+{
+	char name[sizeof(s->uname.nodename) + 32];
+
+	if (!s->opts->serve.push)
+		return 0;
+	snprintf(name, sizeof(name), "malloctrace{host=%s}", s->uname.nodename);
+	return push__start(s->opts->serve.push, name, &v->push, e);
+}
 
 int session__open_server(struct session *s, struct err *e)
 {
@@ -58,6 +71,7 @@ int session__open_server(struct session *s, struct err *e)
 	if (v) {
 		v->session = s;
 		v->web = (struct web){ 0, -1 };
+		v->push.fd = -1;
 		v->metrics = metrics__new();
 	}
 	if (!v || !v->metrics)
@@ -71,7 +85,7 @@ int session__open_server(struct session *s, struct err *e)
 	if (!err)
 		err = web__start(&o, &v->web, e);
 	secrets__done(&secrets);
-	return err;
+	return err ? err : start_push(s, v, e);
 }
 
 void session__server_done(struct session *s)
@@ -82,6 +96,8 @@ void session__server_done(struct session *s)
 		return;
 	for (size_t i = 0; i < WAITING_MAX; i++)
 		snapshot__free(v->waiting[i].before);
+	snapshot__free(v->pushed);
+	push__end(&v->push);
 	web__end(&v->web);
 	metrics__free(v->metrics);
 	free(v);
@@ -122,7 +138,14 @@ static int write_answer(struct serving *v, const struct serve_ask *a, struct sna
 	static const char *const formats[N_SERVED] = {
 		[SERVE_HEAP] = "pprof", [SERVE_ALLOCS] = "pprof", [SERVE_JSON] = "json", [SERVE_PAGE] = "html",
 	};
-	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests };
+	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests, .pushes = v->push.fd >= 0 };
+
+	if (own.pushes) {
+		push__read_counts(&v->push);
+		own.n_pushed = v->push.counts.pushed;
+		own.n_push_failed = v->push.counts.failed;
+		own.n_push_dropped = v->push.counts.dropped + v->push.n_refused;
+	}
 
 	if (a->what == SERVE_METRICS)
 		return metrics__write(v->metrics, out, snap, &own) ? err_set(e, -ENOMEM, "out of memory") : 0;
@@ -312,6 +335,40 @@ static void on_ask(void *arg)
 		on_rested(v);
 }
 
+/* ---- profiles that nobody asks for */
+
+/* What was allocated since the last one, and what is live now. One that is lost is counted, and the next one counts from here all the same. */
+static void on_push(void *arg)
+{
+	struct serving *v = arg;
+	const struct serve_ask a = { .what = SERVE_HEAP };
+	_cleanup_err_ struct err e = {};
+	struct snapshot *snap = session__take(v->session, false, false, &e), *since = NULL;
+	struct push_item item;
+	int fd = -1;
+
+	if (!snap) {
+		v->push.n_refused++;
+		return;
+	}
+	if (v->pushed)
+		since = snapshot__since(v->pushed, snap, SINCE_LIVE_NOW);
+	item.from_s = (v->pushed ? v->pushed->wall_now_ns : snap->wall_start_ns) / SECOND_NS;
+	item.until_s = snap->wall_now_ns / SECOND_NS;
+	if (!v->pushed || since)
+		fd = in_memory(v, &a, since ? since : snap, 0, &e);
+	if (fd >= 0) {
+		push__put(&v->push, &item, fd);
+		close(fd);
+	} else {
+		v->push.n_refused++;
+	}
+	push__read_counts(&v->push);
+	snapshot__free(since);
+	snapshot__free(v->pushed);
+	v->pushed = snap;
+}
+
 /* ---- the service manager */
 
 static void on_watchdog(void *arg)
@@ -327,6 +384,8 @@ int session__watch_server(struct session *s)
 	if (!s->serving)
 		return 0;
 	err = loop__add_fd(s->loop, s->serving->web.fd, on_ask, s->serving);
+	if (!err && s->serving->push.fd >= 0)
+		err = loop__add_timer(s->loop, s->opts->serve.push_every_ns, false, on_push, s->serving);
 	if (!err && watchdog_ns)
 		err = loop__add_timer(s->loop, watchdog_ns / 3, false, on_watchdog, NULL);
 	return err;
