@@ -528,6 +528,54 @@ TEST(serve_scrapers)
 	stop(t, &s);
 }
 
+/* A process and those below it. */
+static size_t family(pid_t pid, pid_t *v, size_t n, size_t room)
+{
+	char path[80], *text, *save = NULL;
+
+	if (n == room)
+		return n;
+	v[n++] = pid;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	text = read_all(path, NULL);
+	for (char *child = text ? strtok_r(text, " ", &save) : NULL; child; child = strtok_r(NULL, " ", &save))
+		n = family((pid_t)atoi(child), v, n, room);
+	free(text);
+	return n;
+}
+
+/* Of a whole machine: malloctrace's own processes are not in it, however often they are asked. */
+TEST_ALONE(serve_all)
+{
+	const char *socket = in_dir(t, "socket");
+	char listen[200], path[80];
+	size_t n_own, i;
+	pid_t own[16];
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	snprintf(listen, sizeof(listen), "unix:%s", socket);
+	mt__start(t, &m, "serve", "-a", "--listen", listen, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	for (i = 0; i < 5; i++)
+		want_status(t, socket, "GET", "/debug/pprof/heap", LOCAL, 200);
+	n_own = family(m.c.pid, own, 0, 16);
+	want(t, n_own >= 3, "only %zu processes of malloctrace", n_own);
+	snprintf(path, sizeof(path), "/profile.json?pid=%d", (int)f.c.pid);
+	root = get_json(t, socket, path);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	for (i = 0; i < n_own; i++) {
+		snprintf(path, sizeof(path), "/debug/pprof/heap?pid=%d", (int)own[i]);
+		want_status(t, socket, "GET", path, LOCAL, 404);
+	}
+	mt__stop(t, &m, SIGTERM, 0);
+	want_unprobed(t, f.c.pid);
+	fx__quit(t, &f);
+}
+
 /* ---- a server that profiles are pushed to */
 
 static int bind_loopback(struct test *t, unsigned int *ret_port)

@@ -310,6 +310,39 @@ Test(serve, addresses_of_others_need_a_secret)
 	}
 }
 
+/* ---- what is traced */
+
+Test(serve, the_whole_machine_within_a_budget_unless_something_else_is_said)
+{
+	static const struct {
+		char *argv[5];
+		bool all;
+		double overhead;
+	} rows[] = {
+		{ { "malloctrace", "serve" }, true, 2 },
+		{ { "malloctrace", "serve", "-a" }, true, 0 },
+		{ { "malloctrace", "serve", "--overhead", "5" }, true, 5 },
+		{ { "malloctrace", "serve", "--mode", "growth" }, true, 0 },
+		{ { "malloctrace", "serve", "--comm", "nginx" }, false, 0 },
+		{ { "malloctrace", "serve", "-p", "1" }, false, 0 },
+		{ { "malloctrace", "serve", "1" }, false, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_err_ struct err e = {};
+		int argc = 0;
+		struct opts o;
+
+		while (argc < 4 && rows[i].argv[argc])
+			argc++;
+		cr_assert_eq(opts__parse(&o, argc, (char **)rows[i].argv, &e), 0, "%zu: %s", i, err_msg(&e));
+		cr_expect_eq(o.all, rows[i].all, "%zu", i);
+		cr_expect_eq(o.recording.overhead_pct, rows[i].overhead, "%zu", i);
+		cr_expect(o.serve.on);
+		opts__done(&o);
+	}
+}
+
 /* ---- what waits to be pushed */
 
 Test(serve, the_queue_is_bounded_and_the_oldest_go)

@@ -295,7 +295,7 @@ static int complete(struct parser *p, struct err *e)
 	if (o->serve.on) {
 		bool others = asked__target(&p->all) || asked__find(&p->all, "overhead") || asked__find(&p->all, "sample") || asked__find(&p->all, "mode");
 
-		o->all = !asked__target(&p->all);
+		o->all |= !asked__target(&p->all);
 		o->recording.overhead_pct = others ? o->recording.overhead_pct : SERVE_OVERHEAD_PCT;
 		o->batch = true;
 	}

@@ -50,6 +50,7 @@ static struct {
 	pid_t starter;		/* written with talk, too */
 	bool bearing;		/* it makes a reader, whose pid is not known yet */
 	struct reader *all;
+	pid_t claimed[4];	/* 0: none */
 } desk = {
 	.talk = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -316,6 +317,17 @@ void readers__end(void)
 	unread__done();
 }
 
+void readers__claim(pid_t pid)
+{
+	pthread_mutex_lock(&desk.lock);
+	for (size_t i = 0; i < ARRAY_SIZE(desk.claimed); i++)
+		if (!desk.claimed[i]) {
+			desk.claimed[i] = pid;
+			break;
+		}
+	pthread_mutex_unlock(&desk.lock);
+}
+
 size_t readers__pids(pid_t *v, size_t room)
 {
 	size_t n = 0;
@@ -327,6 +339,9 @@ size_t readers__pids(pid_t *v, size_t room)
 	for (const struct reader *r = desk.all; r && n < room; r = r->next)
 		if (r->pid)
 			v[n++] = r->pid;
+	for (size_t i = 0; i < ARRAY_SIZE(desk.claimed) && n < room; i++)
+		if (desk.claimed[i])
+			v[n++] = desk.claimed[i];
 	pthread_mutex_unlock(&desk.lock);
 	pthread_mutex_unlock(&desk.talk);
 	return n;
@@ -341,6 +356,8 @@ bool readers__own(pid_t pid, pid_t *ret_parent)
 	own = pid == desk.starter;
 	for (const struct reader *r = desk.all; r && !own; r = r->next)
 		own = r->pid == pid;
+	for (size_t i = 0; i < ARRAY_SIZE(desk.claimed) && !own; i++)
+		own = desk.claimed[i] == pid;
 	pthread_mutex_unlock(&desk.lock);
 	return own && pid > 0;
 }

@@ -58,6 +58,8 @@ void readers__hurry(bool on);
 void readers__end_at(uint64_t ns);
 /* Is whatever began then to come to nothing? */
 bool readers__is_end(uint64_t begun_ns);
+/* Another process of ours, which is no reader: it is one of those below from now on. At most 4. */
+void readers__claim(pid_t pid);
 /* The starter and all readers there are; how many. One that is being made is waited for. */
 size_t readers__pids(pid_t *v, size_t room);
 /* Is it one of them? If not, and *ret_parent is not 0, each child of that one is ours, too: it is being made. Waits for no process. */

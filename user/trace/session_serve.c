@@ -85,7 +85,12 @@ int session__open_server(struct session *s, struct err *e)
 	if (!err)
 		err = web__start(&o, &v->web, e);
 	secrets__done(&secrets);
-	return err ? err : start_push(s, v, e);
+	err = err ?: start_push(s, v, e);
+	/* none of them is traced with the machine: each answer would make work that the next one shows */
+	readers__claim(getppid());
+	readers__claim(v->web.pid);
+	readers__claim(v->push.pid);
+	return err;
 }
 
 void session__server_done(struct session *s)
