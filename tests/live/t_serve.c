@@ -560,7 +560,7 @@ TEST_ALONE(serve_all)
 	mt__start(t, &m, "serve", "-a", "--listen", listen, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 2; i++)
 		want_status(t, socket, "GET", "/debug/pprof/heap", LOCAL, 200);
 	n_own = family(m.c.pid, own, 0, 16);
 	want(t, n_own >= 3, "only %zu processes of malloctrace", n_own);
