@@ -65,8 +65,11 @@ struct mt_python {
 	__u16 bytes_len, bytes_data;
 	__u16 str_shift;	/* of the state, to where kind, compact, ascii are bits 2 to 6 */
 	__u32 proc;		/* whose it is */
+	/* how often frees of code may have been missed, anywhere: since then none is known by its address */
+	__u32 doubts;
+	__u32 pad2;
 };
-_Static_assert(sizeof(struct mt_python) == 144, "abi");
+_Static_assert(sizeof(struct mt_python) == 152, "abi");
 
 /* ---- what code is: reported when it is met for the first time, while it runs */
 

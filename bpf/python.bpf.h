@@ -140,7 +140,7 @@ __noinline int python_step(struct mt_python_walk *w, const struct mt_python *c)
 	if (code & 7 || code >> 48)
 		code = 0;
 	word = MT_PYTHON_WORD(code, unit);
-	n = frees_at(w->of_proc, code);
+	n = frees_at(c, w->of_proc, code);
 	what = n ? print_of(w, c, code, n) : code;
 	w->hash = hash_frame(hash_frame(w->hash, what), unit << 1 | begins);
 	w->word[w->n & (MT_MAX_DEPTH - 1)] = begins ? word & ~MT_PYTHON_GOES_ON : word;

@@ -4,7 +4,7 @@
  * after the other are the same.
  *
  * Code that is freed gives its address to other code: where the interpreter frees it is probed. From then on code at that address is
- * told by all that is shown of it, not by its address; so a stack never has a name of code that was there before, and a program that
+ * told by all that is shown of it, not by its address, and so is all code once that probe was out for a while; so a stack never has a name of code that was there before, and a program that
  * compiles the same line again and again has one stack for it.
  */
 #ifndef MT_PYTHON_CODE_BPF_H
@@ -217,9 +217,9 @@ static __always_inline __u64 class_of(__u64 key)
 }
 
 /* A number that is another one for each code that was at an address. */
-static __always_inline __u64 frees_at(__u32 proc, __u64 code)
+static __always_inline __u64 frees_at(const struct mt_python *c, __u32 proc, __u64 code)
 {
-	__u64 key = CODE_KEY(proc, code), n = mt_python_unkept << 32;
+	__u64 key = CODE_KEY(proc, code), n = (mt_python_unkept + c->doubts) << 32;
 	__u32 *there;
 
 	if (!mt_python_freed[class_of(key)])
@@ -238,7 +238,7 @@ static __always_inline bool know_code(struct mt_python_walk *w, const struct mt_
 	struct reported_code *known = bpf_map_lookup_elem(&python_codes, &key), new;
 	__u64 n;
 
-	new.gen = frees_at(w->of_proc, addr) << 24 ^ (p ? p->nth : 0);
+	new.gen = hash_frame(frees_at(c, w->of_proc, addr), p ? p->nth : 0);
 	if (known && known->gen == new.gen) {
 		w->begins = known->begins;
 		return true;

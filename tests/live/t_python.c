@@ -1,61 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Frames of Python, against a program that says of each of its blocks which they are: tests/fixtures/python. A block's size tells
- * which stack it belongs to. Functions, files and lines have to be equal, from the innermost frame to the outermost, in all of them.
- *
- * LIVE_TESTS_PYTHON: the Python to run, instead of python3.
+ * Frames of Python, against a program that says of each of its blocks which they are (python_truth.h): what it does is all cases, or
+ * some of them by their names.
  */
-#include "chain.h"
+#include "python_truth.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define DEPTH "512"		/* more than any stack has */
-#define EVAL "_PyEval_EvalFrameDefault"
 #define NATIVE "python/native.abi3.so"
-
-enum how {
-	MERGED,			/* Python frames where they run, native ones between them */
-	ONLY,			/* no others */
-	CUT,			/* as merged; deeper than --depth */
-	LATE,			/* as merged; a library that was loaded a moment before may have no tables yet, and what goes through it is unsure */
-};
-
-struct truth {
-	pid_t pid;
-	json_t *root, *sites;
-	uint64_t first, step, *n_seen;
-};
-
-/* ---- Python */
-
-/* The Python that a command runs, as a path; skips the test if there is none, or it is too old. */
-static const char *python_of(struct test *t, const char *command)
-{
-	struct spawn s = { .argv = { command, "-c", "import sys; print(sys.executable if sys.version_info >= (3, 11) else '')" } };
-	struct child c;
-	int status;
-
-	child__start(t, &c, &s);
-	status = child__wait(t, &c);
-	if (status == 127)
-		skip(t, "no %s", command);
-	must(t, !status, "%s does not run: %.500s", command, c.errs.s);
-	c.outs.s[strcspn(c.outs.s, "\n")] = 0;
-	if (!*c.outs.s)
-		skip(t, "%s is older than 3.11", command);
-	return c.outs.s;
-}
-
-static const char *python(struct test *t)
-{
-	return python_of(t, getenv("LIVE_TESTS_PYTHON") ?: "python3");
-}
+#define STACKS "python/stacks.py"
 
 static void need_native(struct test *t)
 {
@@ -63,189 +21,10 @@ static void need_native(struct test *t)
 		skip(t, "no fixture %s was built: it takes a Python.h of 3.11 or later", NATIVE);
 }
 
-/* Cases end with NULL; none: all of them. */
-static void start(struct test *t, struct fx *f, const char *python, ...)
-{
-	struct spawn s = { .argv = { python, fixture("python/stacks.py"), t->dir } };
-	unsigned int n = 3;
-	va_list ap;
-
-	va_start(ap, python);
-	while ((s.argv[n] = va_arg(ap, const char *)))
-		n++;
-	va_end(ap);
-	fx__start_as(t, f, &s);
-}
-
-/* ---- what the program wrote down */
-
-static struct truth read_truth(struct test *t, pid_t pid)
-{
-	struct truth tr = { .pid = pid };
-	json_error_t e;
-	json_t *site;
-	size_t i;
-
-	tr.root = json_load_file(in_dir(t, "truth.%d.json", (int)pid), JSON_REJECT_DUPLICATES, &e);
-	must(t, tr.root, "process %d left no truth behind: line %d: %s", (int)pid, e.line, e.text);
-	tr.sites = jget(tr.root, "sites");
-	tr.first = ju64(t, tr.root, "first");
-	tr.step = ju64(t, tr.root, "step");
-	tr.n_seen = calloc(json_array_size(tr.sites) + 1, sizeof(*tr.n_seen));
-	must(t, json_array_size(tr.sites) && tr.n_seen && tr.step, "process %d: a truth that makes no sense", (int)pid);
-	json_array_foreach(tr.sites, i, site)
-		must(t, ju64(t, site, "size") == tr.first + i * tr.step, "process %d: site %zu has a size that is not its own", (int)pid, i);
-	/* a block that never was: shows that the checks can fail */
-	if (getenv("LIVE_TESTS_WRONG"))
-		tr.n_seen[0]++;
-	return tr;
-}
-
-static json_t *true_frame(json_t *truth, size_t i)
-{
-	return json_array_get(jget(truth, "frames"), i);
-}
-
-static bool has_true_frame(json_t *truth, const char *function)
-{
-	json_t *frame;
-	size_t i;
-
-	json_array_foreach(jget(truth, "frames"), i, frame)
-		if (!strcmp(jstr(frame, "[0]"), function))
-			return true;
-	return false;
-}
-
-/* ---- what the report says */
-
-static bool is_python(json_t *frame)
-{
-	return !strcmp(jstr(frame, "module"), "[python]");
-}
-
-static bool is_eval(json_t *frame)
-{
-	return !is_python(frame) && !strncmp(jstr(frame, "function"), EVAL, strlen(EVAL));
-}
-
 /* --depth has nothing to do with what debug information says of one. */
 static bool is_kept(json_t *frame)
 {
 	return !json_is_true(jget(frame, "inlined"));
-}
-
-static size_t count_frames(json_t *site, bool (*which)(json_t *frame))
-{
-	json_t *frame;
-	size_t i, n = 0;
-
-	json_array_foreach(jget(site, "stack"), i, frame)
-		n += which(frame);
-	return n;
-}
-
-static bool has_python_frame(json_t *site, const char *function)
-{
-	json_t *frame;
-	size_t i;
-
-	json_array_foreach(jget(site, "stack"), i, frame)
-		if (is_python(frame) && !strcmp(jstr(frame, "function"), function))
-			return true;
-	return false;
-}
-
-/* Of the truth's process; NULL: it is nobody's who has a tag. Tells of one whose blocks are of several stacks. */
-static json_t *truth_of(struct test *t, struct truth *tr, json_t *site, size_t *ret_i)
-{
-	uint64_t low = ju64(t, site, "min_size"), high = ju64(t, site, "max_size"), i = (high - tr->first) / tr->step;
-
-	if (ju64(t, site, "pid") != (uint64_t)tr->pid || high < tr->first)
-		return NULL;
-	want(t, low == high, "sizes %lu to %lu, wanted one size, as these stacks differ: (%s) %.300s", (unsigned long)low, (unsigned long)high,
-	     jstr(json_array_get(tr->sites, i), "case"), chain__draw(jget(site, "stack")));
-	if (low != high)
-		return NULL;
-	want(t, (high - tr->first) % tr->step == 0 && i < json_array_size(tr->sites), "a block of %lu bytes, wanted none of this size: %.300s", (unsigned long)high,
-	     chain__draw(jget(site, "stack")));
-	*ret_i = i;
-	return json_array_get(tr->sites, i);
-}
-
-/* wanted null: it cannot be shown as it is */
-static bool is_text(json_t *wanted, const char *got)
-{
-	return json_is_null(wanted) || !strcmp(json_string_value(wanted), got);
-}
-
-static bool want_frame(struct test *t, json_t *truth, size_t k, json_t *frame, json_t *site)
-{
-	json_t *wanted = true_frame(truth, k), *function = jget(wanted, "[0]"), *file = jget(wanted, "[1]");
-	long line = (long)json_integer_value(jget(wanted, "[2]")), got = (long)json_integer_value(jget(frame, "line"));
-	bool ok = is_text(function, jstr(frame, "function")) && is_text(file, jstr(frame, "file")) && line == got;
-
-	/* it takes long to draw one, and there are many */
-	return want(t, ok, "case %s, Python frame %zu of %zu: wanted %s (%s:%ld), got %s (%s:%ld); %.400s", jstr(truth, "case"), k,
-		    json_array_size(jget(truth, "frames")), json_string_value(function), json_string_value(file), line,
-		    jstr(frame, "function"), jstr(frame, "file"), got, ok ? "" : chain__draw(jget(site, "stack")));
-}
-
-/* Tells of the first difference. */
-static bool want_frames(struct test *t, json_t *truth, json_t *site, enum how how)
-{
-	size_t n_true = json_array_size(jget(truth, "frames")), n = count_frames(site, is_python), n_stack = json_array_size(jget(site, "stack"));
-	const char *name = jstr(truth, "case"), *wanted_end = how == CUT ? "depth" : "whole", *end = jstr(site, "end");
-	json_t *frame;
-	size_t i, k = 0;
-
-	json_array_foreach(jget(site, "stack"), i, frame)
-		if (is_python(frame) && k < n_true && !want_frame(t, truth, k++, frame, site))
-			return false;
-	return want(t, how == CUT ? n < n_true : n == n_true, "case %s: %zu Python frames, wanted %zu, first %s (line %ld); %.500s", name, n, n_true,
-		    jstr(true_frame(truth, 0), "[0]"), (long)json_integer_value(jget(true_frame(truth, 0), "[2]")), chain__draw(jget(site, "stack"))) &&
-	       want(t, !strcmp(end, wanted_end) || (how == LATE && !strcmp(end, "unsure")), "case %s: a stack that is '%s', wanted '%s'; %.400s", name, end,
-		    wanted_end, chain__draw(jget(site, "stack"))) &&
-	       want(t, how != ONLY || !n_true || n_stack == n_true, "case %s: %zu frames, wanted the %zu of Python and no other; %.400s", name, n_stack,
-		    n_true, chain__draw(jget(site, "stack")));
-}
-
-/* Whoever has Python frames has them wherever Python runs. */
-static void want_none_left(struct test *t, json_t *root)
-{
-	json_t *site;
-	size_t i;
-
-	json_array_foreach(jget(root, "sites"), i, site)
-		want(t, !count_frames(site, is_python) || !count_frames(site, is_eval), "site %zu: %s beside Python frames: %.500s", i, EVAL, chain__draw(jget(site, "stack")));
-}
-
-/* All blocks of a process that has left its truth behind. Returns how many. */
-static uint64_t want_truth(struct test *t, json_t *root, pid_t pid, enum how how)
-{
-	struct truth tr = read_truth(t, pid);
-	const char *told = "";		/* a case of which it was told already: others shall have a say */
-	json_t *site, *truth;
-	uint64_t n_calls = 0;
-	size_t i, k;
-
-	json_array_foreach(jget(root, "sites"), i, site) {
-		truth = truth_of(t, &tr, site, &k);
-		if (!truth)
-			continue;
-		tr.n_seen[k] += ju64(t, site, "alloc_calls");
-		if (strcmp(jstr(truth, "case"), told) && !want_frames(t, truth, site, how))
-			told = jstr(truth, "case");
-	}
-	json_array_foreach(tr.sites, i, truth) {
-		want(t, tr.n_seen[i] == ju64(t, truth, "calls"), "case %s: %lu blocks of %s (line %ld), wanted %lu", jstr(truth, "case"), (unsigned long)tr.n_seen[i],
-		     jstr(true_frame(truth, 0), "[0]"), (long)json_integer_value(jget(true_frame(truth, 0), "[2]")), (unsigned long)ju64(t, truth, "calls"));
-		n_calls += ju64(t, truth, "calls");
-	}
-	want_none_left(t, root);
-	free(tr.n_seen);
-	json_decref(tr.root);
-	return n_calls;
 }
 
 /* ---- all cases */
@@ -257,7 +36,7 @@ static void all_cases(struct test *t, const char *python, const char *also, cons
 	struct fx f;
 	uint64_t n;
 
-	start(t, &f, python, NULL);
+	start_python(t, &f, python, STACKS, NULL);
 	root = trace(t, &f, 0, "--depth", DEPTH, also, arg, NULL);
 	n = want_truth(t, root, f.c.pid, MERGED);
 	want(t, n > 5000, "blocks, wanted more than 5,000, got %lu", (unsigned long)n);
@@ -290,7 +69,7 @@ TEST(python_command)
 	struct mt m;
 	json_t *root;
 
-	mt__start(t, &m, "--json", "--depth", DEPTH, "--", python(t), fixture("python/stacks.py"), "--auto", t->dir, NULL);
+	mt__start(t, &m, "--json", "--depth", DEPTH, "--", python(t), fixture(STACKS), "--auto", t->dir, NULL);
 	root = mt__stop_json(t, &m, 0, 0);
 	want_lossless(t, root);
 	must(t, json_array_size(jget(root, "processes")) == 1, "processes, wanted 1, got %zu", json_array_size(jget(root, "processes")));
@@ -318,7 +97,7 @@ TEST(python_follow)
 	struct mt m;
 	size_t i;
 
-	start(t, &f, python(t), "fork", "spawn", "plain", "methods", "generators", "foreign", "code_that_is_dropped", "threads", "asynchronous", NULL);
+	start_python(t, &f, python(t), STACKS, "fork", "spawn", "plain", "methods", "generators", "foreign", "code_that_is_dropped", "threads", "asynchronous", NULL);
 	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--json", "--depth", DEPTH, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
@@ -380,7 +159,7 @@ TEST(python_extension)
 	size_t i, k;
 
 	need_native(t);
-	start(t, &f, python(t), "extension", "extension_twice", "extension_deep", "lock_released", "lock_of_another", "threads_of_c", "outside", NULL);
+	start_python(t, &f, python(t), STACKS, "extension", "extension_twice", "extension_deep", "lock_released", "lock_of_another", "threads_of_c", "outside", NULL);
 	root = trace(t, &f, 0, NULL);
 	want_truth(t, root, f.c.pid, MERGED);
 	tr = read_truth(t, f.c.pid);
@@ -403,7 +182,7 @@ TEST(python_only)
 {
 	struct fx f;
 
-	start(t, &f, python(t), NULL);
+	start_python(t, &f, python(t), STACKS, NULL);
 	want_truth(t, trace(t, &f, 0, "--depth", DEPTH, "--python", "only", NULL), f.c.pid, ONLY);
 	fx__quit(t, &f);
 }
@@ -416,7 +195,7 @@ TEST(python_off)
 	struct fx f;
 	size_t i;
 
-	start(t, &f, python(t), "plain", "recursion", "through_c", "methods", NULL);
+	start_python(t, &f, python(t), STACKS, "plain", "recursion", "through_c", "methods", NULL);
 	root = trace(t, &f, 0, "--python", "off", NULL);
 	tr = read_truth(t, f.c.pid);
 	json_array_foreach(jget(root, "sites"), i, site) {
@@ -424,7 +203,7 @@ TEST(python_off)
 		if (ju64(t, site, "max_size") < tr.first)
 			continue;
 		n_seen += ju64(t, site, "alloc_calls");
-		want(t, count_frames(site, is_eval), "no %s, wanted where Python runs: %.500s", EVAL, chain__draw(jget(site, "stack")));
+		want(t, count_frames(site, is_eval), "no function that runs frames, wanted where Python runs: %.500s", chain__draw(jget(site, "stack")));
 	}
 	json_array_foreach(tr.sites, i, truth)
 		n += ju64(t, truth, "calls");
@@ -440,7 +219,7 @@ TEST(python_deeper_than_depth)
 	struct fx f;
 	size_t i, k;
 
-	start(t, &f, python(t), "deep", NULL);
+	start_python(t, &f, python(t), STACKS, "deep", NULL);
 	root = trace(t, &f, 0, "--depth", "100", NULL);
 	want_truth(t, root, f.c.pid, CUT);
 	tr = read_truth(t, f.c.pid);
@@ -457,7 +236,7 @@ TEST(python_odd_names)
 	struct fx f;
 	size_t i;
 
-	start(t, &f, python(t), "odd_names", "plain", NULL);
+	start_python(t, &f, python(t), STACKS, "odd_names", "plain", NULL);
 	root = trace(t, &f, 0, NULL);
 	want_truth(t, root, f.c.pid, MERGED);
 	json_array_foreach(jget(root, "frames"), i, frame)
@@ -500,7 +279,7 @@ TEST(python_filter)
 	struct fx f;
 	struct mt m;
 
-	start(t, &f, python(t), "plain", "methods", "closures", NULL);
+	start_python(t, &f, python(t), STACKS, "plain", "methods", "closures", NULL);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--filter", "^Thing\\.method\\.<locals>\\.inner$", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
@@ -518,7 +297,7 @@ TEST(python_filter_of_a_saved_profile)
 	struct fx f;
 	struct mt m;
 
-	start(t, &f, python(t), "plain", "names", NULL);
+	start_python(t, &f, python(t), STACKS, "plain", "names", NULL);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", saved, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
@@ -564,7 +343,7 @@ TEST(python_tag)
 	json_t *root;
 	struct fx f;
 
-	start(t, &f, python(t), "plain", "methods", "comprehensions", NULL);
+	start_python(t, &f, python(t), STACKS, "plain", "methods", "comprehensions", NULL);
 	root = trace(t, &f, 0, "--tag", tags[0], "--tag", tags[1], NULL);
 	want_truth(t, root, f.c.pid, MERGED);
 	want_tags(t, root, tags);
@@ -578,7 +357,7 @@ TEST(python_tag_of_a_saved_profile)
 	struct fx f;
 	struct mt m;
 
-	start(t, &f, python(t), "plain", "methods", "comprehensions", NULL);
+	start_python(t, &f, python(t), STACKS, "plain", "methods", "comprehensions", NULL);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", saved, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);

@@ -112,6 +112,7 @@ int kernel__open_python(struct kernel *k, struct err *e);
 /* Are frames of Python walked? Of which process, and where they are: p->proc is its number. */
 bool kernel__sees_python(const struct kernel *k);
 int kernel__set_python(struct kernel *k, const struct mt_python *p);
+void kernel__drop_python(struct kernel *k, uint32_t proc);
 int kernel__python_fd(const struct kernel *k);	/* readable if there is something to read; -1: none */
 /* Each record is a struct mt_python_code, which may end within its lines. */
 void kernel__read_python(struct kernel *k, void (*fn)(const void *record, size_t len, void *arg), void *arg);

@@ -35,6 +35,14 @@ int kernel__set_python(struct kernel *k, const struct mt_python *p)
 	return bpf_map__update_elem(k->skel->maps.pythons, &slot, sizeof(slot), p, sizeof(*p), BPF_ANY);
 }
 
+void kernel__drop_python(struct kernel *k, uint32_t proc)
+{
+	const struct mt_python none = {};
+	uint32_t slot = MT_PROC_SLOT(proc);
+
+	bpf_map__update_elem(k->skel->maps.pythons, &slot, sizeof(slot), &none, sizeof(none), BPF_ANY);
+}
+
 int kernel__python_fd(const struct kernel *k)
 {
 	return k->python_ring ? bpf_map__fd(k->skel->maps.python_ring) : -1;

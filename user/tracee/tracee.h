@@ -190,6 +190,7 @@ struct tracees {
 	const struct probing *probing;
 	struct scout *scout;	/* owned; --overhead where processes come and go; else NULL */
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
+	uint32_t python_doubts;	/* how often code of Python may have been freed unseen */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
 	struct leaving *leaving;	/* probes on their way out; NULL: none */
 	struct {			/* a translator runs: tracee_pause.c */

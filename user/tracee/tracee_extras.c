@@ -5,6 +5,7 @@
  * session; its points are probed once per tracee, or once where probes are shared.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "probe/loader.h"
 #include "probe/refusals.h"
@@ -161,4 +162,5 @@ void known_file__forget_probes(struct known_file *k)
 	for (size_t i = 0; i < N_EXTRAS; i++)
 		if (k->extras[i].state == EXTRA_PROBED)
 			k->extras[i].state = EXTRA_FOUND;
+	memset(k->python_frees, 0, sizeof(k->python_frees));
 }

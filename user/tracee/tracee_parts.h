@@ -77,6 +77,11 @@ static inline struct attachment *tracees__probes_of(const struct tracees *t, con
 
 /* A Python interpreter among what it maps: its frames are walked from here on (tracee_python.c). */
 int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e);
+/*
+ * Where it frees code is not probed any more, if it does in this file (NULL: in any): its frames are native ones until it is known
+ * again, and then no code is known by its address.
+ */
+void tracee__doubt_python(struct tracees *t, struct tracee *p, struct known_file *k);
 /* Where a word of a stack that is a frame of Python lies; and is it the same code at both times? */
 void tracees__locate_python(const struct tracees *t, const struct tracee_life *l, uint64_t word, uint64_t t_ns, struct address *ret);
 bool tracees__is_same_python(const struct tracee_life *l, uint64_t word, uint64_t t1_ns, uint64_t t2_ns);

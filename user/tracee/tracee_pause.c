@@ -167,6 +167,7 @@ static int put_back(struct tracees *t, struct tracee *p, struct err *e)
 	if (err)
 		return err;
 	p->n_allocators = p->n_probed_for = 0;
+	tracee__doubt_python(t, p, NULL);
 	err = tracee__probe_files(t, p, 0, 0, e);
 	p->unseen_ns = MAX(p->unseen_ns, unseen);
 	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);

@@ -157,6 +157,7 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 		return err_set(e, err, "%s", err_msg(&why));
 	if (!err) {
 		python.proc = l->proc;
+		python.doubts = t->python_doubts;
 		err = kernel__set_python(t->kernel, &python);
 		if (err)
 			err_set(&why, err, "the kernel's table: %s", strerror(-err));
@@ -183,6 +184,19 @@ int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e)
 			err = set_up(t, p, k, r, e);
 	}
 	return err;
+}
+
+void tracee__doubt_python(struct tracees *t, struct tracee *p, struct known_file *k)
+{
+	struct tracee_life *l = tracee__life(p);
+
+	if (!kernel__sees_python(t->kernel) || (k && !is_python(k)))
+		return;
+	if (k && k->plan.object->changed && l->knows_python)
+		tell(k, p, "its file was written to");
+	kernel__drop_python(t->kernel, l->proc);
+	l->knows_python = l->awaits_python = false;
+	t->python_doubts++;
 }
 
 int tracees__retry_python(struct tracees *t, struct err *e)

@@ -51,6 +51,8 @@ void tracees__on_written(struct tracees *t, const struct object *obj)
 			attachment__remove(p->attachment, obj, true);
 		if (!obj->changed)
 			read_again(p, obj);
+		if (k && has_mapped(p, obj))
+			tracee__doubt_python(t, p, k);
 		if (!k || !known_file__is_probed(k) || !has_mapped(p, obj))
 			continue;
 		p->n_written_over += k->plan.n_points;
