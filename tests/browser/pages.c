@@ -197,6 +197,7 @@ static void put_killed(const char *dir)
 	struct line *lines;
 
 	p->ended = true;
+	p->runtime = "python";
 	p->exit_signal = 9;
 	p->oom_killed = true;
 	p->memory.seen_ns = 27500000000;

@@ -33,6 +33,33 @@ TEST(runtime_is_named)
 	fx__quit(t, &f);
 }
 
+/* In every kind of file that has room for words. */
+TEST(runtime_in_files)
+{
+	static const char *const files[] = { "x.html", "x.dot", "x.callgrind", "x.massif", "x.dhat.json", "x.speedscope.json", "x.pb.gz" };
+	const char *program = in_dir(t, "python3.99"), *saved = in_dir(t, "heap.json");
+	struct fx f;
+	struct mt m;
+
+	copy_file(t, fixture("basic"), program);
+	fx__start_as(t, &f, &(struct spawn){ .argv = { program, "leak", "300" } });
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", saved, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		const char *path = in_dir(t, "%s", files[i]), *reader = strstr(path, ".gz") ? "zcat" : "cat";
+		struct child c;
+
+		want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "report", saved, "-o", path, "-q", NULL));
+		child__start(t, &c, &(struct spawn){ .argv = { reader, path } });
+		child__wait(t, &c);
+		must(t, c.outs.n, "%s is empty: %.200s", path, c.errs.s);
+		want(t, memmem(c.outs.s, c.outs.n, "not seen: small objects", 23) != NULL, "%s, wanted to say what is not seen", files[i]);
+	}
+	fx__quit(t, &f);
+}
+
 /* What has no such language says nothing of one. */
 TEST(runtime_of_none)
 {

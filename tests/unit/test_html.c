@@ -187,6 +187,24 @@ Test(html, words)
 	snapshot__free(b);
 }
 
+/* What is not seen of a program of Python is said where its figures are; of others nothing is. */
+Test(html, words_of_a_runtime)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	_cleanup_free_ char *page = NULL, *words = NULL;
+	size_t len;
+	json_t *all;
+
+	((struct snap_process *)s->processes)->runtime = "python";
+	page = page_of(s, &len);
+	words = element(page, WORDS_BEGIN);
+	all = json_loads(words, 0, NULL);
+	cr_assert_eq(json_array_size(json_object_get(all, "runtimes")), 1);
+	cr_assert_str_eq(json_string_value(json_array_get(json_array_get(json_object_get(all, "runtimes"), 0), 0)), "Python");
+	cr_assert(strstr(json_string_value(json_array_get(json_array_get(json_object_get(all, "runtimes"), 0), 1)), "not seen: small objects"));
+	json_decref(all);
+}
+
 /* ---- names */
 
 static size_t n_of(const char *text, const char *what)

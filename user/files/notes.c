@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "files/owner.h"
+#include "model/runtimes.h"
 #include "present/machine_words.h"
 #include "present/reading_words.h"
 #include "present/unexplained_words.h"
@@ -45,6 +46,7 @@ static int counters(struct export_notes *notes, const char *label, const struct 
 int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 {
 	_cleanup_free_ char *watched = watched__words(s), *reading = reading__words(s);
+	const struct runtime *r;
 	char a[FMT_MAX], observed[3 * FMT_MAX], words[UNEXPLAINED_MAX];
 	int err;
 
@@ -81,6 +83,11 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 	if (!err && s->hidden.by)
 		err = add(notes, "hidden (%s): %s of %zu sites", s->hidden.by, fmt_exact(a, s->hidden.n_sites),
 			  s->n_sites + (size_t)s->hidden.n_sites);
+	for (size_t i = 0; (r = runtime__of_snapshot(s, i)) && !err; i++) {
+		_cleanup_free_ char *says = runtime__words(r, recording__is_growth(&s->recording));
+
+		err = says ? add(notes, "%s: %s", r->title, says) : -ENOMEM;
+	}
 	for (size_t i = 0; i < s->n_processes && !err; i++) {
 		const struct snap_process *p = &s->processes[i];
 

@@ -6,6 +6,7 @@
 #include "model/runtimes.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/snapshot.h"
@@ -88,4 +89,12 @@ const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth)
 			return &runtimes[r];
 	}
 	return NULL;
+}
+
+char *runtime__words(const struct runtime *r, bool growth)
+{
+	char *words = NULL;
+	int n = growth ? asprintf(&words, "%s", r->advice) : asprintf(&words, "seen: %s; not seen: %s; %s", r->seen, r->unseen, r->advice);
+
+	return n < 0 ? NULL : words;
 }

@@ -3,6 +3,7 @@
 #ifndef MT_RUNTIMES_H
 #define MT_RUNTIMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct snapshot;
@@ -27,5 +28,10 @@ const struct runtime *runtime__of_file(const char *name);
 const struct runtime *runtime__find(const char *name);
 /* The nth of those that processes of a snapshot have, each once; NULL: no more. */
 const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth);
+/*
+ * What a reader who knows the language would look for in vain: "seen: ...; not seen: ...; ...". growth: of --mode growth, which misses
+ * none of it. The caller's; NULL: no memory.
+ */
+char *runtime__words(const struct runtime *r, bool growth);
 
 #endif

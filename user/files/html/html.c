@@ -19,6 +19,7 @@
 #include "files/json/json.h"
 #include "files/json/json_rows.h"
 #include "html_page.h"
+#include "model/runtimes.h"
 #include "present/columns.h"
 #include "present/machine_words.h"
 #include "present/reading_words.h"
@@ -340,6 +341,23 @@ static void limits(struct json *j, const struct snapshot *s)
 	json__array_end(j);
 }
 
+/* What a reader who knows a process's language would look for in vain. */
+static void runtimes_met(struct json *j, const struct snapshot *s)
+{
+	const struct runtime *r;
+
+	json__array(j, "runtimes");
+	for (size_t i = 0; (r = runtime__of_snapshot(s, i)); i++) {
+		_cleanup_free_ char *says = runtime__words(r, recording__is_growth(&s->recording));
+
+		json__array(j, NULL);
+		json__str(j, NULL, r->title);
+		json__str(j, NULL, says ? says : r->unseen);
+		json__array_end(j);
+	}
+	json__array_end(j);
+}
+
 /* ---- all of them */
 
 static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
@@ -357,6 +375,7 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	json__str(j, "watched", watched);
 	json__str(j, "unmet", unmet__words(s));
 	json__str(j, "reading", reading);
+	runtimes_met(j, s);
 	limits(j, s);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);

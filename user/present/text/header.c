@@ -338,17 +338,15 @@ static void stacks_line(struct report *r)
 	para__end(&r->para);
 }
 
-/* What a reader who knows the language would look for in vain. */
 static void runtime_lines(struct report *r)
 {
 	const struct runtime *t;
 
 	for (size_t i = 0; (t = runtime__of_snapshot(r->s, i)); i++) {
+		_cleanup_free_ char *words = runtime__words(t, recording__is_growth(&r->s->recording));
+
 		para__begin(&r->para, t->name, LABEL_WIDTH);
-		if (recording__is_growth(&r->s->recording))
-			para__item(&r->para, "%s", t->advice);
-		else
-			para__item(&r->para, "seen: %s; not seen: %s; %s", t->seen, t->unseen, t->advice);
+		para__item(&r->para, "%s", words ? words : t->unseen);
 		para__end(&r->para);
 	}
 }

@@ -260,6 +260,7 @@ function drawTraced(estimate) {
 		...(DATA.within ? ["Only what was allocated within ", el("b", {class: "name mono"}, DATA.within), ". "] : []),
 		...(DATA.trigger ? ["Taken at ", el("b", {class: "name"}, DATA.trigger), ". "] : []),
 		DATA.paused_ns ? el("b", {class: "warn"}, `Nothing was seen for ${duration(DATA.paused_ns)} of it, while a program ran that translates code. `) : "",
+		WORDS.runtimes.flatMap(([title, says]) => [el("b", null, title), `: ${says}. `]),
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
 		WORDS.reading ? `What is live was found out from its heap: ${WORDS.reading}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
