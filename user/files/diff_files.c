@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "files/export.h"
+#include "files/folded.h"
 #include "files/json/json_writer.h"
 #include "present/frames.h"
 #include "util/parse.h"
@@ -86,25 +87,6 @@ static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o
 	return err;
 }
 
-static void put_name(FILE *out, const char *name)
-{
-	for (; *name; name++)
-		fputc(*name == ';' ? ':' : *name, out);
-}
-
-static void put_frame(FILE *out, const struct frame *f)
-{
-	if (f->line && f->line->function && *f->line->function) {
-		put_name(out, f->line->function);
-		return;
-	}
-	if (f->module) {
-		put_name(out, path_basename(f->module));
-		fputc('+', out);
-	}
-	fprintf(out, "0x%" PRIx64, f->place->offset);
-}
-
 static int write_folded(FILE *out, const struct diff *d, const struct diff_opts *o)
 {
 	for (size_t i = 0; i < d->rows.n; i++) {
@@ -120,8 +102,11 @@ static int write_folded(FILE *out, const struct diff *d, const struct diff_opts 
 			for (size_t l = place__n_frames(p); l--;) {
 				struct frame f = place__frame(r->s, p, l);
 
-				put_frame(out, &f);
-				fputs(k || l ? ";" : "", out);
+				_cleanup_free_ char *text = folded__frame(&f);
+
+				if (!text)
+					return -ENOMEM;
+				fprintf(out, "%s%s", text, k || l ? ";" : "");
 			}
 		}
 		fprintf(out, " %" PRIu64 " %" PRIu64 "\n", r->before, r->after);

@@ -8,6 +8,8 @@
  * frame. With --mode growth it is the root: resident memory and address space
  * are two graphs, side by side.
  */
+#include "files/folded.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -39,13 +41,17 @@ static char *clean(char *text)
 	return text;
 }
 
-static char *frame_text(const struct frame *f)
+char *folded__frame(const struct frame *f)
 {
 	char *text;
 	int n;
 
-	if (f->line && f->line->function && *f->line->function)
-		return clean(strdup(f->line->function));
+	if (f->line && f->line->function && *f->line->function) {
+		/* of scripts each file has its "main" and its "<module>" */
+		n = frame__origin(f) == f->module ? asprintf(&text, "%s", f->line->function) :
+						    asprintf(&text, "%s (%s)", f->line->function, path_tail(frame__origin(f)));
+		return n < 0 ? NULL : clean(text);
+	}
 	if (f->module)
 		n = asprintf(&text, "%s+0x%" PRIx64, path_basename(f->module), f->place->offset);
 	else
@@ -58,7 +64,7 @@ static int place_text(const struct snapshot *s, const struct place *p, char **re
 {
 	for (size_t k = place__n_frames(p); k--;) {
 		struct frame f = place__frame(s, p, k);
-		_cleanup_free_ char *frame = frame_text(&f), *before = *ret;
+		_cleanup_free_ char *frame = folded__frame(&f), *before = *ret;
 
 		*ret = NULL;
 		if (!frame || asprintf(ret, "%s%s%s", before ? before : "", before ? ";" : "", frame) < 0) {

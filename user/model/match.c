@@ -2,7 +2,7 @@
 /*
  * Owns how rows of two profiles are matched. What always holds: two sites have
  * the same number if all frames have the same module's file name and function,
- * whatever their addresses, lines and paths are.
+ * whatever their addresses, lines and paths are. Files of scripts are told apart by their folders, too: many are called alike.
  */
 #include "model/match.h"
 
@@ -15,7 +15,7 @@ static int add_frame(struct matcher *m, const struct frame *f, uint32_t *chain)
 	bool named = f->line && f->line->function && *f->line->function;
 	uint32_t module, name = 0, frame;
 	const char *origin = frame__origin(f);
-	int err = string_ids__get(&m->strings, origin ? path_basename(origin) : "", &module);
+	int err = string_ids__get(&m->strings, !origin ? "" : origin == f->module ? path_basename(origin) : path_tail(origin), &module);
 
 	if (!err && named)
 		err = string_ids__get(&m->strings, f->line->function, &name);

@@ -159,11 +159,17 @@ static bool line_differs(const struct group *g, ptrdiff_t *ret_at)
 
 static char *say_line(const struct group *g, const struct alike_site *a, ptrdiff_t at)
 {
-	const char *file = path_basename(a->frame.line->file);
+	const char *path = a->frame.line->file, *file = path_basename(path);
+	bool other_file = false, other_folder = false;
 
-	for (size_t i = 0; i < g->n; i++)
-		if (strcmp(path_basename(g->v[i]->frame.line->file), file))
-			return text(" at %s:%u", file, a->frame.line->line);
+	for (size_t i = 0; i < g->n; i++) {
+		const char *its = g->v[i]->frame.line->file;
+
+		other_file |= strcmp(path_basename(its), file) != 0;
+		other_folder |= strcmp(its, path) && !strcmp(path_basename(its), file);
+	}
+	if (other_file || other_folder)
+		return text(" at %s:%u", other_folder ? path_tail(path) : file, a->frame.line->line);
 	return text(":%u", a->frame.line->line);
 }
 

@@ -111,22 +111,6 @@ static bool has_name(const struct frame *f)
 	return f->line && f->line->function && *f->line->function;
 }
 
-/* The last two parts of a path: enough to tell two main.c apart, short enough for a column. */
-static const char *path_tail(const char *path)
-{
-	const char *base, *p;
-
-	if (!strncmp(path, "./", 2))
-		path += 2;
-	p = base = path_basename(path);
-	if (base - path <= 1)
-		return base;
-	p--;
-	while (p > path && p[-1] != '/')
-		p--;
-	return p;
-}
-
 static char *address(const struct frame *f)
 {
 	char *ret = NULL;

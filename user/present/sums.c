@@ -52,7 +52,7 @@ static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
 
 static const char *show_module(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return path_basename(r->sum->key.module);
+	return r->sum->key.is_script ? path_tail(r->sum->key.module) : path_basename(r->sum->key.module);
 }
 
 static double total(const struct row_of *r)

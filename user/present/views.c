@@ -62,13 +62,14 @@ static bool was_passed_on(const struct snap_site *site, bool older)
 
 /* ---- what sites of a row have in common */
 
-#define NO_STACK ((struct sum_key){ NO_STACK_NAME, "" })
+#define NO_STACK ((struct sum_key){ NO_STACK_NAME, "", false })
 
 static struct sum_key by_function(const struct frame *f)
 {
 	if (!f->place)
 		return NO_STACK;
-	return (struct sum_key){ f->line && f->line->function ? f->line->function : "[no name]", frame__origin(f) ? frame__origin(f) : "" };
+	return (struct sum_key){ f->line && f->line->function ? f->line->function : "[no name]", frame__origin(f) ? frame__origin(f) : "",
+				 frame__origin(f) != f->module };
 }
 
 /* A header is one row, wherever it is compiled in; what has no source is told apart by its module. */
@@ -76,14 +77,14 @@ static struct sum_key by_file(const struct frame *f)
 {
 	if (!f->place)
 		return NO_STACK;
-	return f->line && f->line->file ? (struct sum_key){ f->line->file, f->line->dir ? f->line->dir : "" } : (struct sum_key){ "[no source]", f->module ? f->module : "" };
+	return f->line && f->line->file ? (struct sum_key){ f->line->file, f->line->dir ? f->line->dir : "", false } : (struct sum_key){ "[no source]", f->module ? f->module : "", false };
 }
 
 static struct sum_key by_module(const struct frame *f)
 {
 	if (!f->place)
 		return NO_STACK;
-	return (struct sum_key){ f->module ? f->module : "[no module]", "" };
+	return (struct sum_key){ f->module ? f->module : "[no module]", "", false };
 }
 
 /* ---- what a report shows if nothing was asked for */

@@ -69,6 +69,7 @@ enum view_where {
 /* What the sites of a row have in common that is a sum of sites; strings of the snapshot's, or constant. */
 struct sum_key {
 	const char *name, *module;	/* the module's path, or "" */
+	bool is_script;		/* as modules there are many of one name, in folders of their own */
 };
 
 /* A column as the live view has it in one of its tables. */

@@ -132,3 +132,18 @@ const char *path_basename(const char *path)
 
 	return slash && slash[1] ? slash + 1 : path;
 }
+
+const char *path_tail(const char *path)
+{
+	const char *base, *p;
+
+	if (!strncmp(path, "./", 2))
+		path += 2;
+	p = base = path_basename(path);
+	if (base - path <= 1)
+		return base;
+	p--;
+	while (p > path && p[-1] != '/')
+		p--;
+	return p;
+}

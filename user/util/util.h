@@ -66,6 +66,7 @@ void clean_message(char *s);
 char *vformat(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 const char *path_basename(const char *path);	/* what follows the last '/'; all of it, if nothing does */
+const char *path_tail(const char *path);	/* the last two parts: enough to tell two main.c apart, short enough for a column */
 
 /* A whole small file, such as /proc/PID/status; NUL-terminated; -errno on failure. */
 int read_small_file(const char *path, char **ret, size_t *ret_len);

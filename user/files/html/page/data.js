@@ -105,6 +105,7 @@ const shownErrors = () => shownTotals().standard_error || null;
 // ---- functions and frames
 
 const FRAMES = PROFILE.frames;
+const PYTHON = "[python]";	// the module of all that is Python's
 const fnName = [], fnModule = [], fnIndex = new Map();
 
 function fnOf(key, name, module) {
@@ -123,10 +124,12 @@ const frameFn = (() => {
 	const byPath = new Map(), key = (path, build) => build === undefined ? path : `${path}\n${build}`;
 
 	PROFILE.modules.forEach(({path, build_id: build}, i) => [key(path), key(path, build)].forEach((k) => byPath.has(k) || byPath.set(k, i)));
-	return Int32Array.from(FRAMES, ({function: name, module: path, build_id: build, offset}, f) => {
+	return Int32Array.from(FRAMES, ({function: name, module: path, build_id: build, offset, file}, f) => {
 		const module = path === null ? -1 : byPath.get(key(path, build)) ?? -1;
+		// of scripts each file has its "main" and its "<module>"
+		const script = path === PYTHON ? file : "";
 
-		return name ? fnOf(`${module} ${name}`, name, module) : fnOf("f" + f, path === null ? offset : basename(path) + "+" + offset, module);
+		return name ? fnOf(`${module} ${script} ${name}`, name, module) : fnOf("f" + f, path === null ? offset : basename(path) + "+" + offset, module);
 	});
 })();
 
