@@ -78,7 +78,7 @@ _Static_assert(sizeof(struct mt_python) == 152, "abi");
 #define MT_PYTHON_LINES_BYTES 4096
 
 struct mt_python_text {		/* characters of 1, 2 or 4 bytes each */
-	__u32 n;		/* of them all; more than fit were left out */
+	__u32 n;		/* of them all; if more than fit, half of the room has the first ones, and half the last */
 	__u8 kind;		/* 1, 2, 4; 0: it could not be read */
 	__u8 ascii;
 	__u16 pad;
@@ -118,6 +118,8 @@ struct mt_python_walk {
 	__u64 none_since;	/* then: what the list of states began with, */
 	__u64 n_none;		/* and how often it was searched in vain since */
 	/* its frames */
+	__u64 several;		/* interpreters: it may have a state in each, and the frames of one go on in those of another */
+	__u64 begins_at;	/* then: where on its stack the frames of the last state are */
 	__u64 frame;		/* the next one */
 	__u64 hash;
 	__u32 n;

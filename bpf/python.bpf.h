@@ -3,7 +3,7 @@
  * Frames of Python: found in the interpreter's own lists, and put into the stack where the function that runs them stands.
  *
  * The frames of a thread hang on its state, and that is found by the thread's number, so it does not matter who holds the interpreter's
- * lock. What a frame runs is a code object: its address and the instruction in it go into the stack as one word (MT_PYTHON_WORD), so
+ * lock. A thread that runs several interpreters, one inside of the other, has a state in each. What a frame runs is a code object: its address and the instruction in it go into the stack as one word (MT_PYTHON_WORD), so
  * a walk reads nothing but the frames. What the code is called is read when a site is new (python_code.bpf.h).
  *
  * Everything that is read belongs to the target, and may be anything: reads are bounded, and lists have an end.
@@ -49,7 +49,7 @@ static __always_inline bool is_state(struct mt_python_walk *w, const struct mt_p
 	return ts && !bpf_probe_read_user(w->raw, MT_PYTHON_TSTATE_BYTES, (const void *)ts) && raw_word(w, c->ts_tid) == w->tid;
 }
 
-/* A state that was freed may look as it did: is it still in the list of its interpreter, and is that the only one? */
+/* A state that was freed may look as it did: is it still in the list of the only interpreter? */
 static __always_inline bool is_linked(struct mt_python_walk *w, const struct mt_python *c, __u64 ts)
 {
 	__u64 prev = raw_word(w, c->ts_prev), interp = raw_word(w, c->ts_interp);
@@ -67,25 +67,40 @@ static __always_inline __u64 frame_of(struct mt_python_walk *w, const struct mt_
 	return at && c->cframe != MT_PYTHON_NONE ? user_word(at + c->cframe) : at;
 }
 
-/* Through the list of the only interpreter; 0: it has none for this thread. */
+/*
+ * Through the lists of all interpreters; 0: there is no state of this thread with frames. Of several the innermost behind begins_at:
+ * what leads to their frames lies on the thread's own stack. Where it does not, which of them runs is not known, and none does.
+ */
 __noinline __u64 python_search(struct mt_python_walk *w, const struct mt_python *c)
 {
-	__u64 interp, ts;
+	__u64 interp, ts, best = 0, best_at = ~0ULL, at;
 
 	if (!w || !c)
 		return 0;
 	interp = user_word(c->runtime + c->interpreters);
-	if (!interp || user_word(interp + c->next_interpreter))
-		return 0;
-	ts = user_word(interp + c->threads);
+	ts = interp ? user_word(interp + c->threads) : 0;
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < MAX_STATES && ts; i++) {
+	for (int i = 0; i < MAX_STATES && interp; i++) {
+		if (!ts) {
+			interp = user_word(interp + c->next_interpreter);
+			ts = interp ? user_word(interp + c->threads) : 0;
+			continue;
+		}
 		/* one that a thread makes for another has its own number until that one runs, and no frame */
-		if (is_state(w, c, ts) && frame_of(w, c))
-			return ts;
+		if (is_state(w, c, ts) && frame_of(w, c)) {
+			at = raw_word(w, c->ts_frame);
+			if (best && c->cframe == MT_PYTHON_NONE)
+				return 0;
+			if (at > w->begins_at && at < best_at) {
+				best = ts;
+				best_at = at;
+			}
+			if (!w->several)
+				break;
+		}
 		ts = user_word(ts + c->ts_next);
 	}
-	return 0;
+	return best && is_state(w, c, best) ? best : 0;
 }
 
 /* Into raw; false: this thread runs no Python. */
@@ -95,6 +110,8 @@ static __always_inline bool find_state(struct mt_python_walk *w, const struct mt
 
 	if (c->current != MT_PYTHON_NONE && is_state(w, c, user_word(c->runtime + c->current)))
 		return true;
+	if (w->several)
+		return python_search(w, c);
 	ts = w->tstate;
 	if (ts && is_state(w, c, ts) && is_linked(w, c, ts))
 		return true;
@@ -111,6 +128,16 @@ static __always_inline bool find_state(struct mt_python_walk *w, const struct mt
 	w->none_since = first;
 	w->n_none = w->tstate ? 0 : w->n_none + 1;
 	return w->tstate;
+}
+
+/* The frames of one state are done: those of the next, in another interpreter that called it. 0: there is none. */
+__noinline __u64 next_state(struct mt_python_walk *w, const struct mt_python *c)
+{
+	if (!w || !c || !w->several || w->broken || c->cframe == MT_PYTHON_NONE || !python_search(w, c))
+		return 0;
+	w->begins_at = raw_word(w, c->ts_frame);
+	w->frame = frame_of(w, c);
+	return w->frame;
 }
 
 /* ---- its frames */
@@ -164,12 +191,15 @@ __noinline __u64 python_walk(struct mt_python_walk *w, const struct mt_python *c
 	w->n = 0;
 	w->broken = 0;
 	w->hash = 0;
+	w->several = user_word(user_word(c->runtime + c->interpreters) + c->next_interpreter);
+	w->begins_at = 0;
 	if (!find_state(w, c))
 		return 0;
+	w->begins_at = raw_word(w, c->ts_frame);
 	w->frame = frame_of(w, c);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
-		if (w->n >= mt_config.depth || python_step(w, c))
+		if (w->n >= mt_config.depth || (python_step(w, c) && !next_state(w, c)))
 			break;
 	return w->n ? w->hash | 1 : 0;
 }

@@ -91,7 +91,9 @@ static __always_inline __u8 raw_byte(const struct mt_python_walk *w, __u64 off)
 
 /* ---- what it is */
 
-/* A str object; what does not fit is left out. */
+#define TEXT_MOST (1u << 30)	/* characters of any text */
+
+/* A str object; where it does not fit, its two ends: of a name and a path alike the end says most. */
 static __always_inline void read_text(struct mt_python_walk *w, const struct mt_python *c, __u64 at, struct mt_python_text *to, char *bytes,
 				      __u32 room)
 {
@@ -106,12 +108,20 @@ static __always_inline void read_text(struct mt_python_walk *w, const struct mt_
 	state = (__u32)(raw_word(w, c->str_state & ~7) >> (c->str_state & 4 ? 32 : 0)) >> (c->str_shift & 31);
 	to->ascii = state >> 6 & 1;
 	/* not in one piece: of no name that a compiler makes */
-	if (!(state >> 5 & 1))
+	if (!(state >> 5 & 1) || len > TEXT_MOST)
 		return;
+	at += to->ascii ? c->str_ascii : c->str_compact;
 	n = len * (state >> 2 & 7);
-	if (len > room || n > room)
-		n = room;
-	if (n && bpf_probe_read_user(bytes, n, (const void *)(at + (to->ascii ? c->str_ascii : c->str_compact))))
+	/* each ends with a zero: a wrong length would show what lies behind it */
+	w->raw[0] = 0;
+	if (bpf_probe_read_user(w->raw, 1, (const void *)(at + n)) || w->raw[0])
+		return;
+	if (n > room) {
+		if (bpf_probe_read_user(bytes + room / 2, room / 2, (const void *)(at + n - room / 2)))
+			return;
+		n = room / 2;
+	}
+	if (n && bpf_probe_read_user(bytes, n, (const void *)at))
 		return;
 	to->n = len < ~0u ? len : ~0u;
 	to->kind = state >> 2 & 7;

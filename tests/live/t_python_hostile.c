@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* What programs of Python can do to malloctrace: say what is not so, and never have the same code twice. */
-#include "lt.h"
+/*
+ * What programs of Python, and programs that say they are, can do to malloctrace: say what is not so, lead it in circles, and never have
+ * the same code twice. Each block is counted, nothing is shown that is not a name, and what could not be read is told.
+ */
+#include "python_truth.h"
 
 #include <signal.h>
 #include <string.h>
@@ -52,5 +55,120 @@ TEST(python_same_code_again)
 	want_eq(t, "calls", 20000, n_calls);
 	/* the first one is at an address where none was freed yet */
 	want(t, n_sites <= 4, "sites, wanted no more than 4, got %lu", (unsigned long)n_sites);
+	fx__quit(t, &f);
+}
+
+/* ---- interpreters that are none (fake_python.c) */
+
+#define NOT_SHOWN "frames of Python are not shown"
+
+static const struct {
+	const char *mode;
+	const char *end;	/* of the stacks in the function that runs frames; NULL: any */
+	int n_python;		/* frames of Python in them; -1: any */
+	const char *name;	/* of the innermost one; NULL: any */
+	const char *told;	/* on standard error; NULL: nothing of Python */
+} fakes[] = {
+	{ "honest", "whole", 2, "leaf", NULL },
+	{ "itself", "depth", -1, "leaf", NULL },
+	{ "each_other", "depth", -1, "leaf", NULL },
+	{ "states_in_a_ring", "whole", 0, NULL, NULL },
+	{ "interpreters_in_a_ring", "whole", 2, "leaf", NULL },
+	{ "unmapped_code", "whole", 2, "", NULL },
+	{ "unmapped_frame", "unsure", 1, "leaf", NULL },
+	{ "kernel_frame", "unsure", 1, "leaf", NULL },
+	{ "unmapped_state", "whole", 0, NULL, NULL },
+	{ "other_type", "whole", 2, "", NULL },
+	{ "name_of_minus_one", "whole", 2, "", NULL },
+	{ "name_of_2g", "whole", 2, "", NULL },
+	{ "name_too_long", "whole", 2, "", NULL },
+	{ "file_too_long", "whole", 2, "leaf", NULL },
+	{ "name_of_wide_ones", "whole", 2, "", NULL },
+	{ "lines_of_minus_one", "whole", 2, "leaf", NULL },
+	{ "lines_of_2g", "whole", 2, "leaf", NULL },
+	{ "unmapped_name", "whole", 2, "", NULL },
+	{ "dealloc_elsewhere", "whole", 0, NULL, NOT_SHOWN },
+	{ "other_version", "whole", 0, NULL, NOT_SHOWN },
+	{ "no_version", "whole", 0, NULL, NOT_SHOWN },
+	{ "garbage", NULL, 0, NULL, NULL },
+	{ "garbage_that_leads_on", NULL, -1, NULL, NULL },
+};
+
+static json_t *first_python(json_t *site)
+{
+	json_t *frame;
+	size_t i;
+
+	json_array_foreach(jget(site, "stack"), i, frame)
+		if (is_python(frame))
+			return frame;
+	return NULL;
+}
+
+static void want_fake(struct test *t, size_t nth, json_t *root, const struct mt *m)
+{
+	const char *mode = fakes[nth].mode;
+	uint64_t n_inside = 0, n_outside = 0;
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, site) {
+		uint64_t size = ju64(t, site, "max_size");
+		json_t *first = first_python(site);
+
+		n_outside += size == 3003 ? ju64(t, site, "alloc_calls") : 0;
+		if (size != 3001)
+			continue;
+		n_inside += ju64(t, site, "alloc_calls");
+		want(t, fakes[nth].n_python < 0 || count_frames(site, is_python) == (size_t)fakes[nth].n_python, "%s: wanted %d frames of Python: %.300s", mode,
+		     fakes[nth].n_python, chain__draw(jget(site, "stack")));
+		want(t, !fakes[nth].end || !strcmp(jstr(site, "end"), fakes[nth].end), "%s: a stack that is '%s', wanted '%s': %.300s", mode, jstr(site, "end"),
+		     fakes[nth].end, chain__draw(jget(site, "stack")));
+		want(t, !fakes[nth].name || (first && !strcmp(jstr(first, "function"), fakes[nth].name)), "%s: wanted the innermost frame of Python called '%s', got '%s'",
+		     mode, fakes[nth].name ?: "", first ? jstr(first, "function") : "none");
+	}
+	want(t, n_inside == 1000 && n_outside == 1000, "%s: %lu and %lu blocks, wanted 1,000 of each", mode, (unsigned long)n_inside, (unsigned long)n_outside);
+	want(t, !strstr(m->c.outs.s, "SSSS"), "%s: what lies behind a text is shown", mode);
+	want(t, fakes[nth].told ? strstr(m->c.errs.s, fakes[nth].told) != NULL : !strstr(m->c.errs.s, NOT_SHOWN), "%s: wanted to be told '%s', got: %.300s", mode,
+	     fakes[nth].told ?: "nothing", m->c.errs.s);
+}
+
+TEST(python_that_is_none)
+{
+	const char *program = in_dir(t, "python3.11");
+
+	copy_file(t, fixture("fake_python"), program);
+	for (size_t i = 0; i < sizeof(fakes) / sizeof(*fakes); i++) {
+		struct spawn s = { .argv = { program, fakes[i].mode } };
+		json_t *root;
+		struct fx f;
+		struct mt m;
+
+		fx__start_as(t, &f, &s);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		root = mt__stop_json(t, &m, SIGINT, 0);
+		want_lossless(t, root);
+		want_fake(t, i, root, &m);
+		fx__quit(t, &f);
+	}
+}
+
+/* The symbols alone make no Python: a program with another name is not asked. */
+TEST(python_by_symbols_alone)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "fake_python", "honest", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_u64(t, root, "totals.alloc_calls", 2000);
+	want(t, !json_object_get(process_of(t, root, f.c.pid, 0), "runtime"), "runtime, wanted none");
 	fx__quit(t, &f);
 }

@@ -13,7 +13,7 @@
 #include "present/telling.h"
 #include "util/util.h"
 
-enum { APP, LIB, LIBC, N_MODULES };
+enum { APP, LIB, LIBC, SCRIPT, N_MODULES };
 
 /* A call: in which file and function, on which line of its source (0: not known), and how far into the file. */
 struct call {
@@ -34,7 +34,8 @@ struct stack {
 
 static struct snapshot *made(const struct stack *v, size_t n)
 {
-	static const struct snap_module modules[] = { { "/usr/bin/app", "aa", NULL }, { "/usr/lib/libdb.so.5", "bb", NULL }, { "/usr/lib/libc.so.6", "cc", NULL } };
+	static const struct snap_module modules[] = { { "/usr/bin/app", "aa", NULL }, { "/usr/lib/libdb.so.5", "bb", NULL }, { "/usr/lib/libc.so.6", "cc", NULL },
+						      { "[python]", NULL, NULL } };
 	struct snapshot *s = snapshot__new();
 	struct snap_process *p = snapshot__alloc(s, 2, sizeof(*p));
 
@@ -298,4 +299,15 @@ Test(site_names, are_made_as_they_are_wanted)
 	cr_expect_lt(some_ns * 3, all_ns, "10 names took %.1f ms, all %.1f", some_ns / 1e6, all_ns / 1e6);
 	tellings__done(&t);
 	snapshot__free(s);
+}
+
+/* Of Python what tells two calls of a line apart is what its disassembler says, no address. */
+Test(site_names, calls_of_python)
+{
+	static const struct stack t[] = {
+		{ .calls = { { "leaf", 7, SCRIPT, 0x3001c }, { "run", 9, SCRIPT, 0x40011 } }, "leaf @bytecode 54" },
+		{ .calls = { { "leaf", 7, SCRIPT, 0x30030 }, { "run", 9, SCRIPT, 0x40011 } }, "leaf @bytecode 94" },
+	};
+
+	check(t, ARRAY_SIZE(t));
 }

@@ -102,24 +102,35 @@ static size_t put_utf8(char *to, uint32_t c)
 	return 4;
 }
 
-/* The text of a report, ended, into room for TEXT_ROOM(n_bytes). False: it was not read. */
-static bool decode(const struct mt_python_text *t, const char *bytes, size_t n_bytes, char *to)
+static size_t put_text(char *to, const char *bytes, size_t n, uint8_t kind)
 {
-	size_t n, len = 0;
+	size_t len = 0;
 
-	if (t->kind != 1 && t->kind != 2 && t->kind != 4)
-		return false;
-	n = MIN(t->n, n_bytes / t->kind);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t c = 0;
 
-		memcpy(&c, bytes + i * t->kind, t->kind);	/* both machines that this is for are little-endian */
+		memcpy(&c, bytes + i * kind, kind);	/* both machines that this is for are little-endian */
 		len += put_utf8(to + len, c);
 	}
 	to[len] = '\0';
 	clean_name(to);
-	if (n < t->n)
-		memcpy(to + len, CUT, sizeof(CUT));
+	return len;
+}
+
+/* The text of a report, ended, into room for TEXT_ROOM(n_bytes). False: it was not read. */
+static bool decode(const struct mt_python_text *t, const char *bytes, size_t n_bytes, char *to)
+{
+	size_t half = n_bytes / 2;
+
+	if (t->kind != 1 && t->kind != 2 && t->kind != 4)
+		return false;
+	if (t->n <= n_bytes / t->kind) {
+		put_text(to, bytes, t->n, t->kind);
+		return true;
+	}
+	to += put_text(to, bytes, half / t->kind, t->kind);
+	memcpy(to, CUT, strlen(CUT));
+	put_text(to + strlen(CUT), bytes + half, half / t->kind, t->kind);
 	return true;
 }
 

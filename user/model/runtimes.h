@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct snapshot;
 
@@ -18,6 +19,10 @@ struct runtime {
 
 /* The module of all code that is Python's: it is in no file of machine code. */
 #define PYTHON_PATH "[python]"
+/* Its offsets are numbers of code and of the instruction in it, of 2 bytes each; never 0, which is no address. */
+#define PYTHON_OFFSET(code, unit) (((uint64_t)(code) << 16 | (unit)) + 1)
+#define PYTHON_OFFSET_UNIT(offset) ((uint32_t)((offset) - 1) & 0xffff)
+#define PYTHON_OFFSET_BYTES(offset) (2 * PYTHON_OFFSET_UNIT(offset))
 
 extern const struct runtime runtimes[];
 extern const size_t n_runtimes;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/runtimes.h"
 #include "present/frames.h"
 #include "util/own_name.h"
 #include "present/telling.h"
@@ -288,21 +289,31 @@ static bool place_differs(const struct group *g, ptrdiff_t *ret_at)
 	return false;
 }
 
+/* Where in its function; of Python as its disassembler counts. */
+static char *spot_of(const struct frame *f)
+{
+	if (f->module && !strcmp(f->module, PYTHON_PATH))
+		return text("@bytecode %u", PYTHON_OFFSET_BYTES(f->place->offset));
+	return text("@0x%" PRIx64, f->place->offset);
+}
+
 static char *say_place(const struct group *g, const struct alike_site *a, ptrdiff_t at)
 {
 	struct frame f = frame_at(g->s, a, at);
-	_cleanup_free_ char *name = at && f.place ? frame__own_name(&f) : NULL;
+	_cleanup_free_ char *name = at && f.place ? frame__own_name(&f) : NULL, *spot = f.place ? spot_of(&f) : NULL;
 
 	if (!f.place)
 		return strdup("");
+	if (!spot)
+		return NULL;
 	if (at < 0)
-		return text(" [%s @0x%" PRIx64 "]", name ? name : "", f.place->offset);
+		return text(" [%s %s]", name ? name : "", spot);
 	if (at && f.line && f.line->line && any_differs(g, at, same_line))
 		return text("%s:%u", name ? name : "", f.line->line);
 	/* without a name, the address is what stands for it */
 	if (at && !has_name(&f))
 		return name ? strdup(name) : NULL;
-	return text("%s @0x%" PRIx64, name ? name : "", f.place->offset);
+	return text("%s %s", name ? name : "", spot);
 }
 
 static bool function_differs(const struct group *g, ptrdiff_t *ret_at)

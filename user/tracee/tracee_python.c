@@ -90,6 +90,14 @@ static uint64_t *place_for(struct known_file *k, uint64_t offset, bool *ret_full
 	return NULL;
 }
 
+/* Whether its state has an interpreter: then its loader is done with it. */
+static bool has_begun(const struct mt_python *python, struct tracee *p)
+{
+	uint64_t first = 0;
+
+	return read_memory(python->runtime + python->interpreters, &first, sizeof(first), p) && first;
+}
+
 /*
  * Where the interpreter frees code, by what its type says in the process: that is the process's to write, so only the beginning of a
  * function is probed, where a breakpoint does no harm. -EAGAIN: the loader has not written it yet.
@@ -149,6 +157,8 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 	err = python__layout(&syms, &mem, &python, &minor, &why);
 	if (!err)
 		err = probe_frees(t, p, k, bias, &why);
+	if (err == -EAGAIN && has_begun(&python, p))
+		err = err_set(&why, -EINVAL, "it frees code outside of its own file");
 	l->awaits_python = err == -EAGAIN;
 	if (l->awaits_python)
 		return 0;
@@ -273,12 +283,6 @@ void tracees__note_code(struct tracees *t)
 	kernel__read_python(t->kernel, note_code, t);
 }
 
-/* A number for each instruction of each code; not 0, which is no address. */
-static uint64_t offset_of(uint32_t code, uint64_t word)
-{
-	return ((uint64_t)code << 16 | MT_PYTHON_UNIT(word)) + 1;
-}
-
 void tracees__locate_python(const struct tracees *t, const struct tracee_life *l, uint64_t word, uint64_t t_ns, struct address *ret)
 {
 	uint32_t code;
@@ -293,7 +297,7 @@ void tracees__locate_python(const struct tracees *t, const struct tracee_life *l
 		return;
 	ret->module = ret->handle = l->script;
 	ret->path = l->script->path;
-	ret->offset = offset_of(code, word);
+	ret->offset = PYTHON_OFFSET(code, MT_PYTHON_UNIT(word));
 	ret->fixed = true;
 }
 
