@@ -179,18 +179,33 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 	return 0;
 }
 
+/* The programs that walk frames of Python are only loaded where there may be any. */
+static bool is_too_late(const struct tracees *t)
+{
+	return !kernel__sees_python(t->kernel);
+}
+
+static bool is_wanted(const struct tracees *t)
+{
+	return t->want.recording.python != PYTHON_OFF && !recording__is_growth(&t->want.recording);
+}
+
 int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e)
 {
 	const struct space *space = &tracee__life(p)->space;
 	int err = 0;
 
-	if (!kernel__sees_python(t->kernel) || tracee__life(p)->knows_python)
+	if (!is_wanted(t) || tracee__life(p)->knows_python)
 		return 0;
 	for (size_t i = 0; i < space->n && !err && !tracee__life(p)->knows_python; i++) {
 		const struct space_range *r = &space->v[i];
 		struct known_file *k = r->object && !r->gone && !r->object->changed ? tracees__known_file(t, r->object) : NULL;
 
-		if (is_python(k) && file_of(k))
+		if (!is_python(k) || !file_of(k))
+			continue;
+		if (is_too_late(t))
+			tell(k, p, "it was loaded when the trace ran already; another trace, begun now, shows them");
+		else
 			err = set_up(t, p, k, r, e);
 	}
 	return err;
