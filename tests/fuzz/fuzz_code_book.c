@@ -70,7 +70,7 @@ static void ask(const struct code_book *b, uint64_t addr, uint64_t t_ns)
 	if (!code_book__find(b, addr, t_ns, &id, &sole))
 		return;
 	for (uint32_t unit = 0; unit <= MT_PYTHON_UNITS; unit = unit < 16 ? unit + 1 : 2 * unit + 1)
-		if (!code_book__line(b, id, unit, &l) || l.line > INT32_MAX)
+		if (!code_book__line(b, code_book__place(b, id, unit), &l) || l.line > INT32_MAX)
 			abort();
 	check_clean(l.function);
 	check_clean(l.file);

@@ -54,11 +54,16 @@ static uint32_t id_at(const struct code_book *b, uint64_t t_ns, bool sole)
 	return id;
 }
 
+static bool line_of(const struct code_book *b, uint32_t id, uint32_t unit, struct code_line *ret)
+{
+	return code_book__line(b, code_book__place(b, id, unit), ret);
+}
+
 static void expect_name_at(const struct code_book *b, uint64_t t_ns, const char *name, bool sole)
 {
 	struct code_line l;
 
-	cr_assert(code_book__line(b, id_at(b, t_ns, sole), 0, &l));
+	cr_assert(line_of(b, id_at(b, t_ns, sole), 0, &l));
 	cr_expect_str_eq(l.function, name, "at %llu", (unsigned long long)t_ns);
 }
 
@@ -76,12 +81,12 @@ Test(code_book, lines_as_python_reads_them)
 		cr_assert_eq(add(b, &c), 0);
 		id = id_at(b, 100, true);
 		for (size_t i = 0; i < m->n_lines; i++) {
-			cr_assert(code_book__line(b, id, i, &l));
+			cr_assert(line_of(b, id, i, &l));
 			cr_expect_eq(l.line, m->lines[i], "%s: instruction %zu is on line %u, not %u", m->name, i, m->lines[i], l.line);
 			cr_expect_str_eq(l.function, m->name);
 			cr_expect_str_eq(l.file, "/srv/made.py");
 		}
-		cr_assert(code_book__line(b, id, m->n_lines, &l));
+		cr_assert(line_of(b, id, m->n_lines, &l));
 		cr_expect_eq(l.line, 0, "there are no more of them");
 		code_book__free(b);
 	}
@@ -154,12 +159,12 @@ Test(code_book, lines_that_were_cut)
 	}
 	cr_assert_eq(add(b, &c), 0);
 	id = id_at(b, 100, true);
-	cr_assert(code_book__line(b, id, sizeof(c.lines) / 2 - 1, &l));
+	cr_assert(line_of(b, id, sizeof(c.lines) / 2 - 1, &l));
 	cr_expect_eq(l.line, 1 + sizeof(c.lines) / 2);
-	cr_assert(code_book__line(b, id, sizeof(c.lines) / 2, &l));
+	cr_assert(line_of(b, id, sizeof(c.lines) / 2, &l));
 	cr_expect_eq(l.line, 0);
 	/* so many, or more: which one it is nobody knows */
-	cr_assert(code_book__line(b, id, MT_PYTHON_UNITS, &l));
+	cr_assert(line_of(b, id, MT_PYTHON_UNITS, &l));
 	cr_expect_eq(l.line, 0);
 	cr_expect_str_eq(l.function, "long");
 	code_book__free(b);
@@ -176,7 +181,7 @@ static void expect_text(uint8_t kind, uint32_t n, const void *bytes, size_t n_by
 	c.name = (struct mt_python_text){ .n = n, .kind = kind };
 	memcpy(c.name_bytes, bytes, n_bytes);
 	cr_assert_eq(add(b, &c), 0);
-	cr_assert(code_book__line(b, id_at(b, 100, true), 0, &l));
+	cr_assert(line_of(b, id_at(b, 100, true), 0, &l));
 	if (want)
 		cr_expect_str_eq(l.function, want);
 	else
@@ -262,7 +267,7 @@ Test(code_book, files_that_were_cut)
 		to = stpcpy(to, "\xc3\xa9");
 	}
 	cr_assert_eq(add(b, &c), 0);
-	cr_assert(code_book__line(b, id_at(b, 100, true), 0, &l));
+	cr_assert(line_of(b, id_at(b, 100, true), 0, &l));
 	cr_expect_str_eq(l.file, want);
 	code_book__free(b);
 }
@@ -280,8 +285,8 @@ Test(code_book, texts_are_shared)
 		c.addr += 256 * i;
 		cr_assert_eq(add(b, &c), 0);
 	}
-	cr_assert(code_book__find(b, ADDR, 100, &id, &sole) && code_book__line(b, id, 0, &first));
-	cr_assert(code_book__find(b, ADDR + 256, 100, &id, &sole) && code_book__line(b, id, 0, &second));
+	cr_assert(code_book__find(b, ADDR, 100, &id, &sole) && line_of(b, id, 0, &first));
+	cr_assert(code_book__find(b, ADDR + 256, 100, &id, &sole) && line_of(b, id, 0, &second));
 	cr_expect_eq(first.function, second.function);
 	cr_expect_eq(first.file, second.file);
 	code_book__free(b);
@@ -353,6 +358,46 @@ Test(code_book, one_that_is_reported_again)
 	code_book__free(b);
 }
 
+/* Wherever it lies, in this process or in another one: it is the same place, and of other code no instruction is. */
+Test(code_book, places_mean_the_same_everywhere)
+{
+	struct code_book *b[2] = { code_book__new(), code_book__new() };
+	uint64_t place[2][3];
+	struct code_line l;
+
+	for (int i = 0; i < 2; i++) {
+		/* at an address where the other process has another one, as its first or its second one */
+		see(b[i], i ? "beta" : "alpha", 100);
+		see(b[i], "shared", 200);
+		see(b[i], i ? "alpha" : "beta", 300);
+		for (int k = 0; k < 3; k++)
+			place[i][k] = code_book__place(b[i], id_at(b[i], 100 * (k + 1), false), 0);
+	}
+	cr_expect_eq(place[0][0], place[1][2]);
+	cr_expect_eq(place[0][1], place[1][1]);
+	cr_expect_eq(place[0][2], place[1][0]);
+	cr_expect(place[0][0] != place[0][1] && place[0][0] != place[0][2] && place[0][1] != place[0][2]);
+	cr_expect(code_book__line(b[1], place[0][0], &l) && !strcmp(l.function, "alpha"));
+	cr_expect_neq(code_book__place(b[0], id_at(b[0], 100, false), 1), place[0][0], "nor is another instruction of it");
+	for (int i = 0; i < 2; i++)
+		code_book__free(b[i]);
+}
+
+Test(code_book, the_same_code_at_several_addresses)
+{
+	struct code_book *b = code_book__new();
+	struct mt_python_code c = report("f", "f.py", 1);
+	uint32_t first, second;
+	bool sole;
+
+	cr_assert_eq(add(b, &c), 0);
+	c.addr += 256;
+	cr_assert_eq(add(b, &c), 0);
+	cr_assert(code_book__find(b, ADDR, 100, &first, &sole) && code_book__find(b, ADDR + 256, 100, &second, &sole));
+	cr_expect_eq(first, second);
+	code_book__free(b);
+}
+
 /* What differs in anything is another one. */
 Test(code_book, what_is_another_one)
 {
@@ -396,8 +441,8 @@ static bool is_right_at(struct code_book *b, struct mt_python_code *c, size_t le
 	if (len < MT_PYTHON_CODE_HEADER)
 		return err == -EINVAL && !code_book__find(b, c->addr, 100, &id, &sole);
 	return !err && code_book__find(b, c->addr, 100, &id, &sole) && sole &&
-	       (!n_units || (code_book__line(b, id, n_units - 1, &l) && l.line == 7)) &&
-	       code_book__line(b, id, n_units, &l) && l.line == 0;
+	       (!n_units || (line_of(b, id, n_units - 1, &l) && l.line == 7)) &&
+	       line_of(b, id, n_units, &l) && l.line == 0;
 }
 
 Test(code_book, records_of_every_length)
@@ -425,9 +470,9 @@ Test(code_book, record_that_is_too_long)
 	put_lines(&c, table, sizeof(table));
 	c.n_lines = 2;
 	cr_assert_eq(code_book__add(b, &c, sizeof(c)), 0);
-	cr_assert(code_book__line(b, id_at(b, 100, true), 0, &l));
+	cr_assert(line_of(b, id_at(b, 100, true), 0, &l));
 	cr_expect_eq(l.line, 7);
-	cr_assert(code_book__line(b, id_at(b, 100, true), 1, &l));
+	cr_assert(line_of(b, id_at(b, 100, true), 1, &l));
 	cr_expect_eq(l.line, 0);
 	code_book__free(b);
 }
@@ -437,8 +482,9 @@ Test(code_book, code_that_is_not_there)
 	struct code_book *b = code_book__new();
 	struct code_line l = { .line = 3 };
 
-	cr_expect_not(code_book__line(b, 0, 0, &l));
-	cr_expect_not(code_book__line(b, UINT32_MAX, 0, &l));
+	cr_expect_not(code_book__line(b, 0, &l));
+	cr_expect_not(code_book__line(b, ADDR, &l));
+	cr_expect_not(code_book__line(b, UINT64_MAX, &l));
 	cr_expect_eq(l.line, 3);
 	code_book__free(b);
 	code_book__free(NULL);
@@ -456,7 +502,7 @@ Test(code_book, book_that_is_full_of_text, .timeout = 60)
 	c.n_lines = sizeof(c.lines);
 	memset(c.lines, 0x80, sizeof(c.lines));
 	for (n = 0; !code_book__add(b, &c, sizeof(c)); n++)
-		c.addr += 16;
+		c.addr += 16, c.first_line++;
 	cr_expect_eq(code_book__add(b, &c, sizeof(c)), -ENOSPC);
 	cr_expect_eq(code_book__n_lost(b), 2);
 	cr_expect(n > (256 << 20) / 4200 && n <= (256 << 20) / 4096, "%zu", n);
@@ -464,7 +510,6 @@ Test(code_book, book_that_is_full_of_text, .timeout = 60)
 	cr_assert(code_book__find(b, ADDR, 200, &id, &sole) && sole);
 	c.addr = ADDR;
 	c.seen_ns = 150;
-	c.first_line = 2;
 	cr_expect_eq(code_book__add(b, &c, sizeof(c)), -ENOSPC);
 	cr_assert(code_book__find(b, ADDR, 200, &id, &sole) && !sole);
 	code_book__free(b);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns reports of code objects. They were filled in from memory that the process may have had any content in: lengths, kinds of
- * characters and tables are checked here, and what the book hands out is clean. What an address had is kept in the order of time;
- * two reports after each other that say the same are of one code.
+ * characters and tables are checked here, and what the book hands out is clean. What an address had is kept in the order of time.
+ * Reports that say the same are of one code, wherever it lies: programs compile the same lines again and again.
  */
 #include "elf/code_book.h"
 
@@ -16,11 +16,19 @@
 #include "util/sorted.h"
 #include "util/util.h"
 
+/* Of a place, from above: that it is one, which no address is; the print of its code; the instruction. */
+#define UNIT_BITS 16
+#define CODE_PRINTS ((1ull << 47) - 1)
+#define IS_PLACE (1ull << 63)
+
+_Static_assert(MT_PYTHON_UNITS < 1u << UNIT_BITS, "places");
+
 struct code {
 	const char *name, *file;	/* of the pool, so equal ones are the same; NULL: could not be read */
 	const unsigned char *lines;	/* n_lines bytes of the pool */
 	uint32_t n_lines, n_lines_all;	/* what is here, and what the code has */
 	uint32_t first_line;
+	uint64_t print;			/* of all of that: another one for each code of a book */
 };
 
 struct sighting {
@@ -37,7 +45,9 @@ struct address {		/* of the pool: there are as many as codes, and most have one 
 struct code_book {
 	struct vec(struct code) codes;	/* the index is the id */
 	struct hash addresses;		/* by key_of() each */
+	struct hash by_print;		/* ids, and 1 */
 	struct pool pool;
+	size_t n_seen;		/* of all addresses */
 	uint64_t n_bytes;	/* of the pool: names, files, lines */
 	uint64_t n_lost;
 };
@@ -60,6 +70,7 @@ void code_book__free(struct code_book *b)
 			free(((struct address *)b->addresses.slots[i].value)->seen);
 	vec_done(&b->codes);
 	hash__done(&b->addresses);
+	hash__done(&b->by_print);
 	pool__done(&b->pool);
 	free(b);
 }
@@ -153,6 +164,37 @@ static bool same_code(const struct code *a, const struct code *b)
 	       a->n_lines == b->n_lines && (!a->n_lines || !memcmp(a->lines, b->lines, a->n_lines));
 }
 
+/* No seed is in it: in other processes, and in other traces, the same code has the same. */
+static uint64_t add_print(uint64_t print, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		print = hash__mix(print, ((const unsigned char *)bytes)[i]);
+	return hash__mix(print, n);
+}
+
+static uint64_t print_of(const struct code *c)
+{
+	uint64_t print = hash__mix(c->first_line, c->n_lines_all);
+
+	print = add_print(print, c->name ?: "", c->name ? strlen(c->name) + 1 : 0);
+	print = add_print(print, c->file ?: "", c->file ? strlen(c->file) + 1 : 0);
+	return add_print(print, c->lines, c->n_lines) & CODE_PRINTS;
+}
+
+/* By its print, which becomes another one if it is that of other code. */
+static bool find_code(const struct code_book *b, struct code *c, uint32_t *ret)
+{
+	for (c->print = print_of(c);; c->print = (c->print + 1) & CODE_PRINTS) {
+		uintptr_t found = (uintptr_t)hash__get(&b->by_print, c->print);
+
+		if (!found)
+			return false;
+		*ret = found - 1;
+		if (same_code(&b->codes.v[*ret], c))
+			return true;
+	}
+}
+
 /* Its lines stay those of the report for now. */
 static int read_code(struct code_book *b, const struct mt_python_code *c, const void *lines, size_t n_lines, struct code *ret)
 {
@@ -179,8 +221,6 @@ static int new_code(struct code_book *b, struct code c, uint32_t *ret)
 	unsigned char *lines;
 	struct code *kept;
 
-	if (b->codes.n == CODE_BOOK_CODES)
-		return -ENOSPC;
 	kept = vec_push(&b->codes);
 	if (!kept)
 		return -ENOMEM;
@@ -190,6 +230,10 @@ static int new_code(struct code_book *b, struct code c, uint32_t *ret)
 	b->n_bytes += c.n_lines;
 	*kept = c;
 	*ret = kept - b->codes.v;
+	if (hash__put(&b->by_print, c.print, (void *)(uintptr_t)(*ret + 1))) {
+		b->codes.n--;
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -229,26 +273,30 @@ static bool make_room(struct address *a)
 }
 
 /* Reports come about in the order of time, those of several processors not quite. */
-static int add_sighting(struct code_book *b, struct address *a, uint64_t seen_ns, const struct code *c)
+static int add_sighting(struct code_book *b, struct address *a, uint64_t seen_ns, struct code *c)
 {
 	size_t at = sorted__count(s, a->seen, a->n_seen, s->seen_ns <= seen_ns);
 	uint32_t id;
+	bool known = find_code(b, c, &id);
 	int err;
 
-	if (at && same_code(&b->codes.v[a->seen[at - 1].id], c))
+	if (known && at && a->seen[at - 1].id == id)
 		return 0;
-	if (at < a->n_seen && same_code(&b->codes.v[a->seen[at].id], c)) {
+	if (known && at < a->n_seen && a->seen[at].id == id) {
 		a->seen[at].seen_ns = seen_ns;
 		return 0;
 	}
+	if (b->n_seen == CODE_BOOK_CODES)
+		return -ENOSPC;
 	if (!make_room(a))
 		return -ENOMEM;
-	err = new_code(b, *c, &id);
+	err = known ? 0 : new_code(b, *c, &id);
 	if (err)
 		return err;
 	memmove(a->seen + at + 1, a->seen + at, (a->n_seen - at) * sizeof(*a->seen));
 	a->seen[at] = (struct sighting){ seen_ns, id };
 	a->n_seen++;
+	b->n_seen++;
 	return 0;
 }
 
@@ -299,13 +347,20 @@ bool code_book__find(const struct code_book *b, uint64_t addr, uint64_t t_ns, ui
 	return true;
 }
 
-bool code_book__line(const struct code_book *b, uint32_t id, uint32_t unit, struct code_line *ret)
+uint64_t code_book__place(const struct code_book *b, uint32_t id, uint32_t unit)
 {
+	return IS_PLACE | b->codes.v[id].print << UNIT_BITS | (unit & MT_PYTHON_UNITS);
+}
+
+bool code_book__line(const struct code_book *b, uint64_t place, struct code_line *ret)
+{
+	uint32_t unit = place & MT_PYTHON_UNITS;
+	uintptr_t found = (uintptr_t)hash__get(&b->by_print, place >> UNIT_BITS & CODE_PRINTS);
 	const struct code *c;
 
-	if (id >= b->codes.n)
+	if (!found || !(place & IS_PLACE))
 		return false;
-	c = &b->codes.v[id];
+	c = &b->codes.v[found - 1];
 	*ret = (struct code_line){
 		.function = c->name,
 		.file = c->file,

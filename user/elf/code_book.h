@@ -40,9 +40,15 @@ uint64_t code_book__n_lost(const struct code_book *b);
 bool code_book__find(const struct code_book *b, uint64_t addr, uint64_t t_ns, uint32_t *ret_id, bool *ret_sole);
 
 /*
- * What an instruction belongs to; unit as of MT_PYTHON_UNIT. Name or file are NULL where they could not be read; the line is 0 where
- * the code has none for that instruction, or its table was cut before it. False: there is no such code.
+ * An instruction of a code that was found; unit as of MT_PYTHON_UNIT. A number that is the same wherever that code is found, in this
+ * process, in others, in other traces, and is no other code's, as far as 47 bits of a hash can tell.
  */
-bool code_book__line(const struct code_book *b, uint32_t id, uint32_t unit, struct code_line *ret);
+uint64_t code_book__place(const struct code_book *b, uint32_t id, uint32_t unit);
+
+/*
+ * What it belongs to. Name or file are NULL where they could not be read; the line is 0 where the code has none for that
+ * instruction, or its table was cut before it. False: there is no such code.
+ */
+bool code_book__line(const struct code_book *b, uint64_t place, struct code_line *ret);
 
 #endif

@@ -268,7 +268,10 @@ struct module_key {
 	const struct snap_module *v, *m;
 };
 
-/* A build id is the code's; a path may be another file in each container. */
+/*
+ * A build id is the code's; a path may be another file in each container. Of code that no file has (PYTHON_PATH) offsets mean the same
+ * in all processes.
+ */
 static bool same_module(const void *arg, uint32_t number)
 {
 	const struct module_key *k = arg;

@@ -19,8 +19,7 @@ struct runtime {
 
 /* The module of all code that is Python's: it is in no file of machine code. */
 #define PYTHON_PATH "[python]"
-/* Its offsets are numbers of code and of the instruction in it, of 2 bytes each; never 0, which is no address. */
-#define PYTHON_OFFSET(code, unit) (((uint64_t)(code) << 16 | (unit)) + 1)
+/* Its offsets say which code it is (code_book__place()), and which instruction of it, of 2 bytes each. */
 #define PYTHON_OFFSET_UNIT(offset) ((uint32_t)((offset) - 1) & 0xffff)
 #define PYTHON_OFFSET_BYTES(offset) (2 * PYTHON_OFFSET_UNIT(offset))
 

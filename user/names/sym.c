@@ -263,7 +263,7 @@ static const struct result *resolve_script(struct sym *s, struct module *m, uint
 	struct code_line l = {};
 
 	/* its strings live as long as the object, which the module holds */
-	code_book__line(m->obj->script, (uint32_t)(at >> 16), at & 0xffff, &l);
+	code_book__line(m->obj->script, at, &l);
 	r->n = 1;
 	r->lines[0] = (struct line){ .function = l.function };
 	if (!s->opts.no_source) {

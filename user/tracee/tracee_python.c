@@ -312,7 +312,8 @@ void tracees__locate_python(const struct tracees *t, const struct tracee_life *l
 		return;
 	ret->module = ret->handle = l->script;
 	ret->path = l->script->path;
-	ret->offset = PYTHON_OFFSET(code, MT_PYTHON_UNIT(word));
+	/* as of a return address: its name is looked up one before it */
+	ret->offset = code_book__place(l->script->script, code, MT_PYTHON_UNIT(word)) + 1;
 	ret->fixed = true;
 }
 
