@@ -164,3 +164,18 @@ static void of_files(struct test *t, const char *by)
 
 TEST(python_group_of_files) { of_files(t, "none"); }
 TEST(python_group_of_files_by_comm) { of_files(t, "comm"); }
+
+/* ---- children */
+
+/* What their code is may be reported before it is heard that they began: all the same they have their names. */
+TEST(python_children)
+{
+	static const struct service gamma = { "gamma", "5000005", "3" };
+	json_t *root;
+	struct mt m;
+
+	mt__start(t, &m, "-f", "--json", "--", python(t), fixture(SERVICE), "--auto", ".", gamma.name, gamma.size, gamma.calls, "200", NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_service(t, root, &gamma, 200, 200);
+}

@@ -86,6 +86,7 @@ void tracees__done(struct tracees *t)
 	hash__done(&t->file_of);
 	hash__done(&t->by_pid);
 	hash__done(&t->by_proc);
+	tracees__drop_codes(t);
 	vec_done(&t->pause.translators);
 	vec_done(&t->pause.disproven);
 	alloc_funcs__done(&t->funcs);
@@ -147,7 +148,12 @@ int tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***
 int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
 {
 	tracee__life(p)->proc = proc;
-	return proc && hash__put(&t->by_proc, proc, tracee__life(p)) ? err_set(e, -ENOMEM, "out of memory") : 0;
+	if (!proc)
+		return 0;
+	if (hash__put(&t->by_proc, proc, tracee__life(p)))
+		return err_set(e, -ENOMEM, "out of memory");
+	tracees__claim_codes(t, proc);
+	return 0;
 }
 
 int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)

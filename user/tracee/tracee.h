@@ -165,6 +165,13 @@ struct suspect {
 	uint64_t since_ns;	/* CLOCK_MONOTONIC */
 };
 
+struct early_code {		/* a report of code of a process whose beginning was not heard of yet: rings are read one after the other */
+	uint32_t proc;
+	uint64_t seen_ns;
+	size_t len;
+	void *record;		/* owned */
+};
+
 struct tracees {
 	struct vec(struct tracee *) v;
 	struct objects *objects;
@@ -191,6 +198,7 @@ struct tracees {
 	struct scout *scout;	/* owned; --overhead where processes come and go; else NULL */
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
 	uint32_t python_doubts;	/* how often code of Python may have been freed unseen */
+	struct vec(struct early_code) early_codes;	/* tracee_python.c */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
 	struct leaving *leaving;	/* probes on their way out; NULL: none */
 	struct {			/* a translator runs: tracee_pause.c */

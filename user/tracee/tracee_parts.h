@@ -82,6 +82,9 @@ int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e);
  * again, and then no code is known by its address.
  */
 void tracee__doubt_python(struct tracees *t, struct tracee *p, struct known_file *k);
+/* A life has begun: what was reported of its code before is its own. */
+void tracees__claim_codes(struct tracees *t, uint32_t proc);
+void tracees__drop_codes(struct tracees *t);	/* all that nobody claimed */
 /* Where a word of a stack that is a frame of Python lies; and is it the same code at both times? */
 void tracees__locate_python(const struct tracees *t, const struct tracee_life *l, uint64_t word, uint64_t t_ns, struct address *ret);
 bool tracees__is_same_python(const struct tracee_life *l, uint64_t word, uint64_t t1_ns, uint64_t t2_ns);

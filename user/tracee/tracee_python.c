@@ -12,6 +12,7 @@
 #include "elf/code_book.h"
 #include "script/python.h"
 #include "tracee/tracee_parts.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/sorted.h"
 
@@ -281,16 +282,84 @@ static char *complete(const struct tracee *p, const struct mt_python_code *code)
 	return NULL;
 }
 
+#define EARLY_CODES 4096	/* of processes that are not known yet */
+#define EARLY_NS (10 * SECOND_NS)	/* it was of no interest, and its number may be another's soon */
+
+static void forget_early(struct tracees *t, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(t->early_codes.v[i].record);
+	t->early_codes.n -= n;
+	memmove(t->early_codes.v, t->early_codes.v + n, t->early_codes.n * sizeof(*t->early_codes.v));
+}
+
+static void keep_early(struct tracees *t, const struct mt_python_code *code, size_t len)
+{
+	const struct early_code *v = t->early_codes.v;
+	struct early_code new = { code->proc, code->seen_ns, len, malloc(len) }, *slot;
+	size_t n_old = 0;
+
+	while (n_old < t->early_codes.n && v[n_old].seen_ns + EARLY_NS < code->seen_ns)
+		n_old++;
+	/* a part of them at once: each time all are moved */
+	if (t->early_codes.n - n_old >= EARLY_CODES)
+		n_old += EARLY_CODES / 4;
+	if (n_old)
+		forget_early(t, n_old);
+	slot = new.record ? vec_push(&t->early_codes) : NULL;
+	if (!slot) {
+		free(new.record);
+		return;
+	}
+	memcpy(new.record, code, len);
+	*slot = new;
+}
+
 static void note_code(const void *record, size_t len, void *arg)
 {
-	const struct tracees *t = arg;
+	struct tracees *t = arg;
 	const struct mt_python_code *code = record;
-	struct tracee_life *l = len >= MT_PYTHON_CODE_HEADER ? hash__get(&t->by_proc, code->proc) : NULL;
-	struct object *book = l ? book_of(l) : NULL;
-	_cleanup_free_ char *all = book && len >= sizeof(*code) && code->n_lines > sizeof(code->lines) ? complete(l->tracee, code) : NULL;
+	struct tracee_life *l;
+	struct object *book;
+	_cleanup_free_ char *all = NULL;
 
-	if (book)
-		code_book__add(book->script, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len);
+	if (len < MT_PYTHON_CODE_HEADER)
+		return;
+	l = hash__get(&t->by_proc, code->proc);
+	if (!l) {
+		keep_early(t, code, len);
+		return;
+	}
+	book = book_of(l);
+	if (!book)
+		return;
+	if (len >= sizeof(*code) && code->n_lines > sizeof(code->lines))
+		all = complete(l->tracee, code);
+	code_book__add(book->script, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len);
+}
+
+void tracees__claim_codes(struct tracees *t, uint32_t proc)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->early_codes.n; i++) {
+		struct early_code c = t->early_codes.v[i];
+
+		if (c.proc != proc) {
+			t->early_codes.v[kept++] = c;
+			continue;
+		}
+		note_code(c.record, c.len, t);
+		free(c.record);
+	}
+	t->early_codes.n = kept;
+}
+
+void tracees__drop_codes(struct tracees *t)
+{
+	for (size_t i = 0; i < t->early_codes.n; i++)
+		free(t->early_codes.v[i].record);
+	vec_done(&t->early_codes);
 }
 
 void tracees__note_code(struct tracees *t)
