@@ -99,7 +99,20 @@ struct mt_python_code {
 };
 #define MT_PYTHON_CODE_HEADER (8 * 3 + 4 * 4 + 16 + MT_PYTHON_NAME_BYTES + MT_PYTHON_FILE_BYTES)
 _Static_assert(sizeof(struct mt_python_code) == MT_PYTHON_CODE_HEADER + MT_PYTHON_LINES_BYTES, "abi");
-_Static_assert(!(MT_PYTHON_CODE_HEADER % 8), "texts are read word by word");
+
+/* The same as it is sent: name and file have the bytes that they have, up to a multiple of 8, and zeros, and the lines come after them. */
+struct mt_python_report {
+	__u64 addr, seen_ns, lines_addr;
+	__u32 proc, first_line, n_lines, pad;
+	struct mt_python_text name, file;
+	char bytes[2048 + MT_PYTHON_LINES_BYTES];	/* no more than MT_PYTHON_REPORT_TEXTS and the lines, but in a form that the verifier follows */
+};
+#define MT_PYTHON_REPORT_TEXTS (MT_PYTHON_NAME_BYTES + MT_PYTHON_FILE_BYTES)
+#define MT_PYTHON_REPORT_HEADER 56
+#define MT_PYTHON_ROUND(n) (((n) + 7) & ~7ULL)
+_Static_assert(sizeof(struct mt_python_report) == MT_PYTHON_REPORT_HEADER + 2048 + MT_PYTHON_LINES_BYTES, "abi");
+_Static_assert(MT_PYTHON_REPORT_TEXTS < 2048, "room");
+_Static_assert(__builtin_offsetof(struct mt_python_code, name_bytes) == MT_PYTHON_REPORT_HEADER, "both begin alike");
 
 /* ---- the programs' own */
 
@@ -107,7 +120,7 @@ _Static_assert(!(MT_PYTHON_CODE_HEADER % 8), "texts are read word by word");
 #define MT_PYTHON_FREED 65536		/* classes of addresses; a power of two */
 #define MT_PYTHON_FREES 1048576		/* addresses at which code was freed */
 #define MT_PYTHON_CODES 65536		/* that were reported; beyond, those that were met the longest ago are reported again */
-#define MT_PYTHON_RING_BYTES (1u << 20)
+#define MT_PYTHON_RING_BYTES (1u << 22)	/* more than 10,000 reports of usual length */
 
 struct mt_python_walk {
 	__u64 busy;
@@ -134,7 +147,7 @@ struct mt_python_walk {
 	__u64 merged_hash;
 	__u64 word[MT_MAX_DEPTH], merged[MT_MAX_DEPTH];
 	__u64 raw[MT_PYTHON_TSTATE_BYTES / 8];	/* what was read last */
-	struct mt_python_code code;
+	struct mt_python_report code;
 };
 
 #endif

@@ -248,9 +248,23 @@ __noinline int merge_step(const struct mt_scratch *s, struct mt_python_walk *w, 
 		w->cut = 1;
 		return 1;
 	}
-	/* which code it is has been hashed already, and not by its address */
+	/* which code it is is in the hash of its own: print_word() */
 	w->merged_hash = hash_frame(w->merged_hash, MT_IS_PYTHON(word) ? MT_PYTHON_TAG : word);
 	w->merged[w->n_merged++ & (MT_MAX_DEPTH - 1)] = word;
+	return 0;
+}
+
+/* The i-th frame, by what its code is: equal code is one, wherever it lies. */
+__noinline int print_word(struct mt_python_walk *w, const struct mt_python *c, __u32 i)
+{
+	__u64 word, code, print;
+
+	if (!w || !c || i >= MT_MAX_DEPTH || i >= w->n)
+		return 1;
+	word = w->word[i];
+	code = MT_PYTHON_CODE(word);
+	print = print_of(w, c, code, frees_at(c, w->of_proc, code));
+	w->hash = hash_frame(hash_frame(w->hash, print ? print : code), word >> 45);
 	return 0;
 }
 
@@ -260,12 +274,15 @@ static __always_inline __u32 merge(struct mt_scratch *s, struct mt_python_walk *
 	w->n_native = n;
 	w->at = w->at_python = w->n_merged = w->in_eval = w->cut = 0;
 	w->n_left = w->broken;
-	w->merged_hash = 0;
+	w->merged_hash = w->hash = 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < 2 * MT_MAX_DEPTH; i++)
 		if (merge_step(s, w, c))
 			break;
-	/* code that took the place of other code is another one */
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
+		if (print_word(w, c, i))
+			break;
 	s->walk.hash = hash_frame(w->merged_hash, w->hash ^ s->walk.odd);
 	if (w->cut)
 		s->walk.end = MT_END_DEPTH;

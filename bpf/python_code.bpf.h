@@ -3,9 +3,10 @@
  * Code objects of Python: what they are called, which is reported once, while they run; and which of those that were at an address one
  * after the other are the same.
  *
- * Code that is freed gives its address to other code: where the interpreter frees it is probed. From then on code at that address is
- * told by all that is shown of it, not by its address, and so is all code once that probe was out for a while; so a stack never has a name of code that was there before, and a program that
- * compiles the same line again and again has one stack for it.
+ * Which one it is for a site is told by all that is shown of it (hash_code()), so a program that compiles the same line again and again
+ * has one stack for it. That is read once, for an address. Code that is freed gives its address to other code: where the interpreter
+ * frees it is probed, and from then on what is at that address is read again, and so is all code once that probe was out for a while.
+ * So a stack never has a name of code that was there before.
  */
 #ifndef MT_PYTHON_CODE_BPF_H
 #define MT_PYTHON_CODE_BPF_H
@@ -51,10 +52,10 @@ struct {
 #define CODE_KEY(proc, addr) ((__u64)(proc) << 48 | (addr))
 
 struct printed_code {
-	__u64 n, print;		/* after so many frees at its address; hash_code() of it */
+	__u64 gen, print;	/* as in struct reported_code; hash_code() of it */
 };
 
-/* by CODE_KEY(), of code at addresses where other code was freed */
+/* by CODE_KEY(), of code that was in a stack that was not met before */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -93,9 +94,26 @@ static __always_inline __u8 raw_byte(const struct mt_python_walk *w, __u64 off)
 
 #define TEXT_MOST (1u << 30)	/* characters of any text */
 
-/* A str object; where it does not fit, its two ends: of a name and a path alike the end says most. */
-static __always_inline void read_text(struct mt_python_walk *w, const struct mt_python *c, __u64 at, struct mt_python_text *to, char *bytes,
-				      __u32 room)
+/* Bounds in a form that the verifier follows. */
+static __always_inline __u64 at_most(__u64 n, __u64 most)
+{
+	asm volatile("" : "+r"(n));
+	return n < most ? n : most;
+}
+
+/* Where a text, a part of one, or the lines may begin: a multiple of 8. */
+static __always_inline char *bytes_at(struct mt_python_walk *w, __u64 at)
+{
+	asm volatile("" : "+r"(at));
+	return w->code.bytes + (at & 2040);
+}
+
+/*
+ * A str object, from byte number `from` on; where it does not fit into room, its two ends: of a name and a path alike the end says
+ * most. How many bytes it takes.
+ */
+static __always_inline __u64 read_text(struct mt_python_walk *w, const struct mt_python *c, __u64 at, struct mt_python_text *to, __u64 from,
+				       __u64 room)
 {
 	__u64 len, n;
 	__u32 state;
@@ -103,36 +121,40 @@ static __always_inline void read_text(struct mt_python_walk *w, const struct mt_
 	to->kind = 0;
 	to->n = 0;
 	if (!at || bpf_probe_read_user(w->raw, MT_PYTHON_TEXT_BYTES, (const void *)at))
-		return;
+		return 0;
 	len = raw_word(w, c->str_len);
 	state = (__u32)(raw_word(w, c->str_state & ~7) >> (c->str_state & 4 ? 32 : 0)) >> (c->str_shift & 31);
 	to->ascii = state >> 6 & 1;
 	/* not in one piece: of no name that a compiler makes */
-	if (!(state >> 5 & 1) || len > TEXT_MOST)
-		return;
+	if (!(state >> 5 & 1) || !(state >> 2 & 7) || len > TEXT_MOST)
+		return 0;
 	at += to->ascii ? c->str_ascii : c->str_compact;
 	n = len * (state >> 2 & 7);
 	/* each ends with a zero: a wrong length would show what lies behind it */
 	w->raw[0] = 0;
 	if (bpf_probe_read_user(w->raw, 1, (const void *)(at + n)) || w->raw[0])
-		return;
+		return 0;
 	if (n > room) {
-		if (bpf_probe_read_user(bytes + room / 2, room / 2, (const void *)(at + n - room / 2)))
-			return;
-		n = room / 2;
+		if (bpf_probe_read_user(bytes_at(w, from), room / 2, (const void *)at) ||
+		    bpf_probe_read_user(bytes_at(w, from + room / 2), room / 2, (const void *)(at + n - room / 2)))
+			return 0;
+		n = room;
+	} else if (n) {
+		*(__u64 *)bytes_at(w, from + ((n - 1) & ~7ULL)) = 0;
+		if (bpf_probe_read_user(bytes_at(w, from), at_most(n, room), (const void *)at))
+			return 0;
 	}
-	if (n && bpf_probe_read_user(bytes, n, (const void *)at))
-		return;
 	to->n = len < ~0u ? len : ~0u;
 	to->kind = state >> 2 & 7;
+	return MT_PYTHON_ROUND(n);
 }
 
 #define TRACEABLE 16		/* so far before its instructions code says from which one on a debugger is to see it */
 
-/* What code is, into w->code and w->begins: 0 if it is none, else 1 and how many bytes of its table of lines there are. */
+/* What code is, into w->code and w->begins: 0 if it is none, else 1 and how many bytes its texts and its table of lines have. */
 __noinline __u32 read_code(struct mt_python_walk *w, const struct mt_python *c, __u64 addr)
 {
-	__u64 name, file, n;
+	__u64 name, file, at, n;
 
 	if (!w || !c || bpf_probe_read_user(w->raw, sizeof(w->raw), (const void *)addr) || raw_word(w, 8) != c->code_type)
 		return 0;
@@ -143,57 +165,54 @@ __noinline __u32 read_code(struct mt_python_walk *w, const struct mt_python *c, 
 	w->begins = (__u32)raw_word(w, c->co_bytecode - TRACEABLE);
 	name = raw_word(w, c->co_name);
 	file = raw_word(w, c->co_file);
-	read_text(w, c, name, &w->code.name, w->code.name_bytes, sizeof(w->code.name_bytes));
-	read_text(w, c, file, &w->code.file, w->code.file_bytes, sizeof(w->code.file_bytes));
+	at = read_text(w, c, name, &w->code.name, 0, MT_PYTHON_NAME_BYTES);
+	at += read_text(w, c, file, &w->code.file, at, MT_PYTHON_FILE_BYTES);
 	n = user_word(w->code.lines_addr + c->bytes_len);
 	w->code.n_lines = n < ~0u ? n : ~0u;
-	if (n > MT_PYTHON_LINES_BYTES)
-		n = MT_PYTHON_LINES_BYTES;
-	if (n && bpf_probe_read_user(w->code.lines, n, (const void *)(w->code.lines_addr + c->bytes_data)))
+	n = at_most(n, MT_PYTHON_LINES_BYTES);
+	if (n && bpf_probe_read_user(bytes_at(w, at), n, (const void *)(w->code.lines_addr + c->bytes_data)))
 		n = w->code.n_lines = 0;
-	return n + 1;
+	return at + n + 1;
 }
 
-/* The hash with word number i of n bytes of w->code, which begin with its word first; the last one need not be whole. */
-__noinline __u64 hash_word(const struct mt_python_walk *w, __u64 hash, __u64 first, __u64 i, __u64 n)
+/* The hash with word number i of its n bytes; the last one need not be whole. */
+__noinline __u64 hash_word(const struct mt_python_walk *w, __u64 hash, __u64 i, __u64 n)
 {
-	__u64 k = first + i, left = n - i * 8, word;
+	__u64 left = n - i * 8, word;
 
-	if (!w || k >= sizeof(w->code) / 8)
+	if (!w || i >= sizeof(w->code.bytes) / 8)
 		return hash;
-	word = ((const __u64 *)&w->code)[k];
+	word = ((const __u64 *)w->code.bytes)[i];
 	return hash_frame(hash, left < 8 ? word & ((1ULL << left * 8) - 1) : word);
 }
 
-#define HASH_PART(w, hash, part, n)                                                                           \
-	_Pragma("clang loop unroll(disable)") for (__u64 i = 0; i < sizeof((w)->code.part) / 8; i++)          \
-	{                                                                                                     \
-		if (i * 8 >= (n))                                                                             \
-			break;                                                                                \
-		(hash) = hash_word(w, hash, __builtin_offsetof(struct mt_python_code, part) / 8, i, n);       \
-	}
-
-/* What tells code from other code that was at its address: what is shown of it, all of it. */
-__noinline __u64 hash_code(const struct mt_python_walk *w, __u64 n_lines)
+/* What tells code from other code that was at its address: what is shown of it, all of it. It has n bytes. */
+__noinline __u64 hash_code(const struct mt_python_walk *w, __u64 n)
 {
-	__u64 hash, name, file;
+	__u64 hash;
 
 	if (!w)
 		return 0;
-	name = (__u64)w->code.name.n * w->code.name.kind;
-	file = (__u64)w->code.file.n * w->code.file.kind;
 	hash = hash_frame(w->code.first_line, (__u64)w->code.n_lines << 32 | w->code.name.n);
-	HASH_PART(w, hash, name_bytes, name);
-	hash = hash_frame(hash, w->code.file.n);
-	HASH_PART(w, hash, file_bytes, file);
-	HASH_PART(w, hash, lines, n_lines);
+	hash = hash_frame(hash, (__u64)w->code.file.n << 16 | w->code.file.kind << 8 | w->code.name.kind);
+#pragma clang loop unroll(disable)
+	for (__u64 i = 0; i < sizeof(w->code.bytes) / 8; i++) {
+		if (i * 8 >= n)
+			break;
+		hash = hash_word(w, hash, i, n);
+	}
 	return hash | 1;
 }
 
-/*
- * Code at an address where other code was before, of which n were freed: programs that compile in a loop have the same code again and
- * again, and that is one. 0: it is none.
- */
+/* In which life of the process, and after how many frees at its address, n. */
+static __always_inline __u64 code_gen(__u32 proc, __u64 n)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	return hash_frame(n, p ? p->nth : 0);
+}
+
+/* What code is, whose address has seen n frees: the same for all that are equal in what is shown of them. 0: it is none. */
 __noinline __u64 print_of(struct mt_python_walk *w, const struct mt_python *c, __u64 addr, __u64 n)
 {
 	struct printed_code *known, new;
@@ -203,13 +222,13 @@ __noinline __u64 print_of(struct mt_python_walk *w, const struct mt_python *c, _
 	if (!w || !c)
 		return 0;
 	key = CODE_KEY(w->of_proc, addr);
+	new.gen = code_gen(w->of_proc, n);
 	known = bpf_map_lookup_elem(&python_prints, &key);
-	if (known && known->n == n)
+	if (known && known->gen == new.gen)
 		return known->print;
 	got = read_code(w, c, addr);
 	if (!got)
 		return 0;
-	new.n = n;
 	new.print = hash_code(w, got - 1);
 	bpf_map_update_elem(&python_prints, &key, &new, BPF_ANY);
 	return new.print;
@@ -244,11 +263,10 @@ static __always_inline __u64 frees_at(const struct mt_python *c, __u32 proc, __u
 static __always_inline bool know_code(struct mt_python_walk *w, const struct mt_python *c, __u64 addr)
 {
 	__u64 key = CODE_KEY(w->of_proc, addr);
-	struct mt_proc *p = proc_at(w->of_proc);
 	struct reported_code *known = bpf_map_lookup_elem(&python_codes, &key), new;
 	__u64 n;
 
-	new.gen = hash_frame(frees_at(c, w->of_proc, addr), p ? p->nth : 0);
+	new.gen = code_gen(w->of_proc, frees_at(c, w->of_proc, addr));
 	if (known && known->gen == new.gen) {
 		w->begins = known->begins;
 		return true;
@@ -257,10 +275,8 @@ static __always_inline bool know_code(struct mt_python_walk *w, const struct mt_
 	if (!n)
 		return false;
 	w->code.seen_ns = bpf_ktime_get_ns();
-	/* bounds in a form that the verifier follows */
-	n--;
-	asm volatile("" : "+r"(n));
-	if (n > MT_PYTHON_LINES_BYTES || bpf_ringbuf_output(&python_ring, &w->code, MT_PYTHON_CODE_HEADER + n, 0))
+	n = at_most(n - 1, MT_PYTHON_REPORT_TEXTS + MT_PYTHON_LINES_BYTES);
+	if (bpf_ringbuf_output(&python_ring, &w->code, MT_PYTHON_REPORT_HEADER + n, 0))
 		return false;
 	new.begins = w->begins;
 	return !bpf_map_update_elem(&python_codes, &key, &new, BPF_ANY);

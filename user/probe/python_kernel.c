@@ -7,13 +7,43 @@
 
 #include "malloctrace.skel.h"
 #include "probe/kernel.h"
+#include "util/util.h"
+
+/* How many bytes a text has in a report, where there was room for so many. */
+static size_t bytes_of(const struct mt_python_text *t, size_t room)
+{
+	return MIN((uint64_t)t->n * t->kind, room);
+}
+
+/* Into what readers of it know; how long it is then, 0: it is none. */
+static size_t unpack(const void *record, size_t size, struct mt_python_code *to)
+{
+	const char *bytes = (const char *)record + MT_PYTHON_REPORT_HEADER;
+	size_t name, file, at;
+
+	if (size < MT_PYTHON_REPORT_HEADER)
+		return 0;
+	memcpy(to, record, MT_PYTHON_REPORT_HEADER);
+	name = bytes_of(&to->name, sizeof(to->name_bytes));
+	file = bytes_of(&to->file, sizeof(to->file_bytes));
+	at = MT_PYTHON_ROUND(name) + MT_PYTHON_ROUND(file);
+	if (size < MT_PYTHON_REPORT_HEADER + at || size - MT_PYTHON_REPORT_HEADER - at > sizeof(to->lines))
+		return 0;
+	size -= MT_PYTHON_REPORT_HEADER + at;
+	memcpy(to->name_bytes, bytes, name);
+	memcpy(to->file_bytes, bytes + MT_PYTHON_ROUND(name), file);
+	memcpy(to->lines, bytes + at, size);
+	return MT_PYTHON_CODE_HEADER + size;
+}
 
 static int on_code(void *ctx, void *data, size_t size)
 {
 	struct kernel *k = ctx;
+	struct mt_python_code code;
+	size_t len = unpack(data, size, &code);
 
-	if (k->on_code.fn)
-		k->on_code.fn(data, size, k->on_code.arg);
+	if (k->on_code.fn && len)
+		k->on_code.fn(&code, len, k->on_code.arg);
 	return 0;
 }
 

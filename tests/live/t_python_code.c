@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Code of Python in numbers: the same again and again, and much of it at a time (tests/fixtures/python/again.py). */
+#include "python_truth.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCK 3001
+
+static json_t *again(struct test *t, const char *how)
+{
+	struct spawn s = { .argv = { python(t), fixture("python/again.py"), how } };
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_eq(t, "python_unnamed", 0, ju64(t, root, "edges.python_unnamed"));
+	fx__quit(t, &f);
+	return root;
+}
+
+/* All of it is alive, each at an address of its own: it is one stack, or a leak is not seen among so many that hold a block each. */
+TEST(python_same_code_kept)
+{
+	json_t *root = again(t, "keep"), *site;
+	uint64_t n_sites = 0, n_calls = 0;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, site)
+		if (ju64(t, site, "max_size") == BLOCK) {
+			want(t, has_python_frame(site, "handler"), "wanted the function that was compiled: %.500s", chain__draw(jget(site, "stack")));
+			n_sites++;
+			n_calls += ju64(t, site, "alloc_calls");
+		}
+	want_eq(t, "calls", 20000, n_calls);
+	/* the interpreter's own functions between them are others once a function is warm */
+	want(t, n_sites <= 2, "sites, wanted no more than 2, got %lu", (unsigned long)n_sites);
+}
+
+/* Each is met within microseconds of the one before. */
+TEST(python_code_in_bursts)
+{
+	json_t *root = again(t, "many"), *site;
+	unsigned int n = 0, number;
+	bool seen[8000] = { 0 };
+	size_t i, k;
+
+	json_array_foreach(jget(root, "sites"), i, site) {
+		const char *name = NULL;
+		json_t *frame;
+
+		if (ju64(t, site, "max_size") != BLOCK)
+			continue;
+		json_array_foreach(jget(site, "stack"), k, frame)
+			if (is_python(frame) && !name && strcmp(jstr(frame, "function"), "block"))
+				name = jstr(frame, "function");
+		if (!want(t, name && sscanf(name, "f%5u", &number) == 1 && number < 8000 && !seen[number], "wanted each function once, got '%s': %.500s",
+			  name ?: "none", chain__draw(jget(site, "stack"))))
+			continue;
+		want_eq(t, name, 1, ju64(t, site, "alloc_calls"));
+		seen[number] = true;
+		n++;
+	}
+	want_eq(t, "functions", 8000, n);
+}
