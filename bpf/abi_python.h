@@ -120,6 +120,7 @@ _Static_assert(__builtin_offsetof(struct mt_python_code, name_bytes) == MT_PYTHO
 #define MT_PYTHON_FREED 65536		/* classes of addresses; a power of two */
 #define MT_PYTHON_FREES 1048576		/* addresses at which code was freed */
 #define MT_PYTHON_CODES 65536		/* that were reported; beyond, those that were met the longest ago are reported again */
+#define MT_PYTHON_STATES 16384		/* of threads, that are remembered */
 #define MT_PYTHON_RING_BYTES (1u << 22)	/* more than 10,000 reports of usual length */
 
 struct mt_python_walk {
@@ -130,6 +131,8 @@ struct mt_python_walk {
 	__u64 tstate;		/* 0: none was found */
 	__u64 none_since;	/* then: what the list of states began with, */
 	__u64 n_none;		/* and how often it was searched in vain since */
+	/* a search: how far it is, which interpreter's list (0: it is done) and state; and what it has found */
+	__u64 search_interp, search_at, best, best_at;
 	/* its frames */
 	__u64 several;		/* interpreters: it may have a state in each, and the frames of one go on in those of another */
 	__u64 begins_at;	/* then: where on its stack the frames of the last state are */

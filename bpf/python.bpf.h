@@ -37,8 +37,23 @@ struct {
 	__type(value, struct mt_python_walk);
 } python_walks SEC(".maps");
 
+struct known_state {		/* as in struct mt_python_walk */
+	__u64 tstate, none_since, n_none;
+};
+
+/* by STATE_KEY(): what was found for a thread that others have taken the place of in python_walks */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct known_state);
+} python_states SEC(".maps");
+
+#define STATE_KEY(proc, tid) ((__u64)(proc) << 32 | (tid))
+
 #define WALK_CLAIMS 4
-#define MAX_STATES 256		/* threads of an interpreter */
+#define MAX_STATES 256		/* threads of an interpreter that one part of a search goes through, */
+#define SEARCH_PARTS 64		/* and the parts that a search has */
 #define SURELY_NONE 64		/* searches in vain */
 
 /* ---- the thread's state */
@@ -67,18 +82,15 @@ static __always_inline __u64 frame_of(struct mt_python_walk *w, const struct mt_
 	return at && c->cframe != MT_PYTHON_NONE ? user_word(at + c->cframe) : at;
 }
 
-/*
- * Through the lists of all interpreters; 0: there is no state of this thread with frames. Of several the innermost behind begins_at:
- * what leads to their frames lies on the thread's own stack. Where it does not, which of them runs is not known, and none does.
- */
-__noinline __u64 python_search(struct mt_python_walk *w, const struct mt_python *c)
+/* A part of a search: from search_at in search_interp on, and those say where it goes on; no interpreter: it is done. */
+__noinline int python_search(struct mt_python_walk *w, const struct mt_python *c)
 {
-	__u64 interp, ts, best = 0, best_at = ~0ULL, at;
+	__u64 interp, ts, at;
 
 	if (!w || !c)
 		return 0;
-	interp = user_word(c->runtime + c->interpreters);
-	ts = interp ? user_word(interp + c->threads) : 0;
+	interp = w->search_interp;
+	ts = w->search_at;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MAX_STATES && interp; i++) {
 		if (!ts) {
@@ -89,29 +101,86 @@ __noinline __u64 python_search(struct mt_python_walk *w, const struct mt_python 
 		/* one that a thread makes for another has its own number until that one runs, and no frame */
 		if (is_state(w, c, ts) && frame_of(w, c)) {
 			at = raw_word(w, c->ts_frame);
-			if (best && c->cframe == MT_PYTHON_NONE)
-				return 0;
-			if (at > w->begins_at && at < best_at) {
-				best = ts;
-				best_at = at;
-			}
-			if (!w->several)
+			if (w->best && c->cframe == MT_PYTHON_NONE) {
+				w->best = 0;
+				interp = 0;
 				break;
+			}
+			if (at > w->begins_at && at < w->best_at) {
+				w->best = ts;
+				w->best_at = at;
+			}
+			if (!w->several) {
+				interp = 0;
+				break;
+			}
 		}
 		ts = user_word(ts + c->ts_next);
 	}
-	return best && is_state(w, c, best) ? best : 0;
+	w->search_interp = interp;
+	w->search_at = ts;
+	return 0;
 }
 
-/* Into raw; false: this thread runs no Python. */
+/*
+ * Through the lists of all interpreters; 0: there is no state of this thread with frames. Of several the innermost behind begins_at:
+ * what leads to their frames lies on the thread's own stack. Where it does not, which of them runs is not known, and none does.
+ * search_interp is not 0: there are more states than anybody has time for, and nothing is known.
+ */
+__noinline __u64 search_state(struct mt_python_walk *w, const struct mt_python *c)
+{
+	if (!w || !c)
+		return 0;
+	w->best = 0;
+	w->best_at = ~0ULL;
+	w->search_interp = user_word(c->runtime + c->interpreters);
+	w->search_at = w->search_interp ? user_word(w->search_interp + c->threads) : 0;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < SEARCH_PARTS && w->search_interp; i++)
+		python_search(w, c);
+	return !w->search_interp && w->best && is_state(w, c, w->best) ? w->best : 0;
+}
+
+static __always_inline void recall_state(struct mt_python_walk *w)
+{
+	__u64 key = STATE_KEY(w->of_proc, w->of_tid);
+	struct known_state *known = bpf_map_lookup_elem(&python_states, &key);
+
+	w->tstate = known ? known->tstate : 0;
+	w->none_since = known ? known->none_since : 0;
+	w->n_none = known ? known->n_none : 0;
+}
+
+__noinline int remember_state(const struct mt_python_walk *w)
+{
+	struct known_state known;
+	__u64 key;
+
+	if (!w)
+		return 0;
+	key = STATE_KEY(w->of_proc, w->of_tid);
+	known.tstate = w->tstate;
+	known.none_since = w->none_since;
+	known.n_none = w->n_none;
+	bpf_map_update_elem(&python_states, &key, &known, BPF_ANY);
+	return 0;
+}
+
+/* Into raw; false: this thread runs no Python, as far as was searched. */
 static __always_inline bool find_state(struct mt_python_walk *w, const struct mt_python *c)
 {
 	__u64 ts, first;
 
-	if (c->current != MT_PYTHON_NONE && is_state(w, c, user_word(c->runtime + c->current)))
+	ts = c->current != MT_PYTHON_NONE ? user_word(c->runtime + c->current) : 0;
+	if (ts && is_state(w, c, ts)) {
+		if (w->tstate != ts) {
+			w->tstate = ts;
+			remember_state(w);
+		}
 		return true;
+	}
 	if (w->several)
-		return python_search(w, c);
+		return search_state(w, c);
 	ts = w->tstate;
 	if (ts && is_state(w, c, ts) && is_linked(w, c, ts))
 		return true;
@@ -124,16 +193,17 @@ static __always_inline bool find_state(struct mt_python_walk *w, const struct mt
 		w->n_none = 0;
 	if (w->n_none >= SURELY_NONE)
 		return false;
-	w->tstate = python_search(w, c);
+	w->tstate = search_state(w, c);
 	w->none_since = first;
 	w->n_none = w->tstate ? 0 : w->n_none + 1;
+	remember_state(w);
 	return w->tstate;
 }
 
 /* The frames of one state are done: those of the next, in another interpreter that called it. 0: there is none. */
 __noinline __u64 next_state(struct mt_python_walk *w, const struct mt_python *c)
 {
-	if (!w || !c || !w->several || w->broken || c->cframe == MT_PYTHON_NONE || !python_search(w, c))
+	if (!w || !c || !w->several || w->broken || c->cframe == MT_PYTHON_NONE || !search_state(w, c))
 		return 0;
 	w->begins_at = raw_word(w, c->ts_frame);
 	w->frame = frame_of(w, c);
@@ -186,15 +256,17 @@ __noinline __u64 python_walk(struct mt_python_walk *w, const struct mt_python *c
 		w->of_tid = t->tid;
 		w->of_proc = t->proc;
 		w->tid = innermost_pid(BPF_CORE_READ(task, thread_pid));
-		w->tstate = w->none_since = w->n_none = 0;
+		recall_state(w);
 	}
 	w->n = 0;
 	w->broken = 0;
 	w->hash = 0;
 	w->several = user_word(user_word(c->runtime + c->interpreters) + c->next_interpreter);
 	w->begins_at = 0;
+	w->search_interp = 0;
+	/* where not all was searched there may be frames: without them what runs them is unsure */
 	if (!find_state(w, c))
-		return 0;
+		return w->search_interp ? 1 : 0;
 	w->begins_at = raw_word(w, c->ts_frame);
 	w->frame = frame_of(w, c);
 #pragma clang loop unroll(disable)

@@ -70,3 +70,52 @@ TEST(python_code_in_bursts)
 	}
 	want_eq(t, "functions", 8000, n);
 }
+
+/* ---- threads in numbers */
+
+/* Whose state is far behind in the interpreter's list, and who is not the one that holds the lock. */
+TEST(python_crowd)
+{
+	struct spawn s = { .argv = { python(t), fixture("python/crowd.py"), "700", "200" } };
+	json_t *root, *site;
+	uint64_t n = 0;
+	struct fx f;
+	struct mt m;
+	size_t i;
+
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	json_array_foreach(jget(root, "sites"), i, site) {
+		if (ju64(t, site, "max_size") != BLOCK)
+			continue;
+		want(t, has_python_frame(site, "work"), "wanted the function that the thread runs: %.500s", chain__draw(jget(site, "stack")));
+		n += ju64(t, site, "alloc_calls");
+	}
+	want_eq(t, "calls", 200, n);
+	fx__quit(t, &f);
+}
+
+/* ---- what is probed is native */
+
+TEST(python_function_that_is_to_be_probed)
+{
+	struct spawn s = { .argv = { python(t), fixture("python/crowd.py"), "1", "1" } };
+	static const char *const options[] = { "--mark", "--within", "--start-on", "--stop-on" };
+	struct fx f;
+	struct mt m;
+
+	fx__start_as(t, &f, &s);
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		char wanted[128];
+
+		snprintf(wanted, sizeof(wanted), "a function of Python is found by --tag and --filter; %s takes native ones", options[i]);
+		want_eq(t, "exit", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), options[i], "work", "-d", "1", NULL));
+		want(t, strstr(m.c.errs.s, wanted), "%s work: wanted to be told '%s', got: %.500s", options[i], wanted, m.c.errs.s);
+	}
+	fx__go(t, &f);
+	fx__quit(t, &f);
+}
