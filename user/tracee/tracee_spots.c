@@ -198,6 +198,9 @@ static bool may_be_python(const struct tracees *t, const struct spot *s)
 	return s->kind == MT_SPOT_TAG && tracees__may_run_python(t);
 }
 
+/* For whoever named one: it has no instruction that could be probed. */
+#define NOT_OF_PYTHON "a function of Python is found by --tag and --filter; %s takes native ones"
+
 int tracees__check_spots(struct tracees *t, struct err *e)
 {
 	int err = t->spots.n ? look_at_all(t, e) : 0;
@@ -215,7 +218,9 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		}
 		err = err_set(e, -ENOENT, "%s %s: no such function in what the target maps", s->option, s->text);
 		name_closest(t, s, near, sizeof(near));
-		if (*near)
+		if (tracees__may_run_python(t))
+			err_hint(e, NOT_OF_PYTHON "%s%s", s->option, *near ? ": there is " : "", near);
+		else if (*near)
 			err_hint(e, "there is %s", near);
 		else
 			err_hint(e,
@@ -235,5 +240,7 @@ void tracees__tell_spots(struct tracees *t)
 		name_closest(t, s, near, sizeof(near));
 		say("%s %s: no file that was mapped has such a function%s%s", s->option, s->text,
 		    *near ? "; there is " : "", near);
+		if (tracees__may_run_python(t))
+			say(NOT_OF_PYTHON, s->option);
 	}
 }
