@@ -22,6 +22,8 @@ struct runtime {
 /* Its offsets say which code it is (code_book__place()), and which instruction of it, of 2 bytes each. */
 #define PYTHON_OFFSET_UNIT(offset) ((uint32_t)((offset) - 1) & 0xffff)
 #define PYTHON_OFFSET_BYTES(offset) (2 * PYTHON_OFFSET_UNIT(offset))
+/* Of one of its places: which code that is was reported, so it has a name (code_book__place()). */
+#define PYTHON_IS_KNOWN(offset) ((uint64_t)(offset) >> 63)
 
 extern const struct runtime runtimes[];
 extern const size_t n_runtimes;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/runtimes.h"
 #include "present/figures.h"
 #include "present/telling.h"
 #include "util/parse.h"
@@ -114,4 +115,44 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
 		return ret;
 	free(ret);
 	return NULL;
+}
+
+static bool is_nameless_python(const struct snapshot *s, const struct place *p)
+{
+	return p->module >= 0 && (size_t)p->module < s->n_modules && !strcmp(s->modules[p->module].path ?: "", PYTHON_PATH) && !PYTHON_IS_KNOWN(p->offset) &&
+	       !has_name(p);
+}
+
+/* Stacks that have none of Python's frames, though they ran it. */
+static char *no_room_words(const struct snapshot *s)
+{
+	char a[FMT_MAX], *ret = NULL;
+
+	for (size_t i = 0; i < s->n_edges; i++)
+		if (!strcmp(s->edges[i].name, "python_unnamed") && s->edges[i].n &&
+		    asprintf(&ret, "%s %s", fmt_exact(a, s->edges[i].n), counter__says(s->edges[i].name, s->edges[i].n)) < 0)
+			return NULL;
+	return ret;
+}
+
+char *missing_names__of_python(const struct snapshot *s)
+{
+	uint64_t n_stacks = 0, n_nameless = 0;
+	char a[FMT_MAX], b[FMT_MAX], *ret = NULL;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		uint32_t k = 0;
+
+		while (k < site->n_stack && !is_nameless_python(s, &s->places[site->stack[k]]))
+			k++;
+		n_stacks += site->n_stack > 0;
+		n_nameless += k < site->n_stack;
+	}
+	if (!n_nameless)
+		return no_room_words(s);
+	if (asprintf(&ret, "%s of %s stacks %s frames of Python without a name: new code ran faster than its names could be read",
+		     fmt_exact(a, n_nameless), fmt_exact(b, n_stacks), n_nameless == 1 ? "has" : "have") < 0)
+		return NULL;
+	return ret;
 }

@@ -31,4 +31,10 @@ bool missing_names__find(const struct snapshot *s, struct missing_names *ret);
  */
 char *missing_names__words(const struct missing_names *m, const char *install, bool debuginfod, bool traced);
 
+/*
+ * Of Python, whose names come from the running process alone: "12 of 5,794 stacks have frames of Python without a name: ...",
+ * or how often there was no room for any. The caller's; NULL: all have theirs, or there is no memory.
+ */
+char *missing_names__of_python(const struct snapshot *s);
+
 #endif
