@@ -43,6 +43,8 @@ volatile __u64 mt_free_sites = 0;
 volatile __u64 mt_free_slots = 0;
 /* The trace has ended: what begins now is no part of it, so nothing is lost if there is no room for it. */
 volatile __u64 mt_over = 0;
+/* --mode leak: how often points were met while nothing was recorded; addresses may have come again then. */
+volatile __u64 mt_unrecorded = 0;
 __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
 
 /* seeds a thread's random numbers */

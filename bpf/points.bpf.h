@@ -17,8 +17,11 @@
 /* NULL: nothing is recorded now, or this process is not traced. */
 static __always_inline struct mt_thread *point_thread(mt_regs *ctx, __u64 cut, __u64 *ret_cookie)
 {
-	if (cut & MT_CUT_FROZEN)
+	if (cut & MT_CUT_FROZEN) {
+		if (mt_config.mode == MT_MODE_LEAK)
+			__sync_fetch_and_add(&mt_unrecorded, 1);
 		return NULL;
+	}
 	*ret_cookie = bpf_get_attach_cookie(ctx);
 	return thread_here();
 }

@@ -41,6 +41,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 $(FX)/libtally.so: tests/fixtures/tally.h tests/fixtures/held.h
+$(filter $(FX)/diary%,$(FIXTURES)): tests/fixtures/diary.h
 $(FX)/libmishap.so: tests/fixtures/mishap.h
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
 $(filter $(FX)/life% $(FX)/stacks%,$(FIXTURES)): tests/fixtures/place.h

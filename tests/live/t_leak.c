@@ -2,6 +2,7 @@
 /*
  * --mode leak: no free is seen, and what is live equals the fixture's own account all the same. Sizes are usable ones.
  */
+#include "diary.h"
 #include "lt.h"
 
 #include <errno.h>
@@ -59,17 +60,95 @@ TEST(leak_says_what_it_does_not_know)
 		want(t, json_is_null(jget(root, keys[i])), "%s, wanted null", keys[i]);
 }
 
-/* An allocator that keeps nothing beside its blocks: its frees are seen, as in full mode. */
-TEST(leak_other_allocator)
+/* ---- allocators whose blocks cannot be told from outside: their frees are seen, as in full mode, and nothing is unsure */
+
+static void want_probed_frees(struct test *t, json_t *root)
+{
+	json_t *probe;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach(jget(root, "probes"), i, probe)
+		any |= json_is_true(jget(probe, "frees_probed"));
+	want(t, any, "frees_probed, wanted it of some file");
+	want(t, !jget(root, "live_unsure_blocks") && !jget(root, "heaps_not_read") && !jget(root, "heap_read_at_ns"),
+	     "live_unsure_blocks, heaps_not_read, heap_read_at_ns: wanted none of them");
+}
+
+/* What a report says of it. */
+static void want_words(struct test *t, json_t *root, const char *words)
+{
+	const char *path = in_dir(t, "words.json");
+	struct mt m;
+	char *said;
+
+	must(t, !json_dump_file(root, path, 0), "%s cannot be written", path);
+	mt__run(t, &m, "report", path, NULL);
+	said = m.c.outs.s;
+	/* lines are broken where they end */
+	for (char *p = said; *p; p++)
+		if (*p == '\n') {
+			*p = ' ';
+			memmove(p + 1, p + 1 + strspn(p + 1, " "), strlen(p + 1 + strspn(p + 1, " ")) + 1);
+		}
+	want(t, strstr(said, words), "the report, wanted '%s', got: %.600s", words, said);
+}
+
+static void other_allocator(struct test *t, const char *library, const char *words)
 {
 	struct fx f;
+	struct mt m;
 	json_t *root;
+	int watch = inotify_init1(IN_CLOEXEC);
 
-	fx__start_preloaded(t, &f, "libjemalloc.so.2", "basic", "common");
+	fx__start_preloaded(t, &f, library, "basic", "common");
 	root = trace(t, &f, 0, "--mode", "leak", NULL);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_REALLOC);
+	want_probed_frees(t, root);
+	want_words(t, root, words);
+	fx__quit(t, &f);
+	/* under load, too */
+	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify: %s", strerror(errno));
+	fx__start_preloaded(t, &f, library, "threads", "churn");
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGUSR1);
+	wait_json(t, watch, in_dir(t, "x.1.json"));
+	root = load_json(t, in_dir(t, "x.1.json"));
+	want_invariants(t, root);
+	want_lossless(t, root);
+	want_probed_frees(t, root);
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
 	fx__quit(t, &f);
 }
+
+TEST(leak_jemalloc) { other_allocator(t, "libjemalloc.so.2", "frees of libjemalloc.so.2 are probed as in full mode, because its blocks cannot be told from outside"); }
+TEST(leak_tcmalloc) { other_allocator(t, "libtcmalloc_minimal.so.4", "frees of libtcmalloc_minimal.so.4"); }
+TEST(leak_mimalloc) { other_allocator(t, "libmimalloc.so.2.0", "frees of libmimalloc.so.2"); }
+
+TEST(leak_musl)
+{
+	static const char *const builds[] = { "basic.musl", "basic.musl-static" };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		json_t *root;
+		struct fx f;
+
+		if (!fixture_there(builds[i]))
+			skip(t, "no fixture %s was built", builds[i]);
+		fx__start(t, &f, builds[i], "family", NULL);
+		root = trace(t, &f, 0, "--mode", "leak", NULL);
+		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC | LED_TOTALS);
+		want_probed_frees(t, root);
+		want_words(t, root, "are probed as in full mode");
+		fx__quit(t, &f);
+	}
+}
+
+/* ---- more of it */
 
 /* Sizes as requested, for another trap. */
 TEST(leak_requested_sizes)
@@ -325,3 +404,53 @@ TEST(leak_exact_says_nothing_of_debuggers)
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BUT_STACKS);
 	fx__quit(t, &f);
 }
+
+/* ---- a program that only gives back */
+
+/*
+ * Blocks that were in use when their part of the heap was read, and are not when the figures are taken: as nothing is allocated, no
+ * address comes again that would tell of them.
+ */
+static void only_frees(struct test *t, const char *n_threads)
+{
+	int watch = inotify_init1(IN_CLOEXEC), n = 0;
+	const char *diary = in_dir(t, "diary");
+	uint64_t unsure = 0, over = 0;
+	const struct diary *d;
+	struct bound_seen seen;
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify: %s", strerror(errno));
+	fx__start(t, &f, "diary", "--usable", "frees", "300000", n_threads, diary, NULL);
+	d = diary__map(t, diary);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	do {
+		const char *path = in_dir(t, "x.%d.json", ++n);
+
+		child__kill(t, &m.c, SIGUSR1);
+		wait_json(t, watch, path);
+		root = load_json(t, path);
+		want_invariants(t, root);
+		want_lossless(t, root);
+		seen = want_bound(t, root, process_of(t, root, f.c.pid, 0), d);
+		unsure += seen.unsure;
+		over += seen.live > seen.most ? seen.live - seen.most : 0;
+		json_decref(root);
+	} while (seen.most && n < 20);
+	printf("  %d snapshots: %llu blocks said to be unsure, %llu at least too many\n", n, (unsigned long long)unsure, (unsigned long long)over);
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, in_dir(t, "x.json"));
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_ONLY | LED_REALLOC);
+	want(t, !jget(root, "live_unsure_blocks"), "live_unsure_blocks at rest, wanted none");
+	fx__quit(t, &f);
+}
+
+TEST(leak_of_frees_alone) { only_frees(t, "1"); }
+TEST(leak_of_frees_alone_by_two) { only_frees(t, "2"); }
+TEST(leak_of_frees_alone_by_four) { only_frees(t, "4"); }

@@ -301,7 +301,7 @@ void collect__look(struct collect *c, uint64_t budget_ns)
 	scan__some(&c->scan, kernel__clock_ns(c->kernel), budget_ns);
 }
 
-int collect__drop_unused(struct collect *c, const struct use_calls *uses, uint64_t *ret_unsure, struct err *e)
+int collect__drop_unused(struct collect *c, const struct use_calls *uses, struct err *e)
 {
 	volatile __u64 *cut = &c->kernel->skel->data->mt_cut;
 	int err;
@@ -310,9 +310,14 @@ int collect__drop_unused(struct collect *c, const struct use_calls *uses, uint64
 	__atomic_or_fetch(cut, MT_CUT_DROPPING, __ATOMIC_SEQ_CST);
 	err = kernel__wait_for_programs(c->kernel);
 	if (!err)
-		*ret_unsure = freed__drop(&c->freed, uses, kernel__clock_ns(c->kernel));
+		freed__drop(&c->freed, uses, kernel__clock_ns(c->kernel));
 	__atomic_and_fetch(cut, ~MT_CUT_DROPPING, __ATOMIC_SEQ_CST);
 	return err ? err_set(e, err, "cannot wait for the BPF programs to finish: %s", strerror(-err)) : 0;
+}
+
+void collect__walk_unseen(struct collect *c, const struct use_calls *uses)
+{
+	freed__drop(&c->freed, uses, kernel__clock_ns(c->kernel));
 }
 
 double collect__table_fill(const struct collect *c)

@@ -28,10 +28,12 @@ void collect__free(struct collect *c);
 void collect__know_code(struct collect *c, const struct code_calls *code);
 
 /*
- * --mode leak: what is not in use leaves the table, and counts as freed from now on. *ret_unsure: blocks of which that is not known,
- * and which stay. Waits for the programs that run at this moment, some milliseconds.
+ * --mode leak: what is not in use leaves the table, and counts as freed from now on. Waits for the programs that run at this moment,
+ * some milliseconds.
  */
-int collect__drop_unused(struct collect *c, const struct use_calls *uses, uint64_t *ret_unsure, struct err *e);
+int collect__drop_unused(struct collect *c, const struct use_calls *uses, struct err *e);
+/* Asks of each block in the table whose free is not seen, and changes nothing: of each the answer is BLOCK_IN_USE. */
+void collect__walk_unseen(struct collect *c, const struct use_calls *uses);
 /* About which part of the table is taken, 0 to 1, by blocks that are in use or not: some of it is looked at. */
 double collect__table_fill(const struct collect *c);
 

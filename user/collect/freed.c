@@ -62,7 +62,6 @@ struct dropping {
 	struct freed *f;
 	const struct use_calls *uses;
 	uint64_t now_ns, now_units;
-	uint64_t n_unsure;
 };
 
 static enum block_use use_of(const struct dropping *d, uint32_t proc, uint64_t addr, uint32_t chain, uint64_t born)
@@ -109,7 +108,6 @@ static void examine(struct dropping *d, uint64_t bucket, struct mt_block *b)
 	if (__atomic_load_n(&b->key, __ATOMIC_RELAXED) != key)
 		return;
 	use = use_of(d, key & 0xffff, key >> 16, MT_VAL_CHAIN(val), born);
-	d->n_unsure += use == BLOCK_UNSURE;
 	if (use == BLOCK_NOT_IN_USE)
 		take_out(d, bucket, b, key, val, born);
 }
@@ -138,7 +136,6 @@ static void drop_overflow(struct dropping *d)
 		for (uint32_t i = 0; i < n; i++) {
 			enum block_use use = use_of(d, keys[i].proc, keys[i].addr, values[i].chain, values[i].born);
 
-			d->n_unsure += use == BLOCK_UNSURE;
 			if (use != BLOCK_NOT_IN_USE || !take_out_over(t, &keys[i], values[i].born))
 				continue;
 			__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
@@ -149,10 +146,10 @@ static void drop_overflow(struct dropping *d)
 	}
 }
 
-uint64_t freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now_ns)
+void freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now_ns)
 {
 	const struct tables *t = f->tables;
-	struct dropping d = { f, uses, now_ns, now_ns / t->born_unit_ns, 0 };
+	struct dropping d = { f, uses, now_ns, now_ns / t->born_unit_ns };
 
 	for (uint64_t bucket = 0; bucket < t->n_buckets; bucket++) {
 		__builtin_prefetch(&t->buckets[bucket + AHEAD]);
@@ -161,7 +158,6 @@ uint64_t freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now
 			examine(&d, bucket, &t->buckets[bucket].way[i]);
 	}
 	drop_overflow(&d);
-	return d.n_unsure;
 }
 
 #define SOME_BUCKETS 512

@@ -38,8 +38,8 @@ void freed__fold(struct freed *f);
 void freed__settle(const struct freed *f, struct cut_site *v, size_t n);
 /* A site's number is given to another. */
 void freed__forget(struct freed *f, uint32_t site);
-/* Takes what is not in use out of the table. Returns how many blocks are there of which it is not known. */
-uint64_t freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now_ns);
+/* Takes what is not in use out of the table. If all is in use, nobody has to know that it is asked. */
+void freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now_ns);
 /* About which part of the table is taken, 0 to 1. */
 double freed__table_fill(const struct freed *f);
 

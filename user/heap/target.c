@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -228,6 +229,16 @@ uint64_t target__runs(struct target *t)
 	if (tasks)
 		closedir(tasks);
 	return sum;
+}
+
+uint64_t target__n_threads(const struct target *t)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	/* a link for each directory in it, and two for itself */
+	return t->runner && !stat(path, &st) && st.st_nlink > 2 ? st.st_nlink - 2 : 0;
 }
 
 /* ---- pages */

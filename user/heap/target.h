@@ -79,6 +79,8 @@ int target__go_on(struct target *t, const char *what, double part);
  */
 uint64_t target__runs(struct target *t);
 
+uint64_t target__n_threads(const struct target *t);	/* 0: what is read is nobody's any more */
+
 /* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. What has none stands still as it is. */
 int target__pause(struct target *t, struct err *e);
 /* Lets one that is stopped go on for so long, and stops it again. */

@@ -451,6 +451,7 @@ void kernel__freeze(struct kernel *k, bool frozen)
 {
 	k->skel->bss->mt_over = frozen;
 	if (frozen) {
+		k->unrecorded_before = k->skel->bss->mt_unrecorded;
 		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 		k->frozen_ns = kernel__clock_ns(k);
 	} else {
@@ -468,6 +469,11 @@ void kernel__pause(struct kernel *k, bool paused)
 		points_changed(k);
 		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 	}
+}
+
+uint64_t kernel__n_unrecorded(const struct kernel *k)
+{
+	return __atomic_load_n(&k->skel->bss->mt_unrecorded, __ATOMIC_SEQ_CST) - k->unrecorded_before;
 }
 
 bool kernel__is_frozen(const struct kernel *k)

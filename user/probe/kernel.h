@@ -85,6 +85,7 @@ struct kernel {
 	struct recording recording;
 	uint64_t born_unit_ns;	/* of births in the block table: a tick, or 1 */
 	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */
+	uint64_t unrecorded_before;	/* calls that were not recorded up to then */
 };
 
 /* -ERANGE with a message if what was requested cannot be. */
@@ -135,6 +136,8 @@ void kernel__freeze(struct kernel *k, bool frozen);
 /* The same for a while: the programs' clock goes on. */
 void kernel__pause(struct kernel *k, bool paused);
 bool kernel__is_frozen(const struct kernel *k);	/* one way or the other */
+/* --mode leak: how often points of allocation functions were met since it was frozen. */
+uint64_t kernel__n_unrecorded(const struct kernel *k);
 
 /*
  * Starts to follow a process, also one that was ignored; its number in the tables,

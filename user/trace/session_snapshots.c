@@ -31,6 +31,7 @@ static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 
 	s->cut = NULL;
 	session__use_heaps(s, how);
+	session__note_cut(s);
 	err = collect__cut(s->collect, how, &s->cut, e);
 	session__let_heaps_go_on(s);
 	/* after it: nothing that a snapshot has is later than its end */
@@ -142,6 +143,9 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 		session__look_at_memory(s, cut, m->ages && !m->mark);
 	if (!s->spots.waiting && session__knows_live(s))
 		model__note(s->model, cut);
+	/* at the end that was done before probes went */
+	if (!s->end_ns)
+		session__bound_uses(s, m->mark);
 	info = info_of(s, m);
 	snap = model__snapshot(s->model, cut, &info, &calls);
 	if (!snap || tracees__list_probes(&s->tracees, snap)) {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * --mode leak: how many blocks count as live, at most, that are not. Owns that figure.
+ *
+ * What a heap shows is of some moment of its reading, and the target goes on: blocks that were in use then may be free when a cut is
+ * taken. If nothing is allocated, no address comes again that would tell. So a heap whose process ran meanwhile is read once more,
+ * after the cut. A block that was in the cut and free before it
+ *
+ *	- is in the table still, and this reading has it not; or
+ *	- its address came again between the cut and this reading, and what is in the table there was born after the cut; or
+ *	- its address was given away then, and the thread that got it is not back from malloc: one for each thread.
+ *
+ * What was freed between the cut and this reading counts with them, so it is a bound, and no estimate. After the end of the trace
+ * births are not recorded, and calls are counted instead.
+ */
+#include <errno.h>
+
+#include "trace/uses_parts.h"
+
+static enum block_use count_unsure(uint32_t proc, uint64_t addr, uint64_t born_ns, void *arg)
+{
+	const struct uses *u = arg;
+	struct user_of_heap *h = uses__find(u, proc);
+
+	if (h && h->has_later && (born_ns >= u->cut_ns || !reading__has(&h->later, addr)))
+		h->bound++;
+	return BLOCK_IN_USE;
+}
+
+/* Does what the last reading found hold for the last cut, too? */
+static bool is_settled(struct user_of_heap *h)
+{
+	return (h->stood && h->was_passed) || h->has_ended || (h->is_open && h->runs && target__runs(&h->target) == h->runs);
+}
+
+/* Where glibc had no heap, and another allocator is known to be there, none of its blocks came since. */
+static uint64_t bound_of_none(const struct uses *u, const struct user_of_heap *h)
+{
+	return census__other_allocator(&h->target) ? 0 : uses__calls(u, h) - MIN(h->calls, uses__calls(u, h));
+}
+
+static void read_later(struct user_of_heap *h)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS, runs = target__runs(&h->target);
+	int err;
+
+	do {
+		_cleanup_err_ struct err e = {};
+
+		err = uses__read_once(h, &h->later, &e);
+	} while (err == -EPROTO && now_ns() < until_ns);
+	if (err)
+		return;
+	h->has_later = true;
+	h->runs = runs;
+	h->bound = h->later.census.unsure_blocks;
+	/* if all of them sleep, and slept, none is on its way */
+	if (!runs || target__runs(&h->target) != runs)
+		h->bound += target__n_threads(&h->target);
+}
+
+static void note_cut_bound(struct uses *u, struct user_of_heap *h, bool is_mark)
+{
+	if (!h->was_read || is_settled(h))
+		return;
+	h->bound = BOUND_UNKNOWN;
+	if (h->has_none && h->is_open)
+		h->bound = bound_of_none(u, h);
+	else if (!is_mark && h->was_passed && h->is_open)
+		read_later(h);
+}
+
+bool uses__read_later(struct uses *u, bool is_mark)
+{
+	struct use_calls calls = { count_unsure, u };
+	bool any = false;
+
+	for (size_t i = 0; i < u->v.n; i++) {
+		note_cut_bound(u, u->v.v[i], is_mark);
+		any |= u->v.v[i]->has_later;
+	}
+	if (!any)
+		return false;
+	u->unrecorded = u->s->end_ns ? kernel__n_unrecorded(u->s->kernel) : 0;
+	collect__walk_unseen(u->s->collect, &calls);
+	for (size_t i = 0; i < u->v.n; i++) {
+		struct user_of_heap *h = u->v.v[i];
+
+		if (h->has_later)
+			reading__done(&h->later);
+		h->has_later = false;
+	}
+	return true;
+}
+
+uint64_t uses__bound(const struct uses *u)
+{
+	uint64_t sum = u->unrecorded;
+
+	for (size_t i = 0; i < u->v.n; i++) {
+		const struct user_of_heap *h = u->v.v[i];
+
+		if (h->was_read && h->bound == BOUND_UNKNOWN)
+			return BOUND_UNKNOWN;
+		sum += h->was_read ? h->bound : 0;
+	}
+	return sum;
+}

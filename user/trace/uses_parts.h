@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Between the files of --mode leak: session_uses.c, which says when heaps are read, uses_read.c and uses_bound.c. */
+#ifndef MT_USES_PARTS_H
+#define MT_USES_PARTS_H
+
+#include "heap/block_index.h"
+#include "heap/census.h"
+#include "trace/session_parts.h"
+
+#define MAX_READINGS 2
+#define STOP_NS (100 * MS_NS)	/* --exact: for no longer than that */
+#define PATIENCE_NS (800 * MS_NS)	/* with a heap that changes too fast to be read, where somebody waits for it */
+#define BOUND_UNKNOWN UINT64_MAX
+
+struct reading {
+	struct census census;
+	struct block_index index;
+};
+
+/* A life whose heap is read. */
+struct user_of_heap {
+	uint32_t proc;
+	pid_t pid;
+	struct keeping *kept;	/* owned; its memory outlives it. NULL: it does not, and the last reading is the last word */
+	struct target target;
+	bool is_open;		/* target is */
+	struct glibc glibc;
+	/* of the pass under way; none: it is not in it */
+	struct reading readings[MAX_READINGS];
+	size_t n_readings;
+	struct reading later;	/* uses_bound.c: made after a cut, while has_later */
+	bool has_later;
+	uint64_t born_before_ns;	/* what was born then or later is not judged; on the programs' clock */
+	bool has_holes, lacks_mapped;	/* parts of the heap could not be read */
+	uint64_t runs;		/* how often it had run when the last reading began (target__runs()) */
+	uint64_t calls;		/* how often it had allocated then */
+	/*
+	 * At most so many count as live in the last cut that were freed before it; or would, if it has not run since that reading began.
+	 * BOUND_UNKNOWN: it has, and nothing was read since.
+	 */
+	uint64_t bound;
+	bool was_read, has_ended;
+	bool has_none;		/* glibc has no heap in it, and so frees nothing unseen */
+	bool was_passed;	/* it was read in the last pass */
+	bool stood;		/* and stood still for that, until a cut was taken */
+	bool is_too_large;	/* --exact: to be read within STOP_NS */
+	bool was_left_out;	/* because it could not be read, which was said */
+};
+
+struct uses {
+	struct session *s;
+	struct keeper *keeper;	/* NULL: this kernel keeps no memory past the end of its process */
+	struct use_calls calls;
+	struct target_calls target_calls;
+	struct vec(struct user_of_heap *) v;
+	struct user_of_heap *by_slot[MT_MAX_PROCS];
+	uint64_t not_before_ns;	/* by the budget */
+	uint64_t cost_ns;	/* CPU time of the last pass */
+	double fill;		/* of the table, after the last pass */
+	uint64_t n_unread;	/* lives that have ended, and were never read */
+	uint64_t read_ns;	/* when the last reading ended, CLOCK_MONOTONIC; 0: there was none */
+	uint64_t took_ns;	/* the same one */
+	uint64_t paused_ns;	/* --exact: for how long it stood still for the last pass, or the longest of several processes */
+	uint64_t began_ns;	/* the pass under way */
+	uint64_t stop_by_ns;	/* when the reading under way has to end; 0: there is no limit */
+	bool is_fresh;		/* nothing was allocated between the last pass and the next cut that could be dead */
+	bool was_cut;		/* a cut was taken since */
+	uint64_t cut_ns;	/* what was born earlier was before the last cut; on the programs' clock */
+	uint64_t unrecorded;	/* how often points were met between the end of the trace and the last reading, which came after it */
+	bool said_unstopped;
+};
+
+/* uses_read.c: what is in the table is judged by the readings of the pass under way. */
+enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t born_ns, void *uses);
+bool reading__has(const struct reading *r, uint64_t addr);
+void reading__done(struct reading *r);
+void uses__forget_readings(struct user_of_heap *h);
+/* -ENOENT: there is none. -EPROTO: it changes too fast to be read, or is not as it should be; others of census__take(). */
+int uses__read_once(struct user_of_heap *h, struct reading *to, struct err *e);
+/* Where somebody waits for it (wanted), a heap that changed too fast to be read is tried again. */
+int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, bool wanted, struct err *e);
+uint64_t uses__calls(const struct uses *u, const struct user_of_heap *h);	/* allocations so far */
+/*
+ * uses_bound.c: after a cut; sets each bound, for which a heap may have to be read once more: then true. is_mark: of a mark's cut, which
+ * was taken before anybody knew of it.
+ */
+bool uses__read_later(struct uses *u, bool is_mark);
+uint64_t uses__bound(const struct uses *u);	/* of all of them; BOUND_UNKNOWN */
+/* session_uses.c: NULL: its heap is not read. */
+struct user_of_heap *uses__find(const struct uses *u, uint32_t proc);
+
+#endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * --mode leak: one heap. Owns how it is read, and what that says of a block.
+ *
+ * A reading takes a while, and the target goes on meanwhile. It begins with a tick of the programs' clock, so a block that was born
+ * before that tick and is not in it has been freed, and leaves the table; what was born later and is not in it may be live, and stays.
+ * A heap that changed while it was read may have hidden a block from the reading: it is read twice, and what neither has is dead.
+ */
+#include "trace/uses_parts.h"
+
+#include <errno.h>
+
+#include "util/log.h"
+#include "util/sorted.h"
+
+/* ---- what is known of a block */
+
+/* One with a mapping of its own: its header is all that is before it on its page, unless it was aligned. */
+static bool may_be_mapped(const struct user_of_heap *h, uint64_t addr)
+{
+	return addr % h->target.page_bytes == 16 || addr % h->target.page_bytes == 0;
+}
+
+/* A thread that ends leaves its mark of free blocks in some that are given again, and not written to. */
+static bool is_unsettled(const struct census *c, uint64_t addr)
+{
+	size_t i = sorted__count(a, c->unsettled.v, c->unsettled.n, *a < addr);
+
+	return i < c->unsettled.n && c->unsettled.v[i] == addr;
+}
+
+/* What libc has taken for itself is not the block that was there before: no probe tells of that. */
+bool reading__has(const struct reading *r, uint64_t addr)
+{
+	uint32_t n = block_index__find(&r->index, addr);
+
+	return n != NO_BLOCK && r->census.blocks.v[n].addr == addr && !(r->census.blocks.v[n].flags & BLOCK_LIBC);
+}
+
+static enum block_use judge(const struct user_of_heap *h, uint64_t addr, uint64_t born_ns)
+{
+	/* the last one says it all; one before it may be right where that one missed a block, or it was freed between the two */
+	for (size_t i = h->n_readings; i; i--)
+		if (reading__has(&h->readings[i - 1], addr))
+			return i == h->n_readings ? BLOCK_IN_USE : BLOCK_UNSURE;
+	for (size_t i = 0; i < h->n_readings; i++)
+		if (is_unsettled(&h->readings[i].census, addr))
+			return BLOCK_UNSURE;
+	/* of one that stands still all is known */
+	if (born_ns >= h->born_before_ns && !h->target.stopped)
+		return BLOCK_UNSURE;
+	if (h->lacks_mapped && may_be_mapped(h, addr))
+		return BLOCK_UNSURE;
+	for (size_t i = 0; i < h->n_readings && h->has_holes; i++)
+		if (!sorted__range_of(h->readings[i].census.ranges.v, h->readings[i].census.ranges.n, addr))
+			return BLOCK_UNSURE;
+	return BLOCK_NOT_IN_USE;
+}
+
+enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t born_ns, void *arg)
+{
+	struct user_of_heap *h = uses__find(arg, proc);
+	enum block_use use = h && h->n_readings ? judge(h, addr, born_ns) : BLOCK_IN_USE;
+
+	if (use == BLOCK_UNSURE)
+		h->bound++;
+	return use;
+}
+
+/* ---- one heap */
+
+void reading__done(struct reading *r)
+{
+	block_index__done(&r->index);
+	census__done(&r->census);
+	*r = (struct reading){};
+}
+
+void uses__forget_readings(struct user_of_heap *h)
+{
+	for (size_t i = 0; i < h->n_readings; i++)
+		reading__done(&h->readings[i]);
+	h->n_readings = 0;
+}
+
+int uses__read_once(struct user_of_heap *h, struct reading *to, struct err *e)
+{
+	int err = census__take(&h->target, &h->glibc, &to->census, e);
+
+	if (!err && !glibc__is_alone(&h->target)) {
+		census__done(&to->census);
+		to->census = (struct census){};
+		err = err_set(e, -ENOTSUP, "it has more than one C library, each with a heap of its own");
+	}
+	if (err)
+		return err;
+	err = block_index__build(&to->index, to->census.blocks.v, to->census.blocks.n, e);
+	if (err)
+		census__done(&to->census);
+	return err;
+}
+
+/* --exact: nothing changes while it is read, nor until a cut is taken (session__let_heaps_go_on()). */
+static bool read_stopped(struct uses *u, struct user_of_heap *h, struct reading *to)
+{
+	_cleanup_err_ struct err e = {};
+	int err = target__pause(&h->target, &e);
+
+	if (!err) {
+		u->stop_by_ns = now_ns() + STOP_NS;
+		err = uses__read_once(h, to, &e);
+		u->stop_by_ns = 0;
+	}
+	if (!err)
+		return true;
+	target__resume(&h->target);
+	h->is_too_large = err == -EINTR;
+	/* where it has no such heap there is nothing to stop it for */
+	if (!u->said_unstopped && err != -ENOENT)
+		say("%d is not stopped for its heap to be read: %s", (int)h->pid, err == -EINTR ? "that takes more than a tenth of a second" : err_msg(&e));
+	u->said_unstopped |= err != -ENOENT;
+	return false;
+}
+
+static void note_reading(struct user_of_heap *h, const struct reading *v, size_t n, uint64_t born_before_ns)
+{
+	h->has_holes = h->lacks_mapped = false;
+	for (size_t i = 0; i < n; i++) {
+		const struct census *c = &v[i].census;
+
+		h->readings[i] = v[i];
+		h->has_holes |= c->swapped_bytes || c->broken_bytes || c->passed_over_bytes;
+		h->lacks_mapped |= c->lacks_mapped;
+	}
+	h->n_readings = n;
+	h->was_read = true;
+	h->born_before_ns = born_before_ns;
+}
+
+uint64_t uses__calls(const struct uses *u, const struct user_of_heap *h)
+{
+	struct proc_now now;
+
+	return collect__peek(u->s->collect, h->proc, true, &now) ? now.alloc_calls : 0;
+}
+
+/* One that may have missed a block is none by itself. */
+static int read_heap(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, struct err *e)
+{
+	struct reading v[MAX_READINGS] = {};
+	uint64_t since_ns = now_ns(), calls = uses__calls(u, h), runs = target__runs(&h->target);
+	size_t n = u->s->opts->exact && !h->has_ended && !h->is_too_large && read_stopped(u, h, &v[0]);
+	int err = 0;
+
+	while (!err && (!n || (!h->target.stopped && v[n - 1].census.unsure_blocks)) && n < MAX_READINGS) {
+		err = uses__read_once(h, &v[n], e);
+		n += !err;
+	}
+	if (err) {
+		for (size_t i = 0; i < n; i++)
+			reading__done(&v[i]);
+		/* where glibc has no heap there is nothing that is freed unseen */
+		h->has_none = err == -ENOENT;
+		if (h->has_none) {
+			h->was_read = true;
+			h->calls = calls;
+		}
+		return err;
+	}
+	uses__forget_readings(h);
+	note_reading(h, v, n, born_before_ns);
+	h->has_none = false;
+	h->was_passed = true;
+	h->stood = h->target.stopped;
+	h->runs = runs;
+	h->calls = calls;
+	h->bound = 0;
+	u->read_ns = now_ns();
+	u->took_ns = u->read_ns - since_ns;
+	return 0;
+}
+
+int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, bool wanted, struct err *e)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
+	int err;
+
+	do {
+		err_done(e);
+		*e = (struct err){};
+		err = read_heap(u, h, born_before_ns, e);
+	} while (err == -EPROTO && wanted && now_ns() < until_ns);
+	return err;
+}
