@@ -76,7 +76,7 @@ test("what_is_not_recorded_is_not_shown", async () => {
 	await open("leak");
 	assert.match(await text("#lifetimes"), /When blocks are freed is not recorded in mode leak/);
 	assert.doesNotMatch(await text("#sizes"), /Live/);
-	assert.match(await text("#conditions"), /from its heap: read in 17ms, 20ms before this report; up to about 200 blocks that were freed since may still count as live/);
+	assert.match(await text("#conditions"), /from its heap: read in 17ms, 20ms before this report; up to 200 blocks that were freed since may still count as live/);
 	await open("growth");
 	assert.deepStrictEqual((await texts("[role=tab]")).slice(0, 2).map((s) => s.replace(/\W*\d+$/, "")), ["Resident", "Mapped"]);
 	await open("estimated");

@@ -142,8 +142,8 @@ static const char *const cxx_functions[] = { "operator new", "operator new[]" };
 
 static const struct snap_probe probes[] = {
 	{ "/usr/lib/aarch64-linux-gnu/libc.so.6", "0102030405060708090a0b0c0d0e0f1011121314", libc_functions,
-	  ARRAY_SIZE(libc_functions), SIZE_REQUESTED },
-	{ "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", NULL, cxx_functions, ARRAY_SIZE(cxx_functions), SIZE_REQUESTED },
+	  ARRAY_SIZE(libc_functions), SIZE_REQUESTED, false },
+	{ "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", NULL, cxx_functions, ARRAY_SIZE(cxx_functions), SIZE_REQUESTED, false },
 };
 
 static const struct snap_thread redis_threads[] = {

@@ -382,6 +382,7 @@ static const struct field probe_fields_rows[] = {
 	ROW("object", FIELD_STR, AT(snap_probe, object)),
 	ROW("build_id", FIELD_STR, AT(snap_probe, build_id)),
 	ROW("size", FIELD_ENUM, AT(snap_probe, size), .choices = &size_choices),
+	ROW("frees_probed", FIELD_BOOL, AT(snap_probe, frees_probed)),
 };
 FIELDS(probe_fields);
 

@@ -339,6 +339,7 @@ struct snap_probe {
 	const char *const *functions;
 	size_t n_functions;
 	enum recording_size size;	/* of its blocks */
+	bool frees_probed;	/* --mode leak: they are, because nobody else would tell which of its blocks are in use */
 };
 
 struct snap_counter {		/* a named way to lose something */

@@ -8,17 +8,38 @@
 #include "util/parse.h"
 #include "util/util.h"
 
-#define WORDS_MAX 512
+#define WORDS_MAX 640
+
+/* "; frees of libjemalloc.so.2 are probed, as its blocks cannot be told from outside" */
+static int add_probed(const struct snapshot *s, char *text, int at, bool is_first)
+{
+	const char *name = NULL;
+	size_t n_more = 0;
+
+	for (size_t i = 0; i < s->n_probes; i++) {
+		if (s->probes[i].frees_probed && !name)
+			name = path_basename(s->probes[i].object);
+		else
+			n_more += s->probes[i].frees_probed;
+	}
+	if (!name)
+		return at;
+	return at + snprintf(text + at, WORDS_MAX - at, "%sfrees of %.64s%s are probed as in full mode, because %s blocks cannot be told from outside", is_first ? "" : "; ",
+			     name, n_more ? " and others" : "", n_more ? "their" : "its");
+}
 
 char *reading__words(const struct snapshot *s)
 {
 	const struct heap_reading *h = &s->reading;
 	uint64_t ago_ns = s->duration_ns > h->at_ns ? s->duration_ns - h->at_ns : 0;
-	char text[WORDS_MAX], a[FMT_MAX], *words = NULL;
+	char text[WORDS_MAX] = "", a[FMT_MAX], *words = NULL;
 	int n;
 
 	if (!recording__is_leak(&s->recording))
 		return NULL;
+	/* where glibc has no heap there is nothing to be read */
+	if (!h->at_ns && !h->n_unread && add_probed(s, text, 0, true))
+		return asprintf(&words, "%s", text) < 0 ? NULL : words;
 	if (!h->at_ns)
 		n = snprintf(text, sizeof(text), "not read: of glibc's blocks, only those whose address came again count as freed");
 	else
@@ -30,8 +51,11 @@ char *reading__words(const struct snapshot *s)
 	if (h->at_ns && h->n_unread)
 		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", fmt_exact(a, h->n_unread),
 			      h->n_unread == 1 ? "" : "es", h->n_unread == 1 ? "it" : "they");
-	if (h->unsure_blocks)
-		snprintf(text + n, sizeof(text) - n, "; up to about %s block%s that %s freed since may still count as live", fmt_exact(a, h->unsure_blocks),
-			 h->unsure_blocks == 1 ? "" : "s", h->unsure_blocks == 1 ? "was" : "were");
+	if (h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
+		n += snprintf(text + n, sizeof(text) - n, "; any of the blocks that count as live may have been freed since");
+	else if (h->unsure_blocks)
+		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed since may still count as live", fmt_exact(a, h->unsure_blocks),
+			      h->unsure_blocks == 1 ? "" : "s", h->unsure_blocks == 1 ? "was" : "were");
+	add_probed(s, text, n, false);
 	return asprintf(&words, "%s", text) < 0 ? NULL : words;
 }

@@ -6,7 +6,7 @@
 #include "model/snapshot.h"
 
 /*
- * "read in 17ms, 20ms before this report; up to about 200 blocks that were freed since may still count as live". The caller's; NULL: it
+ * "read in 17ms, 20ms before this report; up to 200 blocks that were freed since may still count as live". The caller's; NULL: it
  * is another mode, or no memory.
  */
 char *reading__words(const struct snapshot *s);

@@ -15,6 +15,15 @@ static enum recording_size size_of(const struct plan *plan)
 	return SIZE_REQUESTED;
 }
 
+/* --mode leak: of some allocators frees are. */
+static bool has_probed_frees(const struct tracees *t, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_funcs; i++)
+		if (t->funcs.v[plan->funcs[i].func].role == ROLE_FREE)
+			return true;
+	return false;
+}
+
 enum recording_size tracees__size(const struct tracees *t)
 {
 	for (size_t i = 0; i < t->files.n; i++)
@@ -43,6 +52,7 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 			.functions = names,
 			.n_functions = plan->n_funcs,
 			.size = size_of(plan),
+			.frees_probed = recording__is_leak(&s->recording) && has_probed_frees(t, plan),
 		};
 	}
 	return 0;

@@ -17,6 +17,9 @@ void json__probe(struct json *j, const struct snapshot *s, const struct snap_pro
 	/* an allocator whose usable sizes are not known, among others */
 	if (p->size != s->recording.size)
 		json__str(j, "size", size__name(p->size));
+	/* in other modes they are, or are not, of all files */
+	if (p->frees_probed)
+		json__bool(j, "frees_probed", true);
 	json__array(j, "functions");
 	for (size_t i = 0; i < p->n_functions; i++)
 		json__str(j, NULL, p->functions[i]);
