@@ -150,6 +150,26 @@ TEST(leak_musl)
 
 /* ---- more of it */
 
+/*
+ * Huge pages: heaps of threads are four of them, not 64 MiB, the main one is no program's break, and blocks with a mapping of their
+ * own are longer. glibc does so also where the machine has none of these pages to give.
+ */
+static void huge(struct test *t, const char *name, const char *a, const char *b, const char *c, unsigned int checks)
+{
+	struct spawn s = { .argv = { fixture(name), "--usable", a, b, c }, .env = { "GLIBC_TUNABLES=glibc.malloc.hugetlb=2" } };
+	json_t *root;
+	struct fx f;
+
+	fx__start_as(t, &f, &s);
+	root = trace(t, &f, 0, "--mode", "leak", NULL);
+	want(t, !jget(root, "heaps_not_read"), "heaps_not_read, wanted none");
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	fx__quit(t, &f);
+}
+
+TEST(leak_huge_pages) { huge(t, "basic", "chunks", NULL, NULL, LED_BUT_STACKS); }
+TEST(leak_huge_pages_arenas) { huge(t, "threads", "cross", "20000", "8", LED_STACKS | LED_ONLY | LED_REALLOC); }
+
 /* Sizes as requested, for another trap. */
 TEST(leak_requested_sizes)
 {
@@ -454,3 +474,47 @@ static void only_frees(struct test *t, const char *n_threads)
 TEST(leak_of_frees_alone) { only_frees(t, "1"); }
 TEST(leak_of_frees_alone_by_two) { only_frees(t, "2"); }
 TEST(leak_of_frees_alone_by_four) { only_frees(t, "4"); }
+
+/* ---- all at once: full rate, threads that come and go, arenas that grow to several heaps and are trimmed */
+
+static void storm(struct test *t, const char *env)
+{
+	const char *diary = in_dir(t, "diary");
+	struct spawn s = { .argv = { fixture("diary"), "--usable", "storm", "60000", "4", diary }, .env = { env } };
+	int watch = inotify_init1(IN_CLOEXEC);
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify: %s", strerror(errno));
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	for (int i = 1; i <= 8; i++) {
+		const char *path = in_dir(t, "x.%d.json", i);
+
+		child__kill(t, &m.c, SIGUSR1);
+		wait_json(t, watch, path);
+		root = load_json(t, path);
+		want_invariants(t, root);
+		want_lossless(t, root);
+		want(t, !jget(root, "heaps_not_read"), "heaps_not_read, wanted none");
+		want_eq(t, "frees of what is kept", 0, site_sum(t, root, process_of(t, root, f.c.pid, 0), "kept_here", "free_calls"));
+		want_bound(t, root, process_of(t, root, f.c.pid, 0), diary__map(t, diary));
+		json_decref(root);
+	}
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, in_dir(t, "x.json"));
+	want_invariants(t, root);
+	want_lossless(t, root);
+	want_scan(t, root);
+	/* threads have blocks that are none of its own */
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
+	fx__quit(t, &f);
+}
+
+TEST(leak_storm) { storm(t, NULL); }
+TEST(leak_huge_pages_storm) { storm(t, "GLIBC_TUNABLES=glibc.malloc.hugetlb=2"); }

@@ -123,7 +123,7 @@ static size_t read_headers(struct taking *k, struct page_runs *runs, uint64_t *p
 /* A block may be of a program that has made it read-only. */
 static bool is_readable_anon(const struct mapping *m)
 {
-	return m->read && !m->shared && !m->ino && (!m->path[0] || !strncmp(m->path, "[anon", 5));
+	return m->read && is_nobodys(m);
 }
 
 static int search_mapping(struct taking *k, const struct mapping *m, struct err *e)

@@ -29,7 +29,6 @@
 #define FAST_BINS_MAX 10
 #define ARENA_BYTES_MAX (160 + ARENA_TAIL)
 #define ARENAS_MAX 65535
-#define HEAP_MAX (64ull << 20)		/* a thread's arena is made of these, aligned to it */
 
 /* A block in the list that may be free: its second word is the key of tcaches. */
 #define BLOCK_KEYED 0x80
@@ -185,9 +184,17 @@ void taking__count_on_the_way(struct taking *k);
 
 #define NO_MEMORY(e) err_set(e, -ENOMEM, "no memory for the blocks of a heap")
 
+/* Memory of no file; with glibc.malloc.hugetlb=2 of one that has none but its huge pages. */
+static inline bool is_nobodys(const struct mapping *m)
+{
+	if (m->ino)
+		return !m->shared && !__builtin_strncmp(m->path, "/anon_hugepage", 14);
+	return !m->shared && (!m->path[0] || !__builtin_strncmp(m->path, "[anon", 5));
+}
+
 static inline bool is_anon(const struct mapping *m)
 {
-	return m->read && m->write && !m->shared && !m->ino && (!m->path[0] || !__builtin_strncmp(m->path, "[anon", 5));
+	return m->read && m->write && is_nobodys(m);
 }
 
 /* A program may have made some of it read-only. */
@@ -201,7 +208,7 @@ static inline uint64_t anon_end(const struct maps *maps, const struct mapping *m
 {
 	uint64_t end = m->end;
 
-	for (m++; m < maps->v + maps->n && m->start == end && !m->shared && !m->ino && (!m->path[0] || !__builtin_strncmp(m->path, "[anon", 5)); m++)
+	for (m++; m < maps->v + maps->n && m->start == end && is_nobodys(m); m++)
 		end = m->end;
 	return end;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns where the memory of arenas lies: that of threads in heaps of 64 MiB, which are a list; that of the main arena behind
+ * Owns where the memory of arenas lies: that of threads in heaps of 64 MiB, or of four huge pages, which are a list; that of the main arena behind
  * the program's break, and, where the break could not grow, in mappings that nothing lists.
  *
  * What always holds: segments do not overlap and lie in mappings; so all further work is bounded by what is mapped.
@@ -20,6 +20,9 @@
 struct heap_info {
 	uint64_t arena, prev, size;
 };
+
+/* How long heaps of threads' arenas may be, to which they are aligned: without huge pages, and with those of 2 MiB, 32 MiB, 1 GiB, 64 KiB. */
+static const uint64_t heap_limits[] = { 64ull << 20, 8ull << 20, 128ull << 20, 4ull << 30, 256ull << 10 };
 
 static int by_start(const void *a, const void *b)
 {
@@ -65,11 +68,36 @@ static int say_heap(struct err *e, const char *what)
 	return err_set(e, -EPROTO, "heap layout not recognised: %s", what);
 }
 
+/* The first one, which the arena itself is in. */
+static uint64_t own_heap(const struct taking *k, const struct glibc_arena *a)
+{
+	return a->addr & ~(k->t->page_bytes - 1);
+}
+
+static bool is_heap(struct taking *k, const struct glibc_arena *a, uint64_t at, uint64_t limit, struct heap_info *ret)
+{
+	return !(at % limit) && target__read(k->t, at, ret, sizeof(*ret)) && ret->arena == a->addr && ret->size && ret->size <= limit &&
+	       !(ret->size % k->t->page_bytes);
+}
+
+/* The last one, which top is in, shows how long they may be; 0: none does. */
+static uint64_t find_limit(struct taking *k, const struct glibc_arena *a)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(heap_limits); i++) {
+		uint64_t at = a->top & ~(heap_limits[i] - 1);
+		struct heap_info h;
+
+		if (is_heap(k, a, at, heap_limits[i], &h) && a->top - at < h.size)
+			return heap_limits[i];
+	}
+	return 0;
+}
+
 static int push_heap(struct taking *k, uint32_t arena, uint64_t heap, const struct heap_info *h, struct err *e)
 {
 	const struct glibc_arena *a = &k->arenas.v[arena];
 	/* the first one has the arena itself at its start */
-	uint64_t head = heap == (a->addr & ~(HEAP_MAX - 1)) ? a->addr + k->l->arena_bytes : heap + k->l->heap_info_bytes;
+	uint64_t head = heap == own_heap(k, a) ? a->addr + k->l->arena_bytes : heap + k->l->heap_info_bytes;
 
 	return push_segment(k, (struct segment){
 		.start = heap,
@@ -84,17 +112,16 @@ static int push_heap(struct taking *k, uint32_t arena, uint64_t heap, const stru
 static int find_heaps(struct taking *k, uint32_t arena, struct err *e)
 {
 	struct glibc_arena *a = &k->arenas.v[arena];
-	uint64_t heap = a->top & ~(HEAP_MAX - 1), own = a->addr & ~(HEAP_MAX - 1), kept = 0, sum = 0;
+	uint64_t limit = find_limit(k, a), heap = a->top & ~(limit - 1), own = own_heap(k, a), kept = 0, sum = 0;
 
-	if (a->addr - own < sizeof(struct heap_info) || a->addr - own > HEAP_INFO_MAX)
+	if (!limit || a->addr - own < sizeof(struct heap_info) || a->addr - own > HEAP_INFO_MAX)
 		return say_heap(e, "an arena of a thread does not begin as one");
 	k->l->heap_info_bytes = a->addr - own;
 	for (uint32_t n = 0, power = 1; heap; n++) {
 		struct heap_info h;
 		int r;
 
-		if (heap % HEAP_MAX || n == HEAPS_MAX || heap == kept || !target__read(k->t, heap, &h, sizeof(h)) ||
-		    h.arena != a->addr || !h.size || h.size > HEAP_MAX || h.size % k->t->page_bytes)
+		if (n == HEAPS_MAX || heap == kept || !is_heap(k, a, heap, limit, &h))
 			return say_heap(e, "the memory of a thread's arena is no list of heaps");
 		r = push_heap(k, arena, heap, &h, e);
 		if (r)
@@ -117,18 +144,22 @@ static int find_heaps_of(struct taking *k, uint32_t arena, struct err *e)
 	int r = 0;
 
 	for (int i = 0; i < READS_MAX; i++) {
+		uint64_t hash = k->arenas.v[arena].hash;
+
 		err_done(&last);
 		r = find_heaps(k, arena, &last);
+		/* one that is never as it should be is not one that changes */
+		k->is_moving |= i && !r;
 		if (r != -EPROTO)
 			break;
-		k->is_moving = true;
 		k->segments.n = before;
 		r = target__refresh(k->t, e);
 		if (r)
 			return r;
+		r = -EPROTO;
 		if (!taking__reread_arena(k, &k->arenas.v[arena]))
 			break;
-		r = -EPROTO;
+		k->is_moving |= k->arenas.v[arena].hash != hash;
 	}
 	return r ? err_set(e, r, "%s", err_msg(&last)) : 0;
 }
