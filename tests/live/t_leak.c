@@ -14,6 +14,7 @@
 
 /* What this mode knows: all but temporary blocks and peaks. */
 #define LED_LEAK (LED_ALL & ~(LED_TEMP | LED_PEAK))
+#define TICK_NS 10000000ull	/* at most */
 /* glibc's reallocarray is not probed but the realloc that it calls: where it is, main's caller is frame 1. */
 #define LED_BUT_STACKS (LED_LEAK & ~LED_STACKS)
 
@@ -518,3 +519,53 @@ static void storm(struct test *t, const char *env)
 
 TEST(leak_storm) { storm(t, NULL); }
 TEST(leak_huge_pages_storm) { storm(t, "GLIBC_TUNABLES=glibc.malloc.hugetlb=2"); }
+
+/* ---- marks: no heap is read at the instant of a call, and that is said */
+
+TEST(leak_marks)
+{
+	const char *out = in_dir(t, "m.json");
+	unsigned int n_whole = 0;
+	static struct ledger at[20];
+	json_t *root, *v;
+	struct fx f;
+	struct mt m;
+	size_t i;
+
+	fx__start(t, &f, "spots", "--usable", "marks", "20", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "-o", out, "--mark", "spot_mark", NULL);
+	mt__wait_attached(t, &m);
+	for (i = 0; i < 20; i++) {
+		/* so that one was made before */
+		child__kill(t, &m.c, SIGUSR1);
+		child__wait_err(t, &m.c, "malloctrace: snapshot", NULL, 30);
+		fx__go(t, &f);
+		at[i] = f.led;
+		child__wait_err(t, &m.c, "malloctrace: mark", NULL, 30);
+	}
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, out);
+	json_array_foreach(jget(root, "marks"), i, v) {
+		uint64_t live = ledger__sum(&at[i], LED_ALLOC_BYTES) - ledger__sum(&at[i], LED_FREE_BYTES);
+
+		if (!json_is_true(jget(v, "whole"))) {
+			want(t, json_is_null(jget(v, "live_bytes")), "live_bytes of a mark without figures, wanted null");
+			continue;
+		}
+		n_whole++;
+		want_u64(t, v, "alloc_calls", ledger__sum(&at[i], LED_ALLOC_CALLS));
+		/* before the first one there was no heap; a mark's time is that of the tick before it */
+		want(t, !i || (ju64(t, v, "heap_read_at_ns") && ju64(t, v, "heap_read_at_ns") <= ju64(t, v, "t_ns") + TICK_NS),
+		     "heap_read_at_ns, wanted a time before the mark's %llu, got %llu", (unsigned long long)ju64(t, v, "t_ns"),
+		     i ? (unsigned long long)ju64(t, v, "heap_read_at_ns") : 0);
+		want(t, ju64(t, v, "live_bytes") >= live && ju64(t, v, "all_live_bytes") == ju64(t, v, "live_bytes"), "live_bytes, wanted at least %llu, got %llu",
+		     (unsigned long long)live, (unsigned long long)ju64(t, v, "live_bytes"));
+	}
+	want(t, n_whole > 1, "marks with figures, wanted some, got %u", n_whole);
+	mt__run(t, &m, "report", out, "--view", "tags", NULL);
+	want(t, strstr(m.c.outs.s, "live figures of a mark are of the last reading of the heap before it"), "the table of marks, wanted that in it, got: %.600s", m.c.outs.s);
+	/* at rest, and read at the end */
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
+	fx__quit(t, &f);
+}

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/schema.h"
 #include "util/parse.h"
 
 int marks__add(struct marks *m, const char *name, uint32_t life, const struct snap_mark *row)
@@ -40,6 +41,13 @@ static size_t process_of(const struct snapshot *s, uint32_t life)
 		if (s->processes[i].id == life)
 			return i;
 	return s->n_processes;
+}
+
+unsigned int marks__known(const struct snapshot *s, const struct snap_mark *m)
+{
+	if (m->whole)
+		return s->known | KNOWN_WHOLE;
+	return recording__is_leak(&s->recording) ? s->known & ~HAS_LIVE_BYTES : s->known;
 }
 
 void marks__list(const struct marks *m, uint64_t n_seen, struct snapshot *s)

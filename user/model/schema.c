@@ -219,6 +219,7 @@ static const struct field mark_fields_rows[] = {
 	WHOLE(alloc_bytes, UNIT_BYTES, 0),
 	WHOLE(live_blocks, UNIT_COUNT, HAS_LIVE_BYTES),
 	WHOLE(all_live_bytes, UNIT_BYTES, HAS_LIVE_BYTES),
+	WHOLE(heap_read_at_ns, UNIT_NS, HAS_LIVE_BYTES),
 };
 FIELDS(mark_fields);
 

@@ -169,6 +169,7 @@ struct snap_mark {
 	uint64_t live_bytes;	/* of the process, then */
 	bool whole;		/* a snapshot was taken at that instant; the four below hold, over all processes */
 	uint64_t alloc_calls, alloc_bytes, live_blocks, all_live_bytes;
+	uint64_t heap_read_at_ns;	/* --mode leak: of when live figures are, since the trace's start; 0: of then */
 };
 
 #define SNAPSHOT_MAX_TAKEN 1024

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/group.h"
+#include "model/marks.h"
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/sums.h"
@@ -29,7 +30,7 @@ static const void *part_of(const struct row_of *r, const struct fields *fields)
 static unsigned int known_of(const struct row_of *r)
 {
 	if (r->mark)
-		return r->s->known | (r->mark->whole ? KNOWN_WHOLE : 0);
+		return marks__known(r->s, r->mark);
 	return r->site ? site__known(r->s, r->site) : r->process ? process__known(r->s, r->process) : r->s->known;
 }
 

@@ -59,3 +59,11 @@ char *reading__words(const struct snapshot *s)
 	add_probed(s, text, n, false);
 	return asprintf(&words, "%s", text) < 0 ? NULL : words;
 }
+
+const char *reading__mark_words(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_marks; i++)
+		if (s->marks[i].heap_read_at_ns)
+			return "live figures of a mark are of the last reading of the heap before it";
+	return NULL;
+}

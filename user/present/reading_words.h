@@ -10,5 +10,7 @@
  * is another mode, or no memory.
  */
 char *reading__words(const struct snapshot *s);
+/* "live figures of a mark are those of the last time before it that the heap was read"; NULL: they are of the mark. */
+const char *reading__mark_words(const struct snapshot *s);
 
 #endif

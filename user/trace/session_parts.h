@@ -164,7 +164,7 @@ bool session__knows_live(const struct session *s);
 void session__relieve_table(struct session *s);
 /* --exact: those that stood still for it go on. Called once a cut was taken. */
 void session__let_heaps_go_on(struct session *s);
-/* A cut is taken now. */
+/* A cut is taken now, by none but us. */
 void session__note_cut(struct session *s);
 /* After a cut: how many of its live blocks may have been freed before it. May read heaps once more, but not for a mark's cut. */
 void session__bound_uses(struct session *s, bool is_mark);

@@ -31,7 +31,8 @@ static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 
 	s->cut = NULL;
 	session__use_heaps(s, how);
-	session__note_cut(s);
+	if (!how->marked_ns)
+		session__note_cut(s);
 	err = collect__cut(s->collect, how, &s->cut, e);
 	session__let_heaps_go_on(s);
 	/* after it: nothing that a snapshot has is later than its end */

@@ -128,13 +128,24 @@ static uint64_t n_marks(const struct session *s, const struct cut *cut)
 	return n;
 }
 
+/* Of the process: --mode leak has no sum of it in the kernel. */
+static uint64_t live_then(const struct session *s, const struct mt_reached *r, const struct snapshot *whole)
+{
+	uint32_t id = model__life_id(s->model, r->proc);
+
+	for (size_t i = 0; whole && i < whole->n_processes; i++)
+		if (whole->processes[i].id == id)
+			return whole->processes[i].c.live_bytes;
+	return 0;
+}
+
 static void note(struct session *s, const struct mt_reached *r, const struct snapshot *whole)
 {
 	struct snap_mark row = {
 		.number = (uint32_t)r->number,
 		.tid = (int)r->tid,
 		.t_ns = model__since_start(s->model, r->clock_ns),
-		.live_bytes = kernel__bytes(s->kernel, r->live_bytes),
+		.live_bytes = recording__is_leak(&s->opts->recording) ? live_then(s, r, whole) : kernel__bytes(s->kernel, r->live_bytes),
 		.whole = whole != NULL,
 	};
 
@@ -143,6 +154,7 @@ static void note(struct session *s, const struct mt_reached *r, const struct sna
 		row.alloc_bytes = whole->totals.alloc_bytes;
 		row.live_blocks = whole->totals.live_blocks;
 		row.all_live_bytes = whole->totals.live_bytes;
+		row.heap_read_at_ns = whole->reading.at_ns;
 	}
 	if (marks__add(&s->spots.marks, name_of(s, r->spot), model__life_id(s->model, r->proc), &row))
 		say("out of memory: a mark is not listed");

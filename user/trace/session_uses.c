@@ -340,6 +340,7 @@ void session__note_cut(struct session *s)
 	if (!s->uses)
 		return;
 	s->uses->was_cut = true;
+	s->uses->cut_read_ns = s->uses->read_ns;
 	s->uses->cut_ns = kernel__clock_ns(s->kernel);
 }
 
@@ -372,8 +373,8 @@ struct heap_reading session__last_reading(const struct session *s)
 
 	if (!u)
 		return r;
-	if (u->read_ns)
-		r = (struct heap_reading){ .at_ns = MAX(u->read_ns - MIN(s->start_ns, u->read_ns), 1ull), .took_ns = u->took_ns,
+	if (u->cut_read_ns)
+		r = (struct heap_reading){ .at_ns = MAX(u->cut_read_ns - MIN(s->start_ns, u->cut_read_ns), 1ull), .took_ns = u->took_ns,
 					   .paused_ns = u->paused_ns };
 	r.n_unread = u->n_unread;
 	for (size_t i = 0; i < u->v.n; i++)

@@ -65,6 +65,7 @@ struct uses {
 	uint64_t stop_by_ns;	/* when the reading under way has to end; 0: there is no limit */
 	bool is_fresh;		/* nothing was allocated between the last pass and the next cut that could be dead */
 	bool was_cut;		/* a cut was taken since */
+	uint64_t cut_read_ns;	/* read_ns as it was when the last cut was taken that no mark took: what was found later is not in a mark's */
 	uint64_t cut_ns;	/* what was born earlier was before the last cut; on the programs' clock */
 	uint64_t unrecorded;	/* how often points were met between the end of the trace and the last reading, which came after it */
 	bool said_unstopped;

@@ -376,6 +376,7 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	json__str(j, "unmet", unmet__words(s));
 	json__str(j, "reading", reading);
 	runtimes_met(j, s);
+	json__str(j, "mark_reading", reading__mark_words(s));
 	limits(j, s);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);

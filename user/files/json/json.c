@@ -18,6 +18,7 @@
 #include "files/json/json_rows.h"
 #include "files/json/json_sources.h"
 #include "files/json/json_tags.h"
+#include "model/marks.h"
 #include "model/heaps.h"
 #include "util/util.h"
 
@@ -40,7 +41,7 @@ static void marks(struct json *j, const struct snapshot *s)
 
 		json__line(j, 4);
 		json__object(j, NULL);
-		json__row(j, &mark_fields, m, s->known | (m->whole ? KNOWN_WHOLE : 0));
+		json__row(j, &mark_fields, m, marks__known(s, m));
 		json__u64(j, "process", s->processes[m->process].id);
 		json__object_end(j);
 	}

@@ -23,6 +23,7 @@
 
 #include "present/figures.h"
 #include "present/rank.h"
+#include "present/reading_words.h"
 #include "present/text/report_parts.h"
 #include "present/text/tag_table.h"
 #include "util/text.h"
@@ -281,6 +282,8 @@ static int marks(struct report *r)
 	if (s->n_marks_seen > s->n_marks_whole)
 		fprintf(r->out, "%s %s own\n", fmt_exact(d, s->n_marks_seen - s->n_marks_whole),
 			s->n_marks_seen - s->n_marks_whole == 1 ? "call has no figures of its" : "calls have no figures of their");
+	if (reading__mark_words(s))
+		fprintf(r->out, "%s\n", reading__mark_words(s));
 	fprintf(r->out, "\n%7s  %7s  %*s  %*s%s\n", "FROM", "LASTED", 7 + s->estimated, "ALLOCS", 9 + s->estimated, "BYTES",
 		s->known & HAS_LIVE_BYTES ? s->estimated ? "   LIVE CHANGE" : "  LIVE CHANGE" : "");
 	for (size_t i = n - shown; i < n; i++)

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "present/figures.h"
+#include "present/reading_words.h"
 #include "present/top/top_parts.h"
 
 #define NOTED_MARKS 16	/* names in the line above them */
@@ -149,6 +150,8 @@ void top__mark_note(const struct top *t, char *buf, size_t size)
 	for (size_t i = 0; i < n && at < (int)size; i++)
 		at += snprintf(buf + at, size - (size_t)at, "%s %s %s, the last %s ago", i ? ";" : ":", last[i]->name, fmt_exact(a, last[i]->number),
 			       fmt_duration(b, s->duration_ns - MIN(last[i]->t_ns, s->duration_ns)));
+	if (reading__mark_words(s) && at < (int)size)
+		snprintf(buf + at, size - (size_t)at, "; %s", reading__mark_words(s));
 }
 
 /* ---- conditions */

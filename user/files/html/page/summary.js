@@ -208,7 +208,7 @@ function conditionRows() {
 		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");
 	}
 	row("Marks", DATA.with_marks ? `${exact(DATA.marks_seen)}, with figures of ${exact(DATA.marks_whole)}` +
-		(DATA.marks_seen > MARKS.length ? `; the newest ${exact(MARKS.length)} are here` : "") : "");
+		(DATA.marks_seen > MARKS.length ? `; the newest ${exact(MARKS.length)} are here` : "") + (WORDS.mark_reading ? `; ${WORDS.mark_reading}` : "") : "");
 	row("Left out", DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} by ${DATA.hidden}: these are in the totals alone` : "");
 	row("Baseline", !BASELINE ? "" : `changes count from ${DATA.baseline_name || duration(DATA.baseline_ns)}`);
 	row("Rows", DATA.by === "process" ? "" : `put together by ${DATA.by}`);
