@@ -3,6 +3,7 @@
  * For a long time: a snapshot each second, all of whose invariants hold, no drift against what the programs know, and
  * tables no larger in the end than half-way. Some seconds here; `make soak` has minutes (--scale).
  */
+#include "diary.h"
 #include "lt.h"
 
 #include <dirent.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define SECONDS 12
+#define LEAK_SECONDS 15
 #define LIMIT_S 7200
 #define CROWD 200
 #define STACKS 10
@@ -73,11 +75,11 @@ static uint64_t maps_of(pid_t pid)
 	return sum;
 }
 
-static void begin(struct test *t, struct soak *s)
+static void begin(struct test *t, struct soak *s, uint64_t seconds)
 {
 	s->watch = inotify_init1(IN_CLOEXEC);
 	must(t, s->watch >= 0 && inotify_add_watch(s->watch, t->dir, IN_MOVED_TO) >= 0, "inotify");
-	s->seconds = scaled(SECONDS);
+	s->seconds = scaled(seconds);
 	s->begun_s = now_s();
 }
 
@@ -95,6 +97,8 @@ static json_t *snapshot(struct test *t, struct soak *s)
 	json_t *root;
 
 	child__kill(t, &s->m.c, SIGUSR1);
+	/* it says so on standard error, which nobody else reads: a full pipe would stop it */
+	child__wait_err(t, &s->m.c, "malloctrace: snapshot", NULL, 60);
 	while (access(path, R_OK))
 		must(t, poll(&p, 1, (int)patience_s(60) * 1000) == 1 && read(s->watch, buf, sizeof(buf)) > 0, "no %s after SIGUSR1", path);
 	/* it waits for whoever does not read what it says */
@@ -110,14 +114,16 @@ static void most(uint64_t *of, uint64_t n)
 		*of = n;
 }
 
-/* One second of it; all that must hold at any time does. */
-static void check_second(struct test *t, struct soak *s)
+/* One second of it; all that must hold at any time does. check: more than that; NULL: nothing. */
+static void check_second(struct test *t, struct soak *s, void (*check)(struct test *t, json_t *root, void *arg), void *arg)
 {
 	uint64_t quarter = (now_s() - s->begun_s) * 4 / s->seconds;
 	struct timespec second = { .tv_sec = 1 };
 	json_t *root = snapshot(t, s);
 
 	want_invariants(t, root);
+	if (check)
+		check(t, root, arg);
 	json_decref(root);
 	quarter = quarter < 3 ? quarter : 3;
 	most(&s->rss[quarter], rss_of(s->m.c.pid));
@@ -163,9 +169,9 @@ TEST_AS(soak_full_rate, .alone = true, .limit_s = LIMIT_S)
 	mt__start(t, &s.m, "-p", pid_arg(f.c.pid), "--batch", "-o", in_dir(t, "x.json"), NULL);
 	mt__wait_attached(t, &s.m);
 	fx__go(t, &f);
-	begin(t, &s);
+	begin(t, &s, SECONDS);
 	while (goes_on(&s))
-		check_second(t, &s);
+		check_second(t, &s, NULL, NULL);
 	fx__send(t, &f, 's');
 	fx__read_ledger(t, &f);
 	mt__stop(t, &s.m, SIGINT, 0);
@@ -175,6 +181,67 @@ TEST_AS(soak_full_rate, .alone = true, .limit_s = LIMIT_S)
 	want_scan(t, root);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_ONLY | LED_REALLOC);
 	printf("  %" PRIu64 " allocations\n", ju64(t, root, "totals.alloc_calls"));
+	end(t, &s, false);
+	fx__quit(t, &f);
+}
+
+/* ---- --mode leak */
+
+struct leak_soak {
+	pid_t pid;
+	const struct diary *diary;
+	uint64_t n, n_read;	/* snapshots; those for which the heap was read */
+	uint64_t unsure, most_unsure, most_over;
+};
+
+static void check_leak(struct test *t, json_t *root, void *arg)
+{
+	struct leak_soak *l = arg;
+	json_t *p = process_of(t, root, l->pid, 0);
+	struct bound_seen seen;
+
+	want_lossless(t, root);
+	want_eq(t, "frees of what is kept", 0, site_sum(t, root, p, "kept_here", "free_calls"));
+	l->n++;
+	/* a heap that changes too fast is not read in the second that this may take: then all that is live is said to be unsure */
+	if (!jget(root, "heap_read_at_ns"))
+		return;
+	seen = want_bound(t, root, p, l->diary);
+	l->n_read += ju64(t, root, "heap_read_at_ns") + 2000000000 > ju64(t, root, "duration_ns");
+	l->unsure += seen.unsure;
+	most(&l->most_unsure, seen.unsure);
+	most(&l->most_over, seen.live > seen.most ? seen.live - seen.most : 0);
+}
+
+/* Threads that come and go, arenas that grow and are trimmed, as fast as they can: what is live is within what is said to be unsure. */
+TEST_AS(soak_leak, .alone = true, .limit_s = LIMIT_S)
+{
+	const char *diary = in_dir(t, "diary");
+	struct leak_soak l = {};
+	struct soak s = {};
+	json_t *root;
+	struct fx f;
+
+	fx__start(t, &f, "diary", "--usable", "storm", "60000", "4", diary, NULL);
+	l.pid = f.c.pid;
+	l.diary = diary__map(t, diary);
+	mt__start(t, &s.m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &s.m);
+	fx__go(t, &f);
+	begin(t, &s, LEAK_SECONDS);
+	while (goes_on(&s))
+		check_second(t, &s, check_leak, &l);
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	mt__stop(t, &s.m, SIGINT, 0);
+	root = load_json(t, in_dir(t, "x.json"));
+	want_invariants(t, root);
+	want_lossless(t, root);
+	want_scan(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
+	want(t, l.n_read * 2 > l.n, "snapshots that had their heap read, wanted most of %" PRIu64 ", got %" PRIu64, l.n, l.n_read);
+	printf("  %" PRIu64 " allocations; of %" PRIu64 " snapshots %" PRIu64 " with a heap that was read: unsure %" PRIu64 " blocks on average, at most %" PRIu64
+	       "; at least too many, at most %" PRIu64 "\n", ju64(t, root, "totals.alloc_calls"), l.n, l.n_read, l.unsure / l.n, l.most_unsure, l.most_over);
 	end(t, &s, false);
 	fx__quit(t, &f);
 }
@@ -238,7 +305,7 @@ TEST_AS(soak_short_processes, .alone = true, .limit_s = LIMIT_S)
 	else
 		mt__start(t, &s.m, "--comm", "crowd", "--batch", "-o", in_dir(t, "x.json"), NULL);
 	mt__wait_attached(t, &s.m);
-	for (begin(t, &s); goes_on(&s); n += CROWD) {
+	for (begin(t, &s, SECONDS); goes_on(&s); n += CROWD) {
 		const char *account = in_dir(t, "account");
 		struct fx f;
 
@@ -246,7 +313,7 @@ TEST_AS(soak_short_processes, .alone = true, .limit_s = LIMIT_S)
 		fx__go(t, &f);
 		fx__quit(t, &f);
 		add_account(t, account, &calls, &bytes);
-		check_second(t, &s);
+		check_second(t, &s, NULL, NULL);
 	}
 	root = snapshot(t, &s);
 	/* on a machine that has more stacks or blocks than there is room for, some of theirs are missing, and the report says so */
