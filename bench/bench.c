@@ -48,6 +48,7 @@ static int find_paths(struct paths *p, const char *build_dir, struct err *e)
 		{ &p->without_peak, "bench/without-peak/malloctrace", true },
 		{ &p->target, "bench/target", false },
 		{ &p->sqlite, "bench/sqlite", true },
+		{ &p->source, "bench/source.i", true },
 		{ &p->lib_dir, "bench/lib", false },
 		{ &p->bpftrace_lib_dir, "bench/lib-bpftrace", false },
 	};
@@ -69,7 +70,8 @@ static int find_paths(struct paths *p, const char *build_dir, struct err *e)
 static void bench_done(struct bench *b)
 {
 	char *const strings[] = { b->paths.malloctrace, b->paths.without_peak, b->paths.before, b->paths.target,
-				  b->paths.sqlite,	b->paths.lib_dir,      b->paths.bpftrace_lib_dir };
+				  b->paths.sqlite,	b->paths.source,       b->paths.lib_dir,
+				  b->paths.bpftrace_lib_dir };
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);
@@ -89,16 +91,18 @@ static int run(struct bench *b, const char *build_dir, struct err *e)
 		return e->code;
 	for (enum tool_id id = 0; id < N_TOOLS; id++)
 		b->missing[id] = tools[id].missing ? tools[id].missing(&b->paths, &tools[id]) : NULL;
-	if (pairs__run(b, e) || (!b->quick && pairs__run_large(b, e)) || programs__run_sqlite(b, e) || programs__run_redis(b, e))
+	if (pairs__run(b, e) || (!b->quick && pairs__run_large(b, e)) || programs__run_sqlite(b, e) || programs__run_gcc(b, e) ||
+	    programs__run_redis(b, e))
 		return e->code;
 	return 0;
 }
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: bench [--rounds N] [--pairs N] [--quick] [--only GLOB] [--before FILE] [--markdown] BUILD_DIR\n"
-			"  GLOB   of PART/TOOL, such as 'pairs/*', 'large/malloctrace*' or '*/bpftrace'; parts are pairs, large, sqlite, redis\n"
+	fprintf(stderr, "usage: bench [--rounds N] [--pairs N] [--quick] [--only GLOB,...] [--before FILE] [--markdown] BUILD_DIR\n"
+			"  GLOB   of PART/TOOL, such as 'pairs/*', 'large/malloctrace*' or '*/bpftrace'; parts are pairs, large, sqlite, gcc, redis\n"
 			"  FILE   an earlier malloctrace, to compare with in the same rounds\n"
+			"  BENCH_REDIS=FILE in the environment: a redis-server that was built with glibc's malloc (make MALLOC=libc)\n"
 			"  quick  fewer rounds, and nothing with 4 million live blocks\n"
 			"  tools ");
 	for (enum tool_id id = 0; id < N_TOOLS; id++)

@@ -19,6 +19,7 @@
 #include "util/util.h"
 
 #define POLL_MS 1
+#define SLEEPS_MS 50
 
 static void sleep_ms(int ms)
 {
@@ -158,20 +159,44 @@ int child__wait_for_text(struct child *c, const char *wanted, int timeout_ms, st
 	}
 }
 
+int child__wait_until_it_sleeps(struct child *c, int timeout_ms, struct err *e)
+{
+	uint64_t before_ns = 0;
+
+	for (int waited_ms = 0; waited_ms < timeout_ms; waited_ms += SLEEPS_MS) {
+		uint64_t cpu_ns = child__cpu_ns(c);
+
+		if (has_ended(c))
+			return err_set(e, -ECHILD, "process %d has ended before its time", (int)c->pid);
+		if (cpu_ns && cpu_ns == before_ns)
+			return 0;
+		before_ns = cpu_ns;
+		sleep_ms(SLEEPS_MS);
+	}
+	return err_set(e, -ETIMEDOUT, "process %d does not come to rest", (int)c->pid);
+}
+
+int child__wait_for_end(struct child *c, int timeout_ms, struct err *e)
+{
+	close_fd(&c->in);
+	for (int waited_ms = 0; !has_ended(c); waited_ms += POLL_MS) {
+		if (waited_ms > timeout_ms)
+			return err_set(e, -ETIMEDOUT, "process %d does not end", (int)c->pid);
+		sleep_ms(POLL_MS);
+	}
+	return 0;
+}
+
 int child__finish(struct child *c, int signal, int timeout_ms, char **ret_text, struct err *e)
 {
-	int status, waited_ms = 0;
+	int status;
 
 	if (!c->pid)
 		return err_set(e, -ECHILD, "there is no such child");
 	if (signal)
 		kill(c->pid, signal);
-	close_fd(&c->in);
-	while (!has_ended(c)) {
-		if ((waited_ms += POLL_MS) > timeout_ms)
-			return err_set(e, -ETIMEDOUT, "process %d does not end", (int)c->pid);
-		sleep_ms(POLL_MS);
-	}
+	if (child__wait_for_end(c, timeout_ms, e))
+		return e->code;
 	if (waitpid(c->pid, &status, 0) < 0)
 		return err_set(e, -errno, "waitpid: %s", strerror(errno));
 	c->pid = 0;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Whole programs: sqlite3 (glibc's allocator, a ledger of its own) and Debian's
- * redis-server (jemalloc). Owns them while they are measured.
+ * Whole programs: sqlite3 (glibc's allocator, a ledger of its own), gcc's compiler
+ * proper (glibc's), and redis-server: Debian's (jemalloc), or one that was given
+ * (glibc's). Owns them while they are measured.
  *
  * Always holds: as in pairs.c, every tool has its turn in every round, on a fresh
  * process. CPU time of the program is what is compared: where other processes take
  * their share of the machine, requests a second fall, and tell nothing.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 #define SQLITE_ROWS 10000
 #define SQLITE_SLICES 2
 #define SQLITE_LONG_SLICES 20	/* a second or two, as one sample */
+#define GCC_TIMEOUT_MS 120000
 #define REDIS_REQUESTS 60000
 #define REDIS_LONG_REQUESTS 600000
 #define REDIS_WARM_UP 20000
@@ -109,6 +112,65 @@ int programs__run_sqlite(struct bench *b, struct err *e)
 	return run_all(b, &subject, argv, turn_sqlite, "sqlite", e);
 }
 
+/* ---- gcc */
+
+static int feed(int fd, const char *path, struct err *e)
+{
+	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC);
+	char buf[65536];
+	ssize_t n = from < 0 ? -1 : 1;
+
+	while (n > 0) {
+		n = read(from, buf, sizeof(buf));
+		if (n > 0 && write(fd, buf, (size_t)n) != n)
+			n = -1;
+	}
+	return n < 0 ? err_set(e, -errno, "%s: %s", path, strerror(errno)) : 0;
+}
+
+/* From where it waits for its source to its end. */
+static int turn_gcc(struct bench *b, struct session *s, uint32_t round, struct truth *ret, struct err *e)
+{
+	uint64_t cpu_ns = child__cpu_ns(&s->target);
+
+	if (feed(s->target.in, b->paths.source, e) || child__wait_for_end(&s->target, GCC_TIMEOUT_MS, e))
+		return e->code;
+	cpu_ns = child__cpu_ns(&s->target) - cpu_ns;
+	*ret = (struct truth){ .n_allocs = 1, .at_least = true };
+	return bench__add(b, s->tool_id, LOAD_GCC, round, (double)cpu_ns / 1e6, e);
+}
+
+/* The path of cc1, the caller's; NULL: there is none. */
+static char *find_cc1(void)
+{
+	_cleanup_child_ struct child c = CHILD_NONE;
+	_cleanup_err_ struct err e = { 0 };
+	char *argv[] = { "gcc", "-print-prog-name=cc1", NULL }, *path = NULL;
+
+	if (child__start_tool(argv, NULL, NULL, &c, &e) || child__finish(&c, 0, GCC_TIMEOUT_MS, &path, &e)) {
+		free(path);
+		return NULL;
+	}
+	path[strcspn(path, "\n")] = '\0';
+	return path;
+}
+
+int programs__run_gcc(struct bench *b, struct err *e)
+{
+	static const struct subject subject = { .library = "libc.so.6", .max_live = 1048576, .whole = true, .reads = true };
+	_cleanup_free_ char *cc1 = NULL;
+	char *argv[] = { NULL, "-fpreprocessed", "-quiet", "-O2", "-g", "-", "-o", "/dev/null", NULL };
+
+	if (!bench__wants_any(b, "gcc"))
+		return 0;
+	cc1 = argv[0] = find_cc1();
+	if (!cc1 || access(cc1, X_OK) || !b->paths.source) {
+		b->left_out[LOAD_GCC] = strdup("no gcc, or no source for it");
+		return 0;
+	}
+	return run_all(b, &subject, argv, turn_gcc, "gcc", e);
+}
+
 /* ---- redis */
 
 static char socket_path[64];
@@ -155,7 +217,7 @@ static int turn_redis(struct bench *b, struct session *s, uint32_t round, struct
 
 int programs__run_redis(struct bench *b, struct err *e)
 {
-	static const struct subject subject = {
+	struct subject subject = {
 		.library = "libjemalloc.so.2",
 		.ready = "ready to accept connections",
 		.max_live = 262144,
@@ -163,14 +225,19 @@ int programs__run_redis(struct bench *b, struct err *e)
 	};
 	_cleanup_free_ char *library = NULL;
 	char *argv[] = { "redis-server", "--port", "0", "--unixsocket", socket_path, "--save", "",
-			 "--appendonly", "no", "--daemonize", "no", "--dir", "/tmp", NULL };
+			 "--appendonly", "no", "--daemonize", "no", "--dir", "/tmp", NULL }, *given;
 	int r;
 
 	if (!bench__wants_any(b, "redis"))
 		return 0;
-	if (asprintf(&library, "%s/libjemalloc.so.2", b->paths.lib_dir) < 0)
+	given = getenv("BENCH_REDIS");
+	if (given) {
+		argv[0] = given;
+		subject.library = "libc.so.6";
+	}
+	if (asprintf(&library, "%s/%s", b->paths.lib_dir, subject.library) < 0)
 		library = NULL;
-	if (!library || access(library, R_OK) || system("command -v redis-server redis-benchmark >/dev/null")) {
+	if (!library || access(library, R_OK) || (!given && system("command -v redis-server >/dev/null")) || system("command -v redis-benchmark >/dev/null")) {
 		b->left_out[LOAD_REDIS] = strdup("redis-server, redis-benchmark or libjemalloc is not installed");
 		return 0;
 	}

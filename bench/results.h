@@ -18,6 +18,7 @@ enum load_id {
 	LOAD_4M,
 	LOAD_4M_ANY,
 	LOAD_SQLITE,
+	LOAD_GCC,
 	LOAD_REDIS,
 	N_LOADS
 };
@@ -71,6 +72,7 @@ void bench__progress(const char *part, uint32_t round, uint32_t n_rounds);
 int pairs__run(struct bench *b, struct err *e);
 int pairs__run_large(struct bench *b, struct err *e);
 int programs__run_sqlite(struct bench *b, struct err *e);
+int programs__run_gcc(struct bench *b, struct err *e);
 int programs__run_redis(struct bench *b, struct err *e);
 
 bool cell__has(const struct bench *b, enum tool_id id, enum load_id load);

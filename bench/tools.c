@@ -193,6 +193,8 @@ static int start_target(struct session *s, char *const argv[], char *const env[]
 	}
 	if (child__start_target(argv, env, cpu, &s->target, e))
 		return e->code;
+	if (s->subject->reads)
+		return child__wait_until_it_sleeps(&s->target, READY_TIMEOUT_MS, e);
 	if (read(s->target.out, &ready, 1) != 1)
 		return err_set(e, -EIO, "%s does not start", argv[0]);
 	return 0;

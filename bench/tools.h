@@ -14,6 +14,7 @@ struct paths {		/* absolute; owned by whoever filled it; NULL: not built here */
 	char *malloctrace, *without_peak;
 	char *before;		/* --before: another malloctrace, to compare with */
 	char *target, *sqlite;
+	char *source;		/* preprocessed C, for gcc */
 	char *lib_dir, *bpftrace_lib_dir;	/* copies of the libraries: one for the targets of bpftrace, one for the others */
 };
 
@@ -21,6 +22,7 @@ struct paths {		/* absolute; owned by whoever filled it; NULL: not built here */
 struct subject {
 	const char *library;	/* its allocator, a name in the directory of copies */
 	const char *ready;	/* what it prints when it is ready; NULL: one byte, and then it takes orders */
+	bool reads;		/* it prints nothing, and is ready when it waits for its standard input */
 	uint64_t max_live;	/* blocks that it may have */
 	bool whole;		/* it calls more than malloc and free */
 };
