@@ -2,7 +2,6 @@
 /*
  * --mode leak: no free is seen, and what is live equals the fixture's own account all the same. Sizes are usable ones.
  */
-#include "diary.h"
 #include "lt.h"
 
 #include <errno.h>
@@ -14,7 +13,6 @@
 
 /* What this mode knows: all but temporary blocks and peaks. */
 #define LED_LEAK (LED_ALL & ~(LED_TEMP | LED_PEAK))
-#define TICK_NS 10000000ull	/* at most */
 /* glibc's reallocarray is not probed but the realloc that it calls: where it is, main's caller is frame 1. */
 #define LED_BUT_STACKS (LED_LEAK & ~LED_STACKS)
 
@@ -49,6 +47,9 @@ TEST(leak_cxx) { leak(t, "cxx", "forms", NULL, NULL, LED_ONLY | LED_REALLOC); }
 TEST(leak_arenas) { leak(t, "threads", "cross", "20000", "8", LED_STACKS | LED_ONLY | LED_REALLOC); }
 TEST(leak_realloc_race) { leak(t, "threads", "race", "20000", "3", LED_STACKS | LED_ONLY | LED_REALLOC); }
 TEST(leak_first_of_arena) { leak(t, "threads", "first", "1", "4", LED_STACKS | LED_ONLY | LED_REALLOC); }
+
+/* Where a block was, libc has something of its own since, which no probe sees. */
+TEST(leak_below_a_cache_of_libc) { leak(t, "threads", "cache", "0", "1", LED_STACKS | LED_ONLY | LED_REALLOC); }
 
 /* What is not seen is null, not 0. */
 TEST(leak_says_what_it_does_not_know)
@@ -423,149 +424,5 @@ TEST(leak_exact_says_nothing_of_debuggers)
 	want(t, !strstr(m.c.errs.s, "debug"), "words about a debugger, wanted none, got: %.300s", m.c.errs.s);
 	want(t, ju64(t, root, "heap_read_paused_ns") > 0, "heap_read_paused_ns, wanted how long it was stopped");
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BUT_STACKS);
-	fx__quit(t, &f);
-}
-
-/* ---- a program that only gives back */
-
-/*
- * Blocks that were in use when their part of the heap was read, and are not when the figures are taken: as nothing is allocated, no
- * address comes again that would tell of them.
- */
-static void only_frees(struct test *t, const char *n_threads)
-{
-	int watch = inotify_init1(IN_CLOEXEC), n = 0;
-	const char *diary = in_dir(t, "diary");
-	uint64_t unsure = 0, over = 0;
-	const struct diary *d;
-	struct bound_seen seen;
-	json_t *root;
-	struct fx f;
-	struct mt m;
-
-	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify: %s", strerror(errno));
-	fx__start(t, &f, "diary", "--usable", "frees", "300000", n_threads, diary, NULL);
-	d = diary__map(t, diary);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
-	mt__wait_attached(t, &m);
-	fx__go(t, &f);
-	do {
-		const char *path = in_dir(t, "x.%d.json", ++n);
-
-		child__kill(t, &m.c, SIGUSR1);
-		wait_json(t, watch, path);
-		root = load_json(t, path);
-		want_invariants(t, root);
-		want_lossless(t, root);
-		seen = want_bound(t, root, process_of(t, root, f.c.pid, 0), d);
-		unsure += seen.unsure;
-		over += seen.live > seen.most ? seen.live - seen.most : 0;
-		json_decref(root);
-	} while (seen.most && n < 20);
-	printf("  %d snapshots: %llu blocks said to be unsure, %llu at least too many\n", n, (unsigned long long)unsure, (unsigned long long)over);
-	fx__send(t, &f, 's');
-	fx__read_ledger(t, &f);
-	mt__stop(t, &m, SIGINT, 0);
-	root = load_json(t, in_dir(t, "x.json"));
-	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_ONLY | LED_REALLOC);
-	want(t, !jget(root, "live_unsure_blocks"), "live_unsure_blocks at rest, wanted none");
-	fx__quit(t, &f);
-}
-
-TEST(leak_of_frees_alone) { only_frees(t, "1"); }
-TEST(leak_of_frees_alone_by_two) { only_frees(t, "2"); }
-TEST(leak_of_frees_alone_by_four) { only_frees(t, "4"); }
-
-/* ---- all at once: full rate, threads that come and go, arenas that grow to several heaps and are trimmed */
-
-static void storm(struct test *t, const char *env)
-{
-	const char *diary = in_dir(t, "diary");
-	struct spawn s = { .argv = { fixture("diary"), "--usable", "storm", "60000", "4", diary }, .env = { env } };
-	int watch = inotify_init1(IN_CLOEXEC);
-	json_t *root;
-	struct fx f;
-	struct mt m;
-
-	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify: %s", strerror(errno));
-	fx__start_as(t, &f, &s);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
-	mt__wait_attached(t, &m);
-	fx__go(t, &f);
-	for (int i = 1; i <= 8; i++) {
-		const char *path = in_dir(t, "x.%d.json", i);
-
-		child__kill(t, &m.c, SIGUSR1);
-		wait_json(t, watch, path);
-		root = load_json(t, path);
-		want_invariants(t, root);
-		want_lossless(t, root);
-		want(t, !jget(root, "heaps_not_read"), "heaps_not_read, wanted none");
-		want_eq(t, "frees of what is kept", 0, site_sum(t, root, process_of(t, root, f.c.pid, 0), "kept_here", "free_calls"));
-		want_bound(t, root, process_of(t, root, f.c.pid, 0), diary__map(t, diary));
-		json_decref(root);
-	}
-	fx__send(t, &f, 's');
-	fx__read_ledger(t, &f);
-	mt__stop(t, &m, SIGINT, 0);
-	root = load_json(t, in_dir(t, "x.json"));
-	want_invariants(t, root);
-	want_lossless(t, root);
-	want_scan(t, root);
-	/* threads have blocks that are none of its own */
-	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
-	fx__quit(t, &f);
-}
-
-TEST(leak_storm) { storm(t, NULL); }
-TEST(leak_huge_pages_storm) { storm(t, "GLIBC_TUNABLES=glibc.malloc.hugetlb=2"); }
-
-/* ---- marks: no heap is read at the instant of a call, and that is said */
-
-TEST(leak_marks)
-{
-	const char *out = in_dir(t, "m.json");
-	unsigned int n_whole = 0;
-	static struct ledger at[20];
-	json_t *root, *v;
-	struct fx f;
-	struct mt m;
-	size_t i;
-
-	fx__start(t, &f, "spots", "--usable", "marks", "20", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "-o", out, "--mark", "spot_mark", NULL);
-	mt__wait_attached(t, &m);
-	for (i = 0; i < 20; i++) {
-		/* so that one was made before */
-		child__kill(t, &m.c, SIGUSR1);
-		child__wait_err(t, &m.c, "malloctrace: snapshot", NULL, 30);
-		fx__go(t, &f);
-		at[i] = f.led;
-		child__wait_err(t, &m.c, "malloctrace: mark", NULL, 30);
-	}
-	fx__go(t, &f);
-	mt__stop(t, &m, SIGINT, 0);
-	root = load_json(t, out);
-	json_array_foreach(jget(root, "marks"), i, v) {
-		uint64_t live = ledger__sum(&at[i], LED_ALLOC_BYTES) - ledger__sum(&at[i], LED_FREE_BYTES);
-
-		if (!json_is_true(jget(v, "whole"))) {
-			want(t, json_is_null(jget(v, "live_bytes")), "live_bytes of a mark without figures, wanted null");
-			continue;
-		}
-		n_whole++;
-		want_u64(t, v, "alloc_calls", ledger__sum(&at[i], LED_ALLOC_CALLS));
-		/* before the first one there was no heap; a mark's time is that of the tick before it */
-		want(t, !i || (ju64(t, v, "heap_read_at_ns") && ju64(t, v, "heap_read_at_ns") <= ju64(t, v, "t_ns") + TICK_NS),
-		     "heap_read_at_ns, wanted a time before the mark's %llu, got %llu", (unsigned long long)ju64(t, v, "t_ns"),
-		     i ? (unsigned long long)ju64(t, v, "heap_read_at_ns") : 0);
-		want(t, ju64(t, v, "live_bytes") >= live && ju64(t, v, "all_live_bytes") == ju64(t, v, "live_bytes"), "live_bytes, wanted at least %llu, got %llu",
-		     (unsigned long long)live, (unsigned long long)ju64(t, v, "live_bytes"));
-	}
-	want(t, n_whole > 1, "marks with figures, wanted some, got %u", n_whole);
-	mt__run(t, &m, "report", out, "--view", "tags", NULL);
-	want(t, strstr(m.c.outs.s, "live figures of a mark are of the last reading of the heap before it"), "the table of marks, wanted that in it, got: %.600s", m.c.outs.s);
-	/* at rest, and read at the end */
-	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
 	fx__quit(t, &f);
 }

@@ -53,8 +53,9 @@ static enum block_use judge(uint64_t addr)
 	return addr / 16 % 7 == 0 ? BLOCK_UNSURE : addr / 16 % 3 == 0 ? BLOCK_NOT_IN_USE : BLOCK_IN_USE;
 }
 
-static enum block_use use_of(uint32_t proc, uint64_t addr, uint64_t born_ns, void *arg)
+static enum block_use use_of(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *arg)
 {
+	cr_expect_eq(size, addr / 16, "and its own size");
 	cr_expect_eq(proc, PROC);
 	cr_expect_eq(born_ns, addr, "a block has its own birth");
 	return judge(addr);

@@ -64,11 +64,11 @@ struct dropping {
 	uint64_t now_ns, now_units;
 };
 
-static enum block_use use_of(const struct dropping *d, uint32_t proc, uint64_t addr, uint32_t chain, uint64_t born)
+static enum block_use use_of(const struct dropping *d, uint32_t proc, uint64_t addr, uint64_t size, uint32_t chain, uint64_t born)
 {
 	uint64_t born_ns = d->now_ns - mt_born_ago(born, d->now_units) * d->f->tables->born_unit_ns;
 
-	return chain & MT_CHAIN_UNSEEN ? d->uses->of(proc, addr, born_ns, d->uses->arg) : BLOCK_IN_USE;
+	return chain & MT_CHAIN_UNSEEN ? d->uses->of(proc, addr, size, born_ns, d->uses->arg) : BLOCK_IN_USE;
 }
 
 static void note(struct dropping *d, uint32_t site, uint64_t bytes)
@@ -107,7 +107,7 @@ static void examine(struct dropping *d, uint64_t bucket, struct mt_block *b)
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&b->key, __ATOMIC_RELAXED) != key)
 		return;
-	use = use_of(d, key & 0xffff, key >> 16, MT_VAL_CHAIN(val), born);
+	use = use_of(d, key & 0xffff, key >> 16, MT_VAL_SIZE(val), MT_VAL_CHAIN(val), born);
 	if (use == BLOCK_NOT_IN_USE)
 		take_out(d, bucket, b, key, val, born);
 }
@@ -134,7 +134,7 @@ static void drop_overflow(struct dropping *d)
 
 		more = map_walk__next(&walk, t->overflow_fd, keys, values, &n);
 		for (uint32_t i = 0; i < n; i++) {
-			enum block_use use = use_of(d, keys[i].proc, keys[i].addr, values[i].chain, values[i].born);
+			enum block_use use = use_of(d, keys[i].proc, keys[i].addr, values[i].size, values[i].chain, values[i].born);
 
 			if (use != BLOCK_NOT_IN_USE || !take_out_over(t, &keys[i], values[i].born))
 				continue;

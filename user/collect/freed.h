@@ -15,8 +15,8 @@ enum block_use {
 };
 
 struct use_calls {
-	/* What is known of a block that is in the table; born_ns on the programs' clock. */
-	enum block_use (*of)(uint32_t proc, uint64_t addr, uint64_t born_ns, void *arg);
+	/* What is known of a block that is in the table, with the size that it has there; born_ns on the programs' clock. */
+	enum block_use (*of)(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *arg);
 	void *arg;
 };
 

@@ -17,12 +17,12 @@
 
 #include "trace/uses_parts.h"
 
-static enum block_use count_unsure(uint32_t proc, uint64_t addr, uint64_t born_ns, void *arg)
+static enum block_use count_unsure(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *arg)
 {
 	const struct uses *u = arg;
 	struct user_of_heap *h = uses__find(u, proc);
 
-	if (h && h->has_later && (born_ns >= u->cut_ns || !reading__has(&h->later, addr)))
+	if (h && h->has_later && (born_ns >= u->cut_ns || !reading__has(&h->later, addr, uses__usable(u, size))))
 		h->bound++;
 	return BLOCK_IN_USE;
 }

@@ -72,8 +72,9 @@ struct uses {
 };
 
 /* uses_read.c: what is in the table is judged by the readings of the pass under way. */
-enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t born_ns, void *uses);
-bool reading__has(const struct reading *r, uint64_t addr);
+enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *uses);
+uint64_t uses__usable(const struct uses *u, uint64_t size);	/* of a block that has this size in the table; 0: not known */
+bool reading__has(const struct reading *r, uint64_t addr, uint64_t usable);
 void reading__done(struct reading *r);
 void uses__forget_readings(struct user_of_heap *h);
 /* -ENOENT: there is none. -EPROTO: it changes too fast to be read, or is not as it should be; others of census__take(). */

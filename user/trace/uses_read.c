@@ -29,19 +29,25 @@ static bool is_unsettled(const struct census *c, uint64_t addr)
 	return i < c->unsettled.n && c->unsettled.v[i] == addr;
 }
 
-/* What libc has taken for itself is not the block that was there before: no probe tells of that. */
-bool reading__has(const struct reading *r, uint64_t addr)
+/*
+ * What libc has taken for itself is not the block that was there before, and no probe tells of that. A thread's cache is not always
+ * known for one: its size is another one, while that of a block stays as it is until realloc changes it, which is another birth.
+ */
+bool reading__has(const struct reading *r, uint64_t addr, uint64_t usable)
 {
 	uint32_t n = block_index__find(&r->index, addr);
+	const struct heap_block *b = n != NO_BLOCK ? &r->census.blocks.v[n] : NULL;
 
-	return n != NO_BLOCK && r->census.blocks.v[n].addr == addr && !(r->census.blocks.v[n].flags & BLOCK_LIBC);
+	if (!b || b->addr != addr || b->flags & BLOCK_LIBC)
+		return false;
+	return !usable || b->usable == usable || b->flags & BLOCK_MAPPED;
 }
 
-static enum block_use judge(const struct user_of_heap *h, uint64_t addr, uint64_t born_ns)
+static enum block_use judge(const struct user_of_heap *h, uint64_t addr, uint64_t usable, uint64_t born_ns)
 {
 	/* the last one says it all; one before it may be right where that one missed a block, or it was freed between the two */
 	for (size_t i = h->n_readings; i; i--)
-		if (reading__has(&h->readings[i - 1], addr))
+		if (reading__has(&h->readings[i - 1], addr, usable))
 			return i == h->n_readings ? BLOCK_IN_USE : BLOCK_UNSURE;
 	for (size_t i = 0; i < h->n_readings; i++)
 		if (is_unsettled(&h->readings[i].census, addr))
@@ -57,10 +63,15 @@ static enum block_use judge(const struct user_of_heap *h, uint64_t addr, uint64_
 	return BLOCK_NOT_IN_USE;
 }
 
-enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t born_ns, void *arg)
+uint64_t uses__usable(const struct uses *u, uint64_t size)
+{
+	return u->s->opts->recording.size == SIZE_USABLE ? size : 0;
+}
+
+enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *arg)
 {
 	struct user_of_heap *h = uses__find(arg, proc);
-	enum block_use use = h && h->n_readings ? judge(h, addr, born_ns) : BLOCK_IN_USE;
+	enum block_use use = h && h->n_readings ? judge(h, addr, uses__usable(arg, size), born_ns) : BLOCK_IN_USE;
 
 	if (use == BLOCK_UNSURE)
 		h->bound++;
