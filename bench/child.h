@@ -26,7 +26,7 @@ int child__start_tool(char *const argv[], char *const env[], const char *cpu, st
 int child__start_target(char *const argv[], char *const env[], const char *cpu, struct child *ret, struct err *e);
 /* -ETIMEDOUT, or -ECHILD if it ended without having written it; the message has its last words. */
 int child__wait_for_text(struct child *c, const char *wanted, int timeout_ms, struct err *e);
-/* Until it has used no CPU time for a while. */
+/* Until its first thread has not run for a while: what is preloaded may have others. */
 int child__wait_until_it_sleeps(struct child *c, int timeout_ms, struct err *e);
 /* Until it has ended; its CPU time can still be asked for. */
 int child__wait_for_end(struct child *c, int timeout_ms, struct err *e);
