@@ -279,6 +279,8 @@ static void under_load(struct test *t, bool exact)
 		json_t *p;
 
 		child__kill(t, &m.c, SIGUSR1);
+		/* what it says before that is read with it */
+		child__wait_err(t, &m.c, "malloctrace: snapshot", NULL, 60);
 		wait_json(t, watch, path);
 		root = load_json(t, path);
 		want_invariants(t, root);
