@@ -67,7 +67,10 @@ void err_hint(struct err *e, const char *fmt, ...)
 
 const char *err_msg(const struct err *e)
 {
-	return e->msg ? e->msg : strerror(-e->code);
+	const char *words = e->msg ? e->msg : strerror(-e->code);
+
+	/* words for a number that the C library does not know, such as libbpf's own, take memory, too */
+	return words ? words : "out of memory";
 }
 
 void err_done(struct err *e)
