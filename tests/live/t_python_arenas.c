@@ -32,7 +32,7 @@ TEST(python_arenas)
 	fx__quit(t, &f);
 }
 
-/* From its start on, each of them: Python's own allocator is out of the way. */
+/* From its start on, each of them: Python's own allocator is out of the way. Not with -I or -E, which tell it to take no notice. */
 TEST(python_objects)
 {
 	static const char program[] = "def make(n):\n return [object() for _ in range(n)]\nkept = make(5000)\n";
@@ -41,7 +41,7 @@ TEST(python_objects)
 	struct mt m;
 	size_t i;
 
-	mt__start(t, &m, "--json", "--python-objects", "--", python(t), "-I", "-S", "-c", program, NULL);
+	mt__start(t, &m, "--json", "--python-objects", "--", python(t), "-S", "-c", program, NULL);
 	root = mt__stop_json(t, &m, 0, 0);
 	want_lossless(t, root);
 	json_array_foreach(jget(root, "sites"), i, site)

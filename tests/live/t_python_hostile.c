@@ -62,36 +62,39 @@ TEST(python_same_code_again)
 
 #define NOT_SHOWN "frames of Python are not shown"
 
+enum group { FRAMES, TEXTS, RUNTIME };
+
 static const struct {
+	enum group group;	/* what is wrong */
 	const char *mode;
 	const char *end;	/* of the stacks in the function that runs frames; NULL: any */
 	int n_python;		/* frames of Python in them; -1: any */
 	const char *name;	/* of the innermost one; NULL: any */
 	const char *told;	/* on standard error; NULL: nothing of Python */
 } fakes[] = {
-	{ "honest", "whole", 2, "leaf", NULL },
-	{ "itself", "depth", -1, "leaf", NULL },
-	{ "each_other", "depth", -1, "leaf", NULL },
-	{ "states_in_a_ring", "whole", 0, NULL, NULL },
-	{ "interpreters_in_a_ring", "whole", 2, "leaf", NULL },
-	{ "unmapped_code", "whole", 2, "", NULL },
-	{ "unmapped_frame", "unsure", 1, "leaf", NULL },
-	{ "kernel_frame", "unsure", 1, "leaf", NULL },
-	{ "unmapped_state", "whole", 0, NULL, NULL },
-	{ "other_type", "whole", 2, "", NULL },
-	{ "name_of_minus_one", "whole", 2, "", NULL },
-	{ "name_of_2g", "whole", 2, "", NULL },
-	{ "name_too_long", "whole", 2, "", NULL },
-	{ "file_too_long", "whole", 2, "leaf", NULL },
-	{ "name_of_wide_ones", "whole", 2, "", NULL },
-	{ "lines_of_minus_one", "whole", 2, "leaf", NULL },
-	{ "lines_of_2g", "whole", 2, "leaf", NULL },
-	{ "unmapped_name", "whole", 2, "", NULL },
-	{ "dealloc_elsewhere", "whole", 0, NULL, NOT_SHOWN },
-	{ "other_version", "whole", 0, NULL, NOT_SHOWN },
-	{ "no_version", "whole", 0, NULL, NOT_SHOWN },
-	{ "garbage", NULL, 0, NULL, NULL },
-	{ "garbage_that_leads_on", NULL, -1, NULL, NULL },
+	{ FRAMES, "honest", "whole", 2, "leaf", NULL },
+	{ FRAMES, "itself", "depth", -1, "leaf", NULL },
+	{ FRAMES, "each_other", "depth", -1, "leaf", NULL },
+	{ RUNTIME, "states_in_a_ring", "whole", 0, NULL, NULL },
+	{ RUNTIME, "interpreters_in_a_ring", "whole", 2, "leaf", NULL },
+	{ FRAMES, "unmapped_code", "whole", 2, "", NULL },
+	{ FRAMES, "unmapped_frame", "unsure", 1, "leaf", NULL },
+	{ FRAMES, "kernel_frame", "unsure", 1, "leaf", NULL },
+	{ RUNTIME, "unmapped_state", "whole", 0, NULL, NULL },
+	{ FRAMES, "other_type", "whole", 2, "", NULL },
+	{ TEXTS, "name_of_minus_one", "whole", 2, "", NULL },
+	{ TEXTS, "name_of_2g", "whole", 2, "", NULL },
+	{ TEXTS, "name_too_long", "whole", 2, "", NULL },
+	{ TEXTS, "file_too_long", "whole", 2, "leaf", NULL },
+	{ TEXTS, "name_of_wide_ones", "whole", 2, "", NULL },
+	{ TEXTS, "lines_of_minus_one", "whole", 2, "leaf", NULL },
+	{ TEXTS, "lines_of_2g", "whole", 2, "leaf", NULL },
+	{ TEXTS, "unmapped_name", "whole", 2, "", NULL },
+	{ RUNTIME, "dealloc_elsewhere", "whole", 0, NULL, NOT_SHOWN },
+	{ RUNTIME, "other_version", "whole", 0, NULL, NOT_SHOWN },
+	{ RUNTIME, "no_version", "whole", 0, NULL, NOT_SHOWN },
+	{ RUNTIME, "garbage", NULL, 0, NULL, NULL },
+	{ RUNTIME, "garbage_that_leads_on", NULL, -1, NULL, NULL },
 };
 
 static json_t *first_python(json_t *site)
@@ -133,7 +136,7 @@ static void want_fake(struct test *t, size_t nth, json_t *root, const struct mt 
 	     fakes[nth].told ?: "nothing", m->c.errs.s);
 }
 
-TEST(python_that_is_none)
+static void want_fakes(struct test *t, enum group group)
 {
 	const char *program = in_dir(t, "python3.11");
 
@@ -144,6 +147,8 @@ TEST(python_that_is_none)
 		struct fx f;
 		struct mt m;
 
+		if (fakes[i].group != group)
+			continue;
 		fx__start_as(t, &f, &s);
 		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
 		mt__wait_attached(t, &m);
@@ -154,6 +159,10 @@ TEST(python_that_is_none)
 		fx__quit(t, &f);
 	}
 }
+
+TEST(python_with_wrong_frames) { want_fakes(t, FRAMES); }
+TEST(python_with_wrong_texts) { want_fakes(t, TEXTS); }
+TEST(python_with_wrong_runtime) { want_fakes(t, RUNTIME); }
 
 /* The symbols alone make no Python: a program with another name is not asked. */
 TEST(python_by_symbols_alone)
