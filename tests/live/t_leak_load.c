@@ -172,11 +172,33 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* Of a part of a second; also one that is this machine's own may be a virtual one, and have to wait for its CPU. */
+static double pair_ns_now(struct test *t, struct fx *f)
+{
+	struct timespec while_ = { .tv_nsec = 70000000 };
+	uint64_t ops, cpu_ns;
+
+	fx__go(t, f);
+	ops = ledger__note(t, &f->led, "ops");
+	cpu_ns = cpu_ns_of(f->c.pid);
+	/* not to wait for anything: this is what is measured */
+	nanosleep(&while_, NULL);
+	fx__go(t, f);
+	cpu_ns = cpu_ns_of(f->c.pid) - cpu_ns;
+	ops = ledger__note(t, &f->led, "ops") - ops;
+	must(t, cpu_ns, "its CPU time cannot be told");
+	return ops ? (double)cpu_ns / (double)ops : 1e9;
+}
+
 /* CPU time of a pair of malloc and free, ns; mode NULL: nobody looks on. */
 static double pair_ns(struct test *t, const char *mode)
 {
-	struct timespec while_ = { .tv_nsec = 700000000 };
-	uint64_t ops, cpu_ns;
+	double ns = 1e9;
 	struct fx f;
 	struct mt m;
 
@@ -185,29 +207,17 @@ static double pair_ns(struct test *t, const char *mode)
 		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", mode, "--size", "usable", "--json", NULL);
 		mt__wait_attached(t, &m);
 	}
-	fx__go(t, &f);
-	ops = ledger__note(t, &f.led, "ops");
-	cpu_ns = cpu_ns_of(f.c.pid);
-	/* not to wait for anything: this is what is measured */
-	nanosleep(&while_, NULL);
-	fx__go(t, &f);
-	cpu_ns = cpu_ns_of(f.c.pid) - cpu_ns;
-	ops = ledger__note(t, &f.led, "ops") - ops;
-	must(t, ops && cpu_ns, "the program did not run");
+	for (int i = 0; i < 10; i++)
+		ns = least(ns, pair_ns_now(t, &f));
 	if (mode)
 		mt__stop(t, &m, SIGINT, 0);
 	fx__send(t, &f, 's');
 	fx__read_ledger(t, &f);
 	fx__quit(t, &f);
-	return (double)cpu_ns / (double)ops;
+	return ns;
 }
 
-static double least(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-/* With the same sizes. The least of some rounds: what others do on this machine only adds to it. */
+/* With the same sizes. The least of some times: what others do on this machine only adds to it. */
 TEST_ALONE(leak_costs_less)
 {
 	double bare = 1e9, full = 1e9, leak_ns = 1e9;
