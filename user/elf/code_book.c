@@ -140,8 +140,8 @@ static bool decode(const struct mt_python_text *t, const char *bytes, size_t n_b
 		return true;
 	}
 	to += put_text(to, bytes, half / t->kind, t->kind);
-	memcpy(to, CUT, strlen(CUT));
-	put_text(to + strlen(CUT), bytes + half, half / t->kind, t->kind);
+	to = stpcpy(to, CUT);
+	put_text(to, bytes + half, half / t->kind, t->kind);
 	return true;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "model/since.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
