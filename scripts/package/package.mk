@@ -10,7 +10,6 @@ DOCDIR ?= $(DATADIR)/doc/malloctrace
 BASHDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR ?= $(DATADIR)/zsh/site-functions
 FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
-UNITDIR ?= $(PREFIX)/lib/systemd/system
 
 # What is installed, and a malloctrace that runs on this machine: it prints the completions.
 PROGRAM ?= $(B)/malloctrace
@@ -40,17 +39,15 @@ install: $(PROGRAM) $(COMPLETIONS) $(B)/malloctrace.1 $(B)/malloctrace.service
 	install -D -m 644 $(B)/completions/malloctrace $(DESTDIR)$(BASHDIR)/malloctrace
 	install -D -m 644 $(B)/completions/_malloctrace $(DESTDIR)$(ZSHDIR)/_malloctrace
 	install -D -m 644 $(B)/completions/malloctrace.fish $(DESTDIR)$(FISHDIR)/malloctrace.fish
-	install -D -m 644 $(B)/malloctrace.service $(DESTDIR)$(UNITDIR)/malloctrace.service
-	install -D -m 644 scripts/package/serve.conf $(DESTDIR)$(DOCDIR)/serve.conf
 	install -d $(DESTDIR)$(DOCDIR)/docs/fleet $(DESTDIR)$(DOCDIR)/LICENSES
 	install -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
 	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(DOCDIR)/docs
-	install -m 644 docs/fleet/*.yml $(DESTDIR)$(DOCDIR)/docs/fleet
+	install -m 644 docs/fleet/*.yml scripts/package/serve.conf $(B)/malloctrace.service $(DESTDIR)$(DOCDIR)/docs/fleet
 	install -m 644 LICENSES/*.txt $(DESTDIR)$(DOCDIR)/LICENSES
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/malloctrace $(DESTDIR)$(MANDIR)/man1/malloctrace.1 $(DESTDIR)$(BASHDIR)/malloctrace \
-		$(DESTDIR)$(ZSHDIR)/_malloctrace $(DESTDIR)$(FISHDIR)/malloctrace.fish $(DESTDIR)$(UNITDIR)/malloctrace.service
+		$(DESTDIR)$(ZSHDIR)/_malloctrace $(DESTDIR)$(FISHDIR)/malloctrace.fish
 	rm -rf $(DESTDIR)$(DOCDIR)
 
 # ---- for others
