@@ -208,7 +208,7 @@ TEST(usage_errors)
 		{ { "-p", "1", "0" }, "0" },
 		{ { "-p", "1", "--", "true" }, "--" },
 		{ { "--" }, "--" },
-		{ { "serve" }, "not in this version" },
+		{ { "serve", "--listen", "0.0.0.0:9464" }, "--token-file" },
 		{ { "-p" }, "-p" },
 	};
 
