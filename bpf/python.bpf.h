@@ -53,8 +53,9 @@ struct {
 
 #define WALK_CLAIMS 4
 #define MAX_STATES 256		/* threads of an interpreter that one part of a search goes through, */
-#define SEARCH_PARTS 64		/* and the parts that a search has */
+#define SEARCH_PARTS 16		/* and the parts that a search has */
 #define SURELY_NONE 64		/* searches in vain */
+#define NOT_ALL (1ULL << 32)	/* of n_none: the last search did not get to the end */
 
 /* ---- the thread's state */
 
@@ -125,7 +126,7 @@ __noinline int python_search(struct mt_python_walk *w, const struct mt_python *c
 /*
  * Through the lists of all interpreters; 0: there is no state of this thread with frames. Of several the innermost behind begins_at:
  * what leads to their frames lies on the thread's own stack. Where it does not, which of them runs is not known, and none does.
- * search_interp is not 0: there are more states than anybody has time for, and nothing is known.
+ * search_interp is not 0: there are more states than anybody has time for, and what was found is of the first ones.
  */
 __noinline __u64 search_state(struct mt_python_walk *w, const struct mt_python *c)
 {
@@ -138,7 +139,7 @@ __noinline __u64 search_state(struct mt_python_walk *w, const struct mt_python *
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < SEARCH_PARTS && w->search_interp; i++)
 		python_search(w, c);
-	return !w->search_interp && w->best && is_state(w, c, w->best) ? w->best : 0;
+	return w->best && is_state(w, c, w->best) ? w->best : 0;
 }
 
 static __always_inline void recall_state(struct mt_python_walk *w)
@@ -191,11 +192,13 @@ static __always_inline bool find_state(struct mt_python_walk *w, const struct mt
 	first = user_word(user_word(c->runtime + c->interpreters) + c->threads);
 	if (ts || first != w->none_since)
 		w->n_none = 0;
-	if (w->n_none >= SURELY_NONE)
+	if ((w->n_none & ~NOT_ALL) >= SURELY_NONE) {
+		w->search_interp = w->n_none & NOT_ALL;
 		return false;
+	}
 	w->tstate = search_state(w, c);
 	w->none_since = first;
-	w->n_none = w->tstate ? 0 : w->n_none + 1;
+	w->n_none = w->tstate ? 0 : ((w->n_none & ~NOT_ALL) + 1) | (w->search_interp ? NOT_ALL : 0);
 	remember_state(w);
 	return w->tstate;
 }
