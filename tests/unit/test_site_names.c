@@ -311,3 +311,18 @@ Test(site_names, calls_of_python)
 
 	check(t, ARRAY_SIZE(t));
 }
+
+/* Why a stack is unsure: where the interpreter's function stands among frames of Python, some of these were not found. */
+Test(site_names, why_unsure)
+{
+	static const struct stack t[] = {
+		{ .calls = { { "leaf", 7, SCRIPT, 0x3001c }, { "_PyEval_EvalFrameDefault", 0, LIB, 0x10 }, MAIN } },
+		{ .calls = { { "leaf", 7, SCRIPT, 0x3001c }, { "PyEval_EvalCode", 0, LIB, 0x20 }, MAIN } },
+	};
+	struct snapshot *s = made(t, ARRAY_SIZE(t));
+
+	s->sites[0].end = s->sites[1].end = MT_END_UNSURE;
+	cr_expect_str_eq(site__end_says(s, &s->sites[0]), "unsure: some of its frames of Python were not found");
+	cr_expect_str_eq(site__end_says(s, &s->sites[1]), stack_end__says(MT_END_UNSURE));
+	snapshot__free(s);
+}

@@ -218,6 +218,24 @@ static const struct {
 	{ "runtime.asmcgocall", "unsure: it continues on a goroutine's stack, which is not followed" },
 };
 
+/* The function that runs frames of Python stands in a stack where they were looked for and not found, all of them. */
+static bool lacks_python(const struct snapshot *s, const struct snap_site *site)
+{
+	static const char eval[] = "_PyEval_EvalFrameDefault";
+	bool any = false;
+
+	/* --python off: they were not looked for */
+	for (size_t i = 0; i < s->n_modules && !any; i++)
+		any = !strcmp(s->modules[i].path, PYTHON_PATH);
+	for (uint32_t i = 0; i < site->n_stack && any; i++) {
+		struct frame f = place__frame(s, &s->places[site->stack[i]], 0);
+
+		if (f.line && f.line->function && !strncmp(f.line->function, eval, strlen(eval)))
+			return true;
+	}
+	return false;
+}
+
 const char *site__end_says(const struct snapshot *s, const struct snap_site *site)
 {
 	const struct place *last = site->n_stack ? &s->places[site->stack[site->n_stack - 1]] : NULL;
@@ -226,6 +244,8 @@ const char *site__end_says(const struct snapshot *s, const struct snap_site *sit
 	for (size_t i = 0; site->end == MT_END_UNSURE && f.line && f.line->function && i < ARRAY_SIZE(last_frames); i++)
 		if (!strcmp(f.line->function, last_frames[i].function))
 			return last_frames[i].says;
+	if (site->end == MT_END_UNSURE && lacks_python(s, site))
+		return "unsure: some of its frames of Python were not found";
 	return stack_end__says(site->end);
 }
 
