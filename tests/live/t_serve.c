@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -396,7 +397,11 @@ TEST(serve_usage)
 		{ "--listen", "example.com:80", NULL, NULL, 2, "want ADDRESS:PORT" },
 		{ "--tls-cert", "/dev/null", NULL, NULL, 2, "go together" },
 		{ "--config", "/nowhere/at/all", NULL, NULL, 2, "No such file" },
-		{ "-o", "x.json", NULL, NULL, 2, "takes no -o" },
+		{ "-o", "x.json", NULL, NULL, 2, "want a name with %t" },
+		{ "-o", "x-%%t.json", NULL, NULL, 2, "want a name with %t" },
+		{ "--when", "rss>1G", NULL, NULL, 2, "goes with -o FILE" },
+		{ "--exec", "/bin/true", NULL, NULL, 2, "goes with --when" },
+		{ "--keep", "0", NULL, NULL, 2, "want a number from 1" },
 	};
 	struct mt m;
 
@@ -488,6 +493,81 @@ TEST(serve_reload)
 	want_series(t, r.body, "allocations_total", ledger__sum(&s.f.led, LED_ALLOC_CALLS));
 	reply__done(&r);
 	stop(t, &s);
+}
+
+/* ---- conditions */
+
+static size_t n_matching(const char *text, const char *begin)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, begin)); text++)
+		n++;
+	return n;
+}
+
+/* The newest file, by what /metrics says: it is named first. */
+static const char *newest_profile(struct test *t, struct served *s, size_t n_wanted)
+{
+	static const char begin[] = "malloctrace_profile_info{file=\"";
+	static char path[300];
+	struct reply r = get(t, s->socket, "/metrics");
+	const char *at = r.status == 200 ? strstr(r.body, begin) : NULL;
+
+	must(t, at, "no file is named: %.300s", r.body ? r.body : "");
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(at + strlen(begin), "\""), at + strlen(begin));
+	want_eq(t, "files that are named", n_wanted, n_matching(r.body, begin));
+	want_eq(t, "files that there are", n_wanted, series(r.body, "malloctrace_profiles"));
+	reply__done(&r);
+	return path;
+}
+
+static void ask_for_file(struct test *t, struct served *s)
+{
+	child__kill(t, &s->m.c, SIGUSR1);
+	child__wait_err(t, &s->m.c, "malloctrace: snapshot", "written", patience_s(30));
+}
+
+static size_t file_bytes(struct test *t, const char *path)
+{
+	struct stat st;
+
+	must(t, !stat(path, &st), "%s: %s", path, strerror(errno));
+	return (size_t)st.st_size;
+}
+
+/* A condition writes a file, within the bound of --keep that outlasts a reload, and a program without rights gets it. */
+TEST(serve_conditions)
+{
+	const char *script = in_dir(t, "script"), *config = in_dir(t, "config"), *path;
+	char wanted[400], pattern[400], *dir = realpath(in_dir(t, "."), NULL);
+	struct served s;
+	json_t *root;
+
+	write_file(t, script, "#!/bin/sh\necho \"told: $1 $([ $(id -u) -ge 1000 ] && [ $(id -G) -ge 1000 ] && echo stranger) $(grep CapEff /proc/self/status | tr -s '\\t' ' ') $(wc -c) $MALLOCTRACE_WHY\" >&2\n");
+	must(t, !chmod(script, 0755) && !chmod(dir, 0711), "chmod");
+	snprintf(pattern, sizeof(pattern), "output = %s/when-%%t.json\nkeep = 2\nexec = %s\nwhen = blocks>0\npause = 1h\n", dir, script);
+	write_file(t, config, pattern);
+	start(t, &s, (const char *[]){ "--config", config, NULL });
+	fx__go(t, &s.f);
+	child__wait_err(t, &s.m.c, "told: ", "CapEff: 0000000000000000", patience_s(30));
+	path = newest_profile(t, &s, 1);
+	snprintf(wanted, sizeof(wanted), "told: %s stranger CapEff: 0000000000000000 %zu blocks>0: basic", path, file_bytes(t, path));
+	want(t, strstr(s.m.c.errs.s, wanted), "wanted '%s' in: %s", wanted, s.m.c.errs.s);
+	ask_for_file(t, &s);
+	path = newest_profile(t, &s, 2);
+	root = with_frames(json_load_file(path, 0, NULL));
+	must(t, root, "%s", path);
+	want_ledger(t, root, process_of(t, root, s.f.c.pid, 0), &s.f.led, LED_ALL);
+	ask_for_file(t, &s);
+	newest_profile(t, &s, 2);
+	child__kill(t, &s.m.c, SIGHUP);
+	child__wait_err(t, &s.m.c, "malloctrace: serving", NULL, patience_s(60));
+	ask_for_file(t, &s);
+	newest_profile(t, &s, 2);
+	stop(t, &s);
+	want_eq(t, "programs that were run", 1, n_matching(s.m.c.errs.s, "told: "));
+	free(dir);
 }
 
 /* Without the one that listens the other one detaches, and ends. */

@@ -213,7 +213,7 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --python all", "--python all: want auto, off or only" },
 		{ "-p1 --keep 3", "--keep: goes with -o and a name that has %t or %n in it" },
 		{ "-p1 --keep 3 -o x.json", "--keep: goes with -o and a name that has %t or %n in it" },
-		{ "-p1 --keep 0 -o %n.json", "--keep 0: want a number from 1 to 1000000" },
+		{ "-p1 --keep 0 -o %n.json", "--keep 0: want a number from 1 to 1000000, or a size with K, M or G" },
 		{ "-p1 --threshold x", "--threshold x: want percent from 0 to 100, such as 1 or 0.5" },
 		{ "-p1 --filter (", "--filter (: want a POSIX extended regular expression: Unmatched ( or \\(" },
 		{ "-p1 --when rss", "--when rss: want a size, such as rss>2G" },

@@ -31,7 +31,7 @@ Test(outnames, patterns)
 static void make(struct outname_series *s, const char *path, unsigned int keep)
 {
 	close(open(path, O_CREAT | O_WRONLY, 0600));
-	cr_assert_eq(outname_series__add(s, path, keep, NULL), 0);
+	cr_assert_eq(outname_series__add(s, path, &(struct outname_keep){ .files = keep }, NULL), 0);
 }
 
 Test(outnames, the_last_ones_stay)
@@ -58,4 +58,72 @@ Test(outnames, the_last_ones_stay)
 	outname_series__done(&s);
 	cr_assert(!chdir("/"));
 	cr_assert_eq(system("rm -rf /tmp/mt-outnames-??????"), 0);
+}
+
+static void make_of_size(struct outname_series *s, const char *path, size_t size, uint64_t keep)
+{
+	int fd = open(path, O_CREAT | O_WRONLY, 0600);
+
+	cr_assert(fd >= 0 && !ftruncate(fd, (off_t)size) && !close(fd));
+	cr_assert_eq(outname_series__add(s, path, &(struct outname_keep){ .bytes = keep }, NULL), 0);
+}
+
+Test(outnames, no_more_than_so_many_bytes)
+{
+	char dir[] = "/tmp/mt-outnames-XXXXXX";
+	struct outname_series s = {};
+
+	cr_assert(mkdtemp(dir) && !chdir(dir));
+	make_of_size(&s, "1", 400, 1000);
+	make_of_size(&s, "2", 600, 1000);
+	cr_expect(!access("1", F_OK) && !access("2", F_OK));
+	make_of_size(&s, "3", 1, 1000);
+	cr_expect(access("1", F_OK) && !access("2", F_OK) && !access("3", F_OK));
+	/* one alone that has more is the last one, which stays */
+	make_of_size(&s, "4", 5000, 1000);
+	cr_expect(access("2", F_OK) && access("3", F_OK) && !access("4", F_OK));
+	make_of_size(&s, "5", 10, 1000);
+	cr_expect(access("4", F_OK) && !access("5", F_OK));
+	outname_series__done(&s);
+	cr_assert(!unlink("5") && !chdir("/") && !rmdir(dir));
+}
+
+Test(outnames, names_of_a_pattern)
+{
+	cr_expect(outname__matches("heap-%t.json", "heap-20261114T235832.json"));
+	cr_expect(outname__matches("heap-%t.json", "heap-20261114T235832.17.json"));
+	cr_expect(outname__matches("%n%p-%t.json", "71432-20261114T235832.json"));
+	cr_expect(outname__matches("100%%-%t.pb.gz", "100%-20261114T235832.pb.gz"));
+	cr_expect(outname__matches("100%%-%t.pb.gz", "100%-20261114T235832.3.pb.gz"));
+	cr_expect(!outname__matches("heap-%t.json", "heap-20261114T235832.json.orig"));
+	cr_expect(!outname__matches("heap-%t.json", "heap-20261114T235832.old.json"));
+	cr_expect(!outname__matches("heap-%t.json", "heap-2026.json"));
+	cr_expect(!outname__matches("heap-%t.json", "heap-.json"));
+	cr_expect(!outname__matches("%n.json", ".json"));
+	cr_expect(!outname__matches("%n.json", ""));
+	cr_expect(!outname__matches("heap-%t.json", "xheap-20261114T235832.json"));
+}
+
+/* Those of earlier runs go first, and nothing else goes. */
+Test(outnames, files_of_earlier_runs)
+{
+	char dir[] = "/tmp/mt-outnames-XXXXXX";
+	struct outname_series s = {};
+
+	cr_assert(mkdtemp(dir) && !chdir(dir));
+	close(open("a-20261114T235832.json", O_CREAT | O_WRONLY, 0600));
+	close(open("a-20261114T235833.txt", O_CREAT | O_WRONLY, 0600));
+	close(open("notes.json", O_CREAT | O_WRONLY, 0600));
+	cr_assert(!symlink("notes.json", "a-20261114T235834.json"));
+	cr_assert_eq(outname_series__find(&s, "a-%t.json", NULL), 0);
+	cr_expect_eq(s.files.n, 1);
+	make(&s, "a-20261115T000000.json", 1);
+	cr_expect(access("a-20261114T235832.json", F_OK) && !access("a-20261114T235833.txt", F_OK) && !access("notes.json", F_OK) &&
+		  !access("a-20261114T235834.json", F_OK) && !access("a-20261115T000000.json", F_OK));
+	outname_series__done(&s);
+	/* a directory that is not there has none */
+	cr_assert_eq(outname_series__find(&s, "nowhere/a-%t.json", NULL), 0);
+	cr_expect_eq(s.files.n, 0);
+	outname_series__done(&s);
+	cr_assert(!chdir("/"));
 }

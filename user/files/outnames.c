@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the files that --keep will remove. What always holds: nothing goes that this run has not written. */
+/* Owns the files that --keep will remove. What always holds: nothing goes that this run has not written, or found and taken over. */
 #include "files/outnames.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "files/export.h"
 #include "util/invoker.h"
 
-bool outname__is_pattern(const char *path)
+static bool has_any(const char *path, const char *letters)
 {
 	for (; *path; path++) {
 		if (*path != '%')
 			continue;
-		if (path[1] && strchr("tpn", path[1]))
+		if (path[1] && strchr(letters, path[1]))
 			return true;
 		path += path[1] == '%';
 	}
 	return false;
+}
+
+bool outname__is_pattern(const char *path)
+{
+	return has_any(path, "tpn");
+}
+
+bool outname__has_time(const char *path)
+{
+	return has_any(path, "t");
 }
 
 bool outname__is_well_formed(const char *path)
@@ -84,11 +100,37 @@ static int drop_first(struct outname_series *s, bool remove_it, struct err *e)
 	return err;
 }
 
-int outname_series__add(struct outname_series *s, const char *path, unsigned int keep, struct err *e)
+static bool is_beyond(const struct outname_series *s, const struct outname_keep *keep)
 {
-	struct outname_file *f;
+	uint64_t bytes = 0;
+
+	if (s->files.n < 2)
+		return false;
+	for (size_t i = 0; i < s->files.n; i++)
+		bytes += s->files.v[i].bytes;
+	/* where all stay, the last name is remembered, so that the next one is another */
+	return !(keep->files || keep->bytes) || (keep->files && s->files.n > keep->files) || (keep->bytes && bytes > keep->bytes);
+}
+
+static int put(struct outname_series *s, const char *path, const struct stat *st, struct err *e)
+{
+	struct outname_file *f = vec_push(&s->files);
+	char *copy = f ? strdup(path) : NULL;
+
+	if (!f)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (!copy) {
+		s->files.n--;
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	*f = (struct outname_file){ copy, st->st_dev, st->st_ino, st->st_mtim, (uint64_t)st->st_size };
+	return 0;
+}
+
+int outname_series__add(struct outname_series *s, const char *path, const struct outname_keep *keep, struct err *e)
+{
 	struct stat st;
-	int err = 0;
+	int err;
 
 	/* what is no file cannot be kept: a device */
 	if (lstat(path, &st) || !S_ISREG(st.st_mode))
@@ -98,19 +140,101 @@ int outname_series__add(struct outname_series *s, const char *path, unsigned int
 			s->files.v[i].dev = st.st_dev;
 			s->files.v[i].ino = st.st_ino;
 			s->files.v[i].changed = st.st_mtim;
+			s->files.v[i].bytes = (uint64_t)st.st_size;
 			return 0;
 		}
-	f = vec_push(&s->files);
-	if (!f)
-		return err_set(e, -ENOMEM, "out of memory");
-	*f = (struct outname_file){ strdup(path), st.st_dev, st.st_ino, st.st_mtim };
-	if (!f->path) {
-		s->files.n--;
-		return err_set(e, -ENOMEM, "out of memory");
+	err = put(s, path, &st, e);
+	while (!err && is_beyond(s, keep))
+		err = drop_first(s, keep->files || keep->bytes, e);
+	return err;
+}
+
+/* ---- those of earlier runs */
+
+#define TIME_LEN 15	/* 20261115T080131 */
+
+static bool is_time(const char *s)
+{
+	for (size_t i = 0; i < TIME_LEN; i++)
+		if (i == 8 ? s[i] != 'T' : !isdigit((unsigned char)s[i]))
+			return false;
+	return true;
+}
+
+static bool matches(const char *p, const char *name)
+{
+	for (; *p; p++, name++) {
+		if (*p != '%' || !p[1]) {
+			if (*p != *name)
+				return false;
+			continue;
+		}
+		p++;
+		if (*p == 't') {
+			if (!is_time(name))
+				return false;
+			name += TIME_LEN - 1;
+		} else if (*p == 'p' || *p == 'n') {
+			size_t digits = strspn(name, "0123456789");
+
+			/* what comes next may begin with a digit */
+			for (; digits; digits--)
+				if (matches(p + 1, name + digits))
+					return true;
+			return false;
+		} else if (*p != *name) {
+			return false;
+		}
 	}
-	/* where all stay, the last name is remembered, so that the next one is another */
-	while (s->files.n > MAX(keep, 1) && !err)
-		err = drop_first(s, keep, e);
+	return !*name;
+}
+
+bool outname__matches(const char *pattern, const char *name)
+{
+	size_t len = strlen(name), stem = len - export__suffix_len(name), dot = stem;
+	char plain[NAME_MAX + 1];
+
+	if (matches(pattern, name))
+		return true;
+	/* "heap-20261115T080131.2.json" is the second one of that second */
+	while (dot && isdigit((unsigned char)name[dot - 1]))
+		dot--;
+	if (dot == stem || !dot || name[dot - 1] != '.' || len > NAME_MAX)
+		return false;
+	snprintf(plain, sizeof(plain), "%.*s%s", (int)(dot - 1), name, name + stem);
+	return matches(pattern, plain);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct timespec *x = &((const struct outname_file *)a)->changed, *y = &((const struct outname_file *)b)->changed;
+
+	return x->tv_sec != y->tv_sec ? (x->tv_sec > y->tv_sec) - (x->tv_sec < y->tv_sec) : (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+}
+
+int outname_series__find(struct outname_series *s, const char *pattern, struct err *e)
+{
+	const char *slash = strrchr(pattern, '/'), *base = slash ? slash + 1 : pattern;
+	_cleanup_free_ char *dir = slash ? strndup(pattern, (size_t)(slash - pattern) + 1) : strdup("./");
+	DIR *d = dir && !outname__is_pattern(dir) ? opendir(dir) : NULL;
+	struct dirent *entry;
+	int err = dir ? 0 : err_set(e, -ENOMEM, "out of memory");
+
+	while (d && !err && (entry = readdir(d))) {
+		_cleanup_free_ char *path = NULL;
+		struct stat st;
+
+		if (!outname__matches(base, entry->d_name))
+			continue;
+		if (asprintf(&path, "%s%s", slash ? dir : "", entry->d_name) < 0)
+			err = err_set(e, -ENOMEM, "out of memory");
+		else if (!lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+			err = put(s, path, &st, e);
+	}
+	if (d)
+		closedir(d);
+	if (s->files.n)
+		qsort(s->files.v, s->files.n, sizeof(*s->files.v), by_time);
 	return err;
 }
 

@@ -37,6 +37,8 @@
 #define SEE_HELP "; malloctrace --help lists them"
 #define MIN_INTERVAL_NS (10 * MS_NS)
 #define SERVE_OVERHEAD_PCT 2
+#define SERVE_KEEP_FILES 100
+#define SERVE_KEEP_BYTES (1ULL << 30)
 #define MAX_WORDS 3	/* a target, an interval, a count */
 
 const struct command_row opt_commands[] = {
@@ -298,6 +300,8 @@ static int complete(struct parser *p, struct err *e)
 		o->all |= !asked__target(&p->all);
 		o->recording.overhead_pct = others ? o->recording.overhead_pct : SERVE_OVERHEAD_PCT;
 		o->batch = true;
+		if (!asked__find(&p->all, "keep"))
+			o->keep = (struct outname_keep){ SERVE_KEEP_FILES, SERVE_KEEP_BYTES };
 	}
 	if (!asked__find(&p->all, "metric"))
 		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->recording.mode))->name : NULL;
@@ -416,6 +420,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.serve.listen = "127.0.0.1:9464",
 		.serve.listen_fd = -1,
 		.serve.push_every_ns = 15 * SECOND_NS,
+		.serve.exec_fd = -1,
 	};
 	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)
 		;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "files/outnames.h"
 #include "present/views.h"
 #include "recording/recording.h"
 #include "util/err.h"
@@ -38,6 +39,8 @@ struct opt_serve {
 	char *config_text;	/* owned: what it says, which other fields point into */
 	const char *push;	/* the URL of a server; NULL: none */
 	uint64_t push_every_ns;	/* 15 s */
+	const char *exec;	/* a program that is run with each file of --when; NULL: none */
+	int exec_fd;		/* where it is asked for, from the process that traces; -1: nowhere */
 	/* files that the user named; NULL: none */
 	const char *token_file, *cert, *key, *client_ca;
 };
@@ -99,7 +102,7 @@ struct opts {
 	uint64_t leak_after_ns;		/* 20 s */
 	double threshold_pct;		/* 0.5 */
 	const char *tree;		/* "callers", "callees" */
-	unsigned int keep;		/* 0: all */
+	struct outname_keep keep;	/* --keep */
 	const char *filter, *hide;	/* regular expressions; NULL: none */
 	const char *suppressions;	/* a file; NULL: none */
 	uint64_t fail_over;		/* `diff`; UINT64_MAX: not given */

@@ -64,6 +64,13 @@ static int check_serve(const struct asked *a, struct err *e)
 
 	if (a->o->follow && !asked__target(a))
 		return err_set(e, -EINVAL, "%s: want targets whose children to follow: -p, --comm or --cgroup", asked__find(a, "follow")->as);
+	for (size_t i = 0; i < a->o->outputs.n; i++)
+		if (!outname__has_time(a->o->outputs.v[i]))
+			return err_set(e, -EINVAL, "-o %s: want a name with %%t in it, the time: serve writes many files", a->o->outputs.v[i]);
+	if (a->o->whens.n && !a->o->outputs.n)
+		return err_set(e, -EINVAL, "--when: goes with -o FILE, whose name has %%t in it: where its profiles are written");
+	if (s->exec && !a->o->whens.n)
+		return err_set(e, -EINVAL, "--exec: goes with --when");
 	if (asked__find(a, "push-every") && !s->push)
 		return err_set(e, -EINVAL, "--push-every: goes with --push");
 	if (s->push && ((strncmp(s->push, "http://", 7) && strncmp(s->push, "https://", 8)) || strpbrk(s->push, "\n?#")))
@@ -161,7 +168,7 @@ static int check_together(const struct asked *a, struct err *e)
 		return err_set(e, -EINVAL, "--python-objects: goes with -- CMD; how Python divides memory is settled when it starts");
 	if (o->pace && !o->reachable && !o->roots && !(o->views & (VIEW_HEAP | VIEW_BLOCKS)))
 		return err_set(e, -EINVAL, "--pace: goes with --reachable, with --view heap or blocks, and with the command heap");
-	if (o->keep && !has_series(o))
+	if (asked__find(a, "keep") && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return a->command ? 0 : check_trace(a, e);
 }

@@ -135,10 +135,10 @@ const struct row opt_rows[] = {
 
 	{ 'd', "duration", "TIME", REPORTING, SERVE, take_duration, FIELD(duration_ns),
 	  .help = "stop after TIME: 30, 30s, 10m", .preset = "at Ctrl-C, or when the targets end" },
-	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF | HEAP, take_output, .fill = FILL_FILES,
+	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF | HEAP | SERVE, take_output, .fill = FILL_FILES,
 	  .help = "write at the end, and at SIGUSR1; the suffix selects the format:" EXPORT_FORMATS(EXPORT_SUFFIX)
 		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
-		  "repeatable", .help_alone = "write it there, too: .txt, .json or .html; repeatable" },
+		  "serve: written when a condition of --when holds, and at SIGUSR1; repeatable", .help_alone = "write it there, too: .txt, .json or .html; repeatable" },
 	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF | HEAP, take_choice, FIELD(format),
 	  .choices = EXPORT_NAMES,
 	  .help = "write to standard output (-o -) in this format", .help_alone = "write to standard output in this format: text, json or html" },
@@ -188,8 +188,9 @@ const struct row opt_rows[] = {
 	  .help = "hide stacks that LeakSanitizer's leak: lines in FILE match" },
 	{ 0, "fail-over", "SIZE", REPORTING, DIFF | NO_TRACE, take_size, FIELD(fail_over),
 	  .help = "diff: exit with 4 if live bytes grew by more than SIZE" },
-	{ 0, "keep", "N", REPORTING, SERVE, take_number, FIELD(keep), 1, 1000000,
-	  .help = "of files with %t or %n in their name, remove all that this run wrote but the last N", .preset = "all" },
+	{ 0, "keep", "N|SIZE", REPORTING, SERVE, take_keep, FIELD(keep), 1, 1000000,
+	  .help = "of files with %t or %n in their name, remove all that this run wrote but the last N, or the last ones that have SIZE "
+		  "together (500M, 2G); serve: also those that earlier runs wrote", .preset = "all; serve: the last 100, and no more than 1G" },
 	{ 0, "between", "AGE,AGE", REPORTING, REPORT | NO_TRACE, take_between,
 	  .help = "report: sites by the change of their live bytes between two moments since the trace's start, or marks: mark:1,mark:2 "
 		  "or FUNC#1,FUNC#2" },
@@ -211,6 +212,9 @@ const struct row opt_rows[] = {
 	  .help = "also send profiles to the Pyroscope at URL, which cannot ask for them: what was allocated since the last one, and what is live" },
 	{ 0, "push-every", "TIME", SERVING, SERVE_ALONE, take_age, FIELD(serve.push_every_ns), PUSH_EVERY_MIN,
 	  .help = "how often", .preset = "15s" },
+	{ 0, "exec", "PROGRAM", SERVING, SERVE_ALONE, take_string, FIELD(serve.exec), .fill = FILL_FILES,
+	  .help = "with --when: run PROGRAM once for each time, with the name of the file as its argument and the file as its standard input, as "
+		  "a user without rights (who ran sudo, else one that nobody else is), for a minute at most" },
 	{ 0, "token-file", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.token_file), .fill = FILL_FILES,
 	  .help = "answer only requests that carry what stands in FILE: Authorization: Bearer TOKEN" },
 	{ 0, "tls-cert", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.cert), .fill = FILL_FILES,

@@ -108,6 +108,21 @@ int take_number(struct opts *o, const struct given *g, struct err *e)
 	return 0;
 }
 
+int take_keep(struct opts *o, const struct given *g, struct err *e)
+{
+	struct outname_keep *keep = field(o, g);
+	uint64_t n;
+
+	*keep = (struct outname_keep){};
+	if (!parse_u64(g->val, g->row->min, g->row->max, &n))
+		keep->files = (unsigned int)n;
+	else if (g->val[strspn(g->val, "0123456789")] && !parse_size(g->val, &n) && n)
+		keep->bytes = n;
+	else
+		return out_of_range(g, ", or a size with K, M or G", e);
+	return 0;
+}
+
 int take_age(struct opts *o, const struct given *g, struct err *e)
 {
 	uint64_t ns;

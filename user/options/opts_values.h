@@ -11,6 +11,7 @@ int take_list(struct opts *o, const struct given *g, struct err *e);
 int take_size(struct opts *o, const struct given *g, struct err *e);
 int take_room(struct opts *o, const struct given *g, struct err *e);
 int take_number(struct opts *o, const struct given *g, struct err *e);
+int take_keep(struct opts *o, const struct given *g, struct err *e);
 int take_age(struct opts *o, const struct given *g, struct err *e);
 int take_between(struct opts *o, const struct given *g, struct err *e);
 int take_duration(struct opts *o, const struct given *g, struct err *e);

@@ -44,7 +44,7 @@ static int become(uint32_t id)
 }
 
 /* Not by the C library, which would have all threads do it, of which there are none after a fork. */
-static void become_stranger(void)
+void lockdown__become_stranger(void)
 {
 	struct rlimit l;
 	uint32_t id;
@@ -88,7 +88,7 @@ _Noreturn void lockdown__exec(const struct lockdown_start *s)
 	setsid();
 	/* who is still root is judged later */
 	if (!geteuid())
-		become_stranger();
+		lockdown__become_stranger();
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		_exit(errno);

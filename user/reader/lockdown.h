@@ -25,6 +25,9 @@ struct lockdown_start {
 /* Of a child, after fork. What cannot be given up is left to lockdown__give_up_rights() to judge. If there is no exec, its status is the errno. */
 _Noreturn void lockdown__exec(const struct lockdown_start *s);
 
+/* Of a child of root, after fork: a user and a group that nobody else is, or nobody. Whether it is root still is to be looked at. */
+void lockdown__become_stranger(void);
+
 /* Who must not be root: a child that can open files; one that can not may, where we may not become another user. */
 enum lockdown_root { ROOT_REFUSED, ROOT_POWERLESS };
 

@@ -455,6 +455,8 @@ static void put_conditions(FILE *out, const struct snapshot *s, const struct met
 		put_label(out, s->whens[i].text);
 		fprintf(out, "\"} %llu\n", (unsigned long long)s->whens[i].fired);
 	}
+	put_u64(out, "malloctrace_profiles", "gauge", "Files that conditions of --when have written and --keep has left.", own->n_kept);
+	put_u64(out, "malloctrace_profile_bytes", "gauge", "What they have together.", own->profile_bytes);
 	if (!own->n_profiles)
 		return;
 	put_head(out, "malloctrace_profile", "_info", "gauge", "A profile that a condition has written, and that is still there.");

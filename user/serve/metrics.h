@@ -18,8 +18,9 @@ struct metrics_own {
 	uint64_t n_requests;		/* answered so far */
 	uint64_t n_pushed, n_push_dropped, n_push_failed;
 	bool pushes;			/* --push */
-	const char *const *profiles;	/* files that conditions have written and that are still there */
-	size_t n_profiles;
+	const char *const *profiles;	/* files that conditions have written, the newest ones that are still there */
+	size_t n_profiles, n_kept;	/* of those; of all */
+	uint64_t profile_bytes;		/* of all */
 };
 
 struct metrics *metrics__new(void);	/* NULL without memory */

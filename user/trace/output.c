@@ -112,6 +112,9 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 			continue;
 		}
 		err = outfile__check(path, e);
+		/* it runs for weeks, and again after each reload: what --keep allows is meant for all of them */
+		if (!err && opts->serve.on)
+			err = outname_series__find(&o->series[i], opts->outputs.v[i], e);
 		if (err)
 			return err_wrap(e, err, "-o %s", path);
 	}
@@ -503,7 +506,7 @@ static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned
 
 	snapshot__free(own);
 	if (!err && is_series)
-		err = outname_series__add(&o->series[i], name, o->opts->keep, e);
+		err = outname_series__add(&o->series[i], name, &o->opts->keep, e);
 	return err;
 }
 
@@ -545,6 +548,11 @@ bool output__has_series(const struct output *o)
 		if (outname__is_pattern(o->opts->outputs.v[i]))
 			return true;
 	return false;
+}
+
+const struct outname_series *output__kept(const struct output *o)
+{
+	return o->opts->outputs.n ? &o->series[0] : NULL;
 }
 
 int output__write_series(struct output *o, struct snapshot *s, struct err *e)

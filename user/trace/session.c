@@ -370,7 +370,8 @@ static int finish(struct session *s, struct err *e)
 		return -ENOMEM;
 	session__end_calls(s);
 	session__tell_trigger(s, snap);
-	err = output__write_files(&s->output, snap, 0, e);
+	/* what `serve` writes, its conditions have asked for */
+	err = s->opts->serve.on ? 0 : output__write_files(&s->output, snap, 0, e);
 	if (output__prints(&s->output)) {
 		_cleanup_err_ struct err later = {};
 		int print_err = output__print(&s->output, snap, err ? &later : e);

@@ -257,6 +257,8 @@ int session__open_server(struct session *s, struct err *e);
 int session__watch_server(struct session *s);
 void session__server_done(struct session *s);
 void session__say_serving(const struct session *s);	/* all probes are in place */
+/* A condition has had its file written: the program of --exec gets it. why: NULL: no condition did. */
+void session__tell_hook(struct session *s, const char *why);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 

@@ -13,10 +13,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "files/outnames.h"
 #include "model/narrow.h"
 #include "model/since.h"
 #include "reader/reader.h"
 #include "serve/ask.h"
+#include "serve/hook.h"
 #include "serve/listen.h"
 #include "serve/metrics.h"
 #include "serve/push.h"
@@ -138,11 +140,36 @@ static struct narrowing narrowing_of(const struct serve_ask *a)
 				   .pod = *a->pod ? a->pod : NULL };
 }
 
+/* The newest files of conditions, and how much there is of all. */
+static size_t list_profiles(const struct serving *v, const char **names, struct metrics_own *own)
+{
+	const struct outname_series *kept = output__kept(&v->session->output);
+	size_t n = kept ? MIN(kept->files.n, METRICS_NAMES) : 0;
+
+	for (size_t i = 0; kept && i < kept->files.n; i++)
+		own->profile_bytes += kept->files.v[i].bytes;
+	for (size_t i = 0; i < n; i++)
+		names[i] = kept->files.v[kept->files.n - 1 - i].path;
+	own->n_kept = kept ? kept->files.n : 0;
+	return n;
+}
+
+void session__tell_hook(struct session *s, const char *why)
+{
+	const struct outname_series *kept = output__kept(&s->output);
+
+	if (!why || s->opts->serve.exec_fd < 0 || !kept || !kept->files.n)
+		return;
+	if (!hook__ask(s->opts->serve.exec_fd, kept->files.v[kept->files.n - 1].path, why))
+		say_error("--exec: not run: the file is gone, or too many wait already");
+}
+
 static int write_answer(struct serving *v, const struct serve_ask *a, struct snapshot *snap, uint64_t took_ns, FILE *out, struct err *e)
 {
 	static const char *const formats[N_SERVED] = {
 		[SERVE_HEAP] = "pprof", [SERVE_ALLOCS] = "pprof", [SERVE_JSON] = "json", [SERVE_PAGE] = "html",
 	};
+	const char *names[METRICS_NAMES];
 	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests, .pushes = v->push.fd >= 0 };
 
 	if (own.pushes) {
@@ -152,6 +179,8 @@ static int write_answer(struct serving *v, const struct serve_ask *a, struct sna
 		own.n_push_dropped = v->push.counts.dropped + v->push.n_refused;
 	}
 
+	own.profiles = names;
+	own.n_profiles = list_profiles(v, names, &own);
 	if (a->what == SERVE_METRICS)
 		return metrics__write(v->metrics, out, snap, &own) ? err_set(e, -ENOMEM, "out of memory") : 0;
 	return output__write_stream(&v->session->output, snap, export__find_by_name(formats[a->what]), a->what == SERVE_ALLOCS ? "alloc_space" : NULL, out, e);

@@ -275,6 +275,7 @@ void session__put_out(struct session *s, struct snapshot *snap, const char *reas
 		say("%s%ssnapshot: %s", lead, colon, err_msg(e));
 	} else {
 		say("%s%ssnapshot %u written", lead, colon, s->n_usr1);
+		session__tell_hook(s, reason);
 	}
 	end_output(s, &before);
 	snapshot__free(snap);
