@@ -164,3 +164,19 @@ Test(cgroup, long_path)
 	cr_expect_str_eq(p.container, ID);
 	cgroup_place__done(&p);
 }
+
+Test(cgroup, seen_from_a_namespace)
+{
+	static const char *const rows[][2] = {
+		{ "/../../kubepods.slice/a", "/kubepods.slice/a" }, { "/..", "/" }, { "/../..", "/" }, { "/", "/" }, { "/a/../b", "/a/../b" },
+		{ "/..a/b", "/..a/b" }, { "", "" }, { "/../b", "/b" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char path[100];
+
+		strcpy(path, rows[i][0]);
+		cgroup__from_above(path);
+		cr_expect_str_eq(path, rows[i][1]);
+	}
+}

@@ -296,3 +296,13 @@ void cgroup_place__done(struct cgroup_place *p)
 	free(p->unit);
 	*p = (struct cgroup_place){};
 }
+
+void cgroup__from_above(char *path)
+{
+	size_t up = 0;
+
+	while (!strncmp(path + up, "/..", 3) && (path[up + 3] == '/' || !path[up + 3]))
+		up += 3;
+	if (up)
+		memmove(path, path[up] ? path + up : "/", strlen(path[up] ? path + up : "/") + 1);
+}

@@ -20,6 +20,11 @@ struct cgroup_place {
 
 /* Of containers in containers, the innermost. Without memory, or of a path that says nothing, all is NULL. */
 void cgroup__recognise(const char *path, struct cgroup_place *ret);
+/*
+ * Who runs in a cgroup namespace, as in a pod, sees cgroups beside its own as "/../../kubepods.slice/…": the ways up go, as they say
+ * nothing of the cgroup. "/.." alone is "/".
+ */
+void cgroup__from_above(char *path);
 void cgroup_place__done(struct cgroup_place *p);
 
 #endif

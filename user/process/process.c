@@ -158,6 +158,8 @@ static char *read_cgroup(pid_t pid)
 	}
 	if (found)
 		clean_name(found);
+	if (found)
+		cgroup__from_above(found);
 	return found;
 }
 

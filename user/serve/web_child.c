@@ -223,7 +223,8 @@ static enum MHD_Result begin(struct MHD_Connection *c, const char *url, const ch
 		return put_text(c, 405, "only GET and HEAD are answered\n", "Allow", "GET, HEAD");
 	if (!web.texts[WEB_TOKEN] && !web.texts[WEB_CLIENT_CA] && !web_query__is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host")))
 		return put_text(c, 403, "this name is not one of this machine's: ask for localhost, or an address\n", NULL, NULL);
-	if (!may_ask(c))
+	/* that it answers is no secret, and who probes a container has no token */
+	if (w != &served[SERVE_HEALTH] && !may_ask(c))
 		return put_text(c, 401, "a token is needed: Authorization: Bearer TOKEN\n", "WWW-Authenticate", "Bearer realm=\"malloctrace\"");
 	if (!w)
 		return put_text(c, 404, "there are /, /metrics, /debug/pprof/heap, /debug/pprof/allocs, /profile.json and /healthz\n", NULL, NULL);
