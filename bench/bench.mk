@@ -77,7 +77,7 @@ $(B)/bench/bench: $(BENCH_OBJ) $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lm
 
 # No sanitizers: they would bring their own malloc. Frame pointers, because bpftrace walks by them.
-$(B)/bench/target $(B)/bench/many $(B)/bench/tree $(B)/bench/sqlite: $(B)/bench/%: bench/%.c bench/target.h bench/bench.mk
+$(B)/bench/target $(B)/bench/many $(B)/bench/tree $(B)/bench/sqlite $(B)/bench/crowd: $(B)/bench/%: bench/%.c bench/target.h bench/bench.mk
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fno-builtin -fno-omit-frame-pointer \
 		-fno-optimize-sibling-calls -Iuser -I. -o $@ $< -pthread $(if $(filter %/sqlite,$@),-lsqlite3)
 
@@ -94,6 +94,11 @@ $(foreach lib,$(BENCH_LIBS),$(eval $(call bench_copy,$(lib))))
 # The same malloctrace without its counters for the peak, to tell what they cost. In a tree of its own: its BPF object differs.
 bench-without-peak: $(B)/malloctrace
 	$(Q)$(MAKE) -s --no-print-directory B=$(B)/bench/without-peak BPF_FLAGS=-DMT_WITHOUT_PEAK $(B)/bench/without-peak/malloctrace
+
+# `serve` beside forty processes, and scraped by ten: nine minutes.
+.PHONY: bench-serve
+bench-serve: all $(B)/bench/crowd
+	$(Q)bench/serve $(B)/malloctrace $(B)/bench/crowd
 
 # The promises of --overhead, a minute each: the live tests' own programs, with the bounds that are promised.
 BUDGET_SECONDS ?= 60

@@ -42,7 +42,7 @@ install: $(PROGRAM) $(COMPLETIONS) $(B)/malloctrace.1 $(B)/malloctrace.service
 	install -d $(DESTDIR)$(DOCDIR)/docs/fleet $(DESTDIR)$(DOCDIR)/LICENSES
 	install -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
 	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(DOCDIR)/docs
-	install -m 644 docs/fleet/*.yml scripts/package/serve.conf $(B)/malloctrace.service $(DESTDIR)$(DOCDIR)/docs/fleet
+	install -m 644 docs/fleet/* scripts/package/serve.conf $(B)/malloctrace.service $(DESTDIR)$(DOCDIR)/docs/fleet
 	install -m 644 LICENSES/*.txt $(DESTDIR)$(DOCDIR)/LICENSES
 
 uninstall:
