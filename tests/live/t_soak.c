@@ -300,10 +300,8 @@ TEST_AS(soak_short_processes, .alone = true, .limit_s = LIMIT_S)
 	struct soak s = {};
 	json_t *root;
 
-	/* a long run sees all that the machine does beside it: there is room for that */
 	if (lt_scale_pct > 500)
-		mt__start(t, &s.m, "-a", "--max-live", "16M", "--max-stacks", "600000", "--batch", "--no-source", "--no-inlines", "-o",
-			  in_dir(t, "x.json"), NULL);
+		mt__start(t, &s.m, "-a", "--batch", "--no-source", "--no-inlines", "-o", in_dir(t, "x.json"), NULL);
 	else
 		mt__start(t, &s.m, "--comm", "crowd", "--batch", "-o", in_dir(t, "x.json"), NULL);
 	mt__wait_attached(t, &s.m);
