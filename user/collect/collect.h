@@ -74,6 +74,7 @@ struct proc_now {
 };
 /* false: no such process is in the tables. */
 bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct proc_now *ret);
+uint64_t collect__alloc_calls(const struct collect *c, uint32_t proc);	/* the same, of these alone; 0: no such process */
 /* Is this life not over yet, as far as the kernel's tables say at this moment? */
 bool collect__goes_on(const struct collect *c, uint32_t proc);
 

@@ -58,6 +58,14 @@ bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct pr
 	return true;
 }
 
+uint64_t collect__alloc_calls(const struct collect *c, uint32_t proc)
+{
+	uint32_t slot = MT_PROC_SLOT(proc);
+	bool is_there = slot < c->kernel->sizes.n_procs && c->tables.procs[slot].number == proc;
+
+	return is_there ? sum_of(c, slot, offsetof(struct mt_hist, size_allocs)) : 0;
+}
+
 bool collect__goes_on(const struct collect *c, uint32_t proc)
 {
 	const struct mt_proc *p = &c->tables.procs[MT_PROC_SLOT(proc)];

@@ -85,20 +85,34 @@ static void open_heap(struct uses *u, struct user_of_heap *h)
 		close_heap(h);
 }
 
-static void add(struct uses *u, const struct tracee *p)
+static void add(struct uses *u, const struct tracee_life *l, bool goes_on)
 {
 	struct user_of_heap **slot = vec_push(&u->v), *h = slot ? calloc(1, sizeof(*h)) : NULL;
 
+	u->last_of_slot[MT_PROC_SLOT(l->proc)] = l->proc;
 	if (!h) {
 		u->v.n -= slot != NULL;
 		u->n_unread++;
 		return;
 	}
 	*slot = h;
-	h->proc = tracee__life(p)->proc;
-	h->pid = p->process.pid;
-	open_heap(u, h);
+	h->proc = l->proc;
+	h->pid = l->tracee->process.pid;
+	if (goes_on)
+		open_heap(u, h);
 	u->by_slot[MT_PROC_SLOT(h->proc)] = h;
+}
+
+/* Also lives that were over before anybody heard of them: reports say of how many no heap was read. */
+static void add_new(struct uses *u, const struct tracee *p)
+{
+	for (size_t i = 0; i < p->lives.n; i++) {
+		const struct tracee_life *l = p->lives.v[i];
+		bool goes_on = !p->ended && i + 1 == p->lives.n;
+
+		if (u->last_of_slot[MT_PROC_SLOT(l->proc)] != l->proc && !(goes_on && l->closed))
+			add(u, l, goes_on);
+	}
 }
 
 static const struct tracee *tracee_of(const struct uses *u, uint32_t proc)
@@ -113,7 +127,8 @@ static const struct tracee *tracee_of(const struct uses *u, uint32_t proc)
 
 /*
  * Its last reading: of the memory that it left. One that has allocated nothing has nothing to be found. If Ctrl-C comes meanwhile, it
- * is made at the end of the trace, which is near then.
+ * is made at the end of the trace, which is near then. Where nobody kept that memory, or the kernel has taken pages of it, none of its
+ * blocks is known to have been in use.
  */
 static void read_last(struct uses *u, struct user_of_heap *h)
 {
@@ -121,14 +136,17 @@ static void read_last(struct uses *u, struct user_of_heap *h)
 	int err = 0;
 
 	h->has_ended = true;
-	if (!uses__calls(u, h))
+	if (collect__alloc_calls(u->s->collect, h->proc))
+		err = h->is_open ? uses__read(u, h, UINT64_MAX, false, &e) : err_set(&e, -ESRCH, "it was not open");
+	else
 		h->was_read = true;
-	else if (h->is_open)
-		err = uses__read(u, h, UINT64_MAX, false, &e);
 	if (err == -EINTR && !u->s->finishing) {
 		h->has_ended = false;
 		return;
 	}
+	h->is_lost = err != 0;
+	if (!h->n_readings)
+		h->bound = 0;	/* if it is lost, they are counted with those that are judged */
 	if (err)
 		say_verbose("%d: its heap was not read at its end: %s", (int)h->pid, err_msg(&e));
 	close_heap(h);
@@ -138,7 +156,9 @@ static void leave(struct uses *u, size_t i)
 {
 	struct user_of_heap *h = u->v.v[i];
 
-	u->n_unread += !h->was_read;
+	/* what other allocators have needs no reading */
+	u->n_unread += !h->was_read && h->bound;
+	u->ended_bound += h->was_read ? h->bound : 0;
 	if (uses__find(u, h->proc) == h)
 		u->by_slot[MT_PROC_SLOT(h->proc)] = NULL;
 	u->v.v[i] = u->v.v[--u->v.n];
@@ -152,19 +172,15 @@ void session__follow_uses(struct session *s)
 
 	if (!u)
 		return;
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
-		const struct tracee *p = s->tracees.v.v[i];
-
-		if (!p->ended && p->lives.n && !tracee__life(p)->closed && !uses__find(u, tracee__life(p)->proc))
-			add(u, p);
-	}
+	for (size_t i = 0; i < s->tracees.v.n; i++)
+		add_new(u, s->tracees.v.v[i]);
 	for (size_t i = 0; i < u->v.n; i++) {
 		const struct tracee *p = tracee_of(u, u->v.v[i]->proc);
 
 		if (p && !p->ended)
 			continue;
 		read_last(u, u->v.v[i]);
-		any |= u->v.v[i]->n_readings > 0;
+		any |= u->v.v[i]->n_readings > 0 || u->v.v[i]->is_lost;
 	}
 	if (any)
 		drop_unused(u);
@@ -270,8 +286,11 @@ static bool is_worth_it(const struct uses *u, uint64_t now)
 
 	if (u->cost_ns < CHEAP_NS || now - u->read_ns > NOW_AND_THEN_NS)
 		return true;
-	for (size_t i = 0; i < u->v.n; i++)
-		n_calls += uses__calls(u, u->v.v[i]) - MIN(u->v.v[i]->calls, uses__calls(u, u->v.v[i]));
+	for (size_t i = 0; i < u->v.n; i++) {
+		uint64_t calls = collect__alloc_calls(u->s->collect, u->v.v[i]->proc);
+
+		n_calls += calls - MIN(u->v.v[i]->calls, calls);
+	}
 	return n_calls * FREE_COSTS_NS >= u->cost_ns;
 }
 

@@ -36,7 +36,9 @@ static bool is_settled(struct user_of_heap *h)
 /* Where glibc had no heap, and another allocator is known to be there, none of its blocks came since. */
 static uint64_t bound_of_none(const struct uses *u, const struct user_of_heap *h)
 {
-	return census__other_allocator(&h->target) ? 0 : uses__calls(u, h) - MIN(h->calls, uses__calls(u, h));
+	uint64_t calls = collect__alloc_calls(u->s->collect, h->proc);
+
+	return census__other_allocator(&h->target) ? 0 : calls - MIN(h->calls, calls);
 }
 
 static void read_later(struct user_of_heap *h)
@@ -95,7 +97,7 @@ bool uses__read_later(struct uses *u, bool is_mark)
 
 uint64_t uses__bound(const struct uses *u)
 {
-	uint64_t sum = u->unrecorded;
+	uint64_t sum = u->unrecorded + u->ended_bound;
 
 	for (size_t i = 0; i < u->v.n; i++) {
 		const struct user_of_heap *h = u->v.v[i];

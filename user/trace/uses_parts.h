@@ -40,6 +40,7 @@ struct user_of_heap {
 	 */
 	uint64_t bound;
 	bool was_read, has_ended;
+	bool is_lost;		/* it has ended, and could not be read then: any of its blocks may have been freed */
 	bool has_none;		/* glibc has no heap in it, and so frees nothing unseen */
 	bool was_passed;	/* it was read in the last pass */
 	bool stood;		/* and stood still for that, until a cut was taken */
@@ -54,10 +55,12 @@ struct uses {
 	struct target_calls target_calls;
 	struct vec(struct user_of_heap *) v;
 	struct user_of_heap *by_slot[MT_MAX_PROCS];
+	uint32_t last_of_slot[MT_MAX_PROCS];	/* the last life that was among them, which is known by that once it has left */
 	uint64_t not_before_ns;	/* by the budget */
 	uint64_t cost_ns;	/* CPU time of the last pass */
 	double fill;		/* of the table, after the last pass */
 	uint64_t n_unread;	/* lives that have ended, and were never read */
+	uint64_t ended_bound;	/* the bounds of lives that have ended, and were */
 	uint64_t read_ns;	/* when the last reading ended, CLOCK_MONOTONIC; 0: there was none */
 	uint64_t took_ns;	/* the same one */
 	uint64_t paused_ns;	/* --exact: for how long it stood still for the last pass, or the longest of several processes */
@@ -81,7 +84,6 @@ void uses__forget_readings(struct user_of_heap *h);
 int uses__read_once(struct user_of_heap *h, struct reading *to, struct err *e);
 /* Where somebody waits for it (wanted), a heap that changed too fast to be read is tried again. */
 int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, bool wanted, struct err *e);
-uint64_t uses__calls(const struct uses *u, const struct user_of_heap *h);	/* allocations so far */
 /*
  * uses_bound.c: after a cut; sets each bound, for which a heap may have to be read once more: then true. is_mark: of a mark's cut, which
  * was taken before anybody knew of it.

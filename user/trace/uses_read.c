@@ -71,8 +71,12 @@ uint64_t uses__usable(const struct uses *u, uint64_t size)
 enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *arg)
 {
 	struct user_of_heap *h = uses__find(arg, proc);
-	enum block_use use = h && h->n_readings ? judge(h, addr, uses__usable(arg, size), born_ns) : BLOCK_IN_USE;
+	enum block_use use = BLOCK_IN_USE;
 
+	if (h && h->is_lost)
+		use = BLOCK_UNSURE;
+	else if (h && h->n_readings)
+		use = judge(h, addr, uses__usable(arg, size), born_ns);
 	if (use == BLOCK_UNSURE)
 		h->bound++;
 	return use;
@@ -148,18 +152,11 @@ static void note_reading(struct user_of_heap *h, const struct reading *v, size_t
 	h->born_before_ns = born_before_ns;
 }
 
-uint64_t uses__calls(const struct uses *u, const struct user_of_heap *h)
-{
-	struct proc_now now;
-
-	return collect__peek(u->s->collect, h->proc, true, &now) ? now.alloc_calls : 0;
-}
-
 /* One that may have missed a block is none by itself. */
 static int read_heap(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, struct err *e)
 {
 	struct reading v[MAX_READINGS] = {};
-	uint64_t since_ns = now_ns(), calls = uses__calls(u, h), runs = target__runs(&h->target);
+	uint64_t since_ns = now_ns(), calls = collect__alloc_calls(u->s->collect, h->proc), runs = target__runs(&h->target);
 	size_t n = u->s->opts->exact && !h->has_ended && !h->is_too_large && read_stopped(u, h, &v[0]);
 	int err = 0;
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* --mode leak: processes whose heap could not be read when they ended. What is not known of them is said. */
+#include "lt.h"
+
+#include "diary.h"
+#include "../fixtures/diary.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+/* Has it one descriptor, and is that one of a process's memory? */
+static bool is_holder(pid_t pid)
+{
+	char path[64], link[sizeof(path) + 256], to[64] = "";
+	unsigned int n = 0, n_mem = 0;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		ssize_t len;
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(link, sizeof(link), "%s/%s", path, e->d_name);
+		len = readlink(link, to, sizeof(to) - 1);
+		to[len > 0 ? len : 0] = 0;
+		n++;
+		n_mem += len > 4 && !strcmp(to + len - 4, "/mem");
+	}
+	if (d)
+		closedir(d);
+	return n == 1 && n_mem == 1;
+}
+
+/* Who keeps the memory of the target past its end (user/process/keeper.h); 0: nobody does. */
+static pid_t holder_of(pid_t pid)
+{
+	char path[64], *text, *at, *word;
+	pid_t holder = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	text = read_all(path, NULL);
+	for (at = text; (word = strsep(&at, " \n"));)
+		if (*word && is_holder(atoi(word)))
+			holder = atoi(word);
+	free(text);
+	return holder;
+}
+
+static uint64_t n_freed(const struct diary *d)
+{
+	uint64_t n = __atomic_load_n(&d->n, __ATOMIC_ACQUIRE);
+
+	return n ? d->line[(n - 1) % DIARY_LINES].frees_done : 0;
+}
+
+/* It was read while it ran, and gave back more until it ended. Nobody kept its memory: what is called live may be any part of that. */
+TEST(leak_of_one_whose_end_is_lost)
+{
+	const char *diary = in_dir(t, "diary");
+	int watch = inotify_init1(IN_CLOEXEC);
+	uint64_t live, left, freed;
+	const struct diary *d;
+	pid_t holder;
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify: %s", strerror(errno));
+	fx__start(t, &f, "diary", "--usable", "frees", "300000", "1", diary, NULL);
+	d = diary__map(t, diary);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGUSR1);
+	wait_json(t, watch, in_dir(t, "x.1.json"));
+	child__kill(t, &m.c, SIGSTOP);
+	want_state(t, m.c.pid, 'T');
+	holder = holder_of(m.c.pid);
+	if (!holder)
+		skip(t, "this kernel keeps no memory past the end of its process");
+	kill(holder, SIGKILL);
+	for (freed = n_freed(d); n_freed(d) < freed + 1000;)
+		poll(NULL, 0, 1);
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	fx__quit(t, &f);
+	child__kill(t, &m.c, SIGCONT);
+	mt__stop(t, &m, 0, 0);
+	root = load_json(t, in_dir(t, "x.json"));
+	live = site_sum(t, root, process_of(t, root, f.c.pid, 0), "diary_here", "live_blocks");
+	left = ledger__sum(&f.led, LED_ALLOC_CALLS) - ledger__sum(&f.led, LED_FREE_CALLS);
+	want(t, live > left, "live blocks, wanted more than the %llu that there were: else this test says nothing", (unsigned long long)left);
+	want_u64(t, root, "live_unsure_blocks", ju64(t, root, "totals.live_blocks"));
+}
+
+/* Children that have come and gone before malloctrace hears of them. */
+TEST(leak_of_children_that_were_not_met)
+{
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "ends", "children", "7", NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--mode", "leak", "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGSTOP);
+	want_state(t, m.c.pid, 'T');
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGCONT);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_eq(t, "processes", 8, json_array_size(jget(root, "processes")));
+	want_u64(t, root, "heaps_not_read", 7);
+	fx__quit(t, &f);
+}
