@@ -150,6 +150,18 @@ TEST(leak_musl)
 	}
 }
 
+/* What glibc's free gets of it nobody would see: it would be a leak that is none. */
+TEST(leak_named_without_free)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "custom", NULL);
+	want_eq(t, "exit status", 2, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--sym", "malloc=arena_alloc", "-d", "1", NULL));
+	want(t, strstr(m.c.errs.s, "--sym: arena_alloc allocates") && strstr(m.c.errs.s, "give --sym free=NAME"), "why, wanted that a free is missing, got: %.300s", m.c.errs.s);
+	fx__quit(t, &f);
+}
+
 /* ---- more of it */
 
 /*

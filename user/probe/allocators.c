@@ -461,6 +461,21 @@ int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
 	return add_row(f, &like, name, e);
 }
 
+const char *alloc_funcs__unfreed(const struct alloc_funcs *f)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < f->n; i++) {
+		if (!(f->v[i].flags & FUNC_NAMED))
+			continue;
+		if (f->v[i].role == ROLE_FREE)
+			return NULL;
+		if (f->v[i].role == ROLE_ALLOC || f->v[i].role == ROLE_REALLOC)
+			name = f->v[i].name;
+	}
+	return name;
+}
+
 const char *alloc_func__shown(const struct alloc_func *f)
 {
 	return f->shown ? f->shown : f->name;

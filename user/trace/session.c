@@ -85,6 +85,15 @@ void session__say_attached(struct session *s)
 	session__say_serving(s);
 }
 
+/* --mode leak: glibc's free is not probed, by which what such a function gave away would be seen to go. */
+static int check_unfreed(const struct session *s, struct err *e)
+{
+	const char *name = recording__is_leak(&s->opts->recording) ? alloc_funcs__unfreed(&s->tracees.funcs) : NULL;
+
+	return name ? err_set(e, -EINVAL, "--sym: %s allocates, and --mode leak sees its blocks freed only by a function that is named, too: give --sym free=NAME, or leave --mode leak out",
+			      name) : 0;
+}
+
 /* The values that only the table of functions can judge. */
 static int check_usage(struct session *s, struct err *e)
 {
@@ -106,7 +115,7 @@ static int check_usage(struct session *s, struct err *e)
 		err = alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e);
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
-	err = err ?: session__ask_spots(s, e) ?: session__ask_tags(s, e);
+	err = err ?: check_unfreed(s, e) ?: session__ask_spots(s, e) ?: session__ask_tags(s, e);
 	if (!err)
 		s->status = EXIT_FAILED;
 	return err;
