@@ -31,7 +31,7 @@ struct user_of_heap {
 	struct reading later;	/* uses_bound.c: made after a cut, while has_later */
 	bool has_later;
 	uint64_t born_before_ns;	/* what was born then or later is not judged; on the programs' clock */
-	bool has_holes, lacks_mapped;	/* parts of the heap could not be read */
+	bool is_partial;	/* parts of the heap could not be read: what lies in no range of it is not known to be free */
 	uint64_t runs;		/* how often it had run when the last reading began (target__runs()) */
 	uint64_t calls;		/* how often it had allocated then */
 	/*

@@ -15,12 +15,6 @@
 
 /* ---- what is known of a block */
 
-/* One with a mapping of its own: its header is all that is before it on its page, unless it was aligned. */
-static bool may_be_mapped(const struct user_of_heap *h, uint64_t addr)
-{
-	return addr % h->target.page_bytes == 16 || addr % h->target.page_bytes == 0;
-}
-
 /* A thread that ends leaves its mark of free blocks in some that are given again, and not written to. */
 static bool is_unsettled(const struct census *c, uint64_t addr)
 {
@@ -55,9 +49,8 @@ static enum block_use judge(const struct user_of_heap *h, uint64_t addr, uint64_
 	/* of one that stands still all is known */
 	if (born_ns >= h->born_before_ns && !h->target.stopped)
 		return BLOCK_UNSURE;
-	if (h->lacks_mapped && may_be_mapped(h, addr))
-		return BLOCK_UNSURE;
-	for (size_t i = 0; i < h->n_readings && h->has_holes; i++)
+	/* a block with a mapping of its own that was missed lies in none, wherever its alignment has put it */
+	for (size_t i = 0; i < h->n_readings && h->is_partial; i++)
 		if (!sorted__range_of(h->readings[i].census.ranges.v, h->readings[i].census.ranges.n, addr))
 			return BLOCK_UNSURE;
 	return BLOCK_NOT_IN_USE;
@@ -139,13 +132,12 @@ static bool read_stopped(struct uses *u, struct user_of_heap *h, struct reading 
 
 static void note_reading(struct user_of_heap *h, const struct reading *v, size_t n, uint64_t born_before_ns)
 {
-	h->has_holes = h->lacks_mapped = false;
+	h->is_partial = false;
 	for (size_t i = 0; i < n; i++) {
 		const struct census *c = &v[i].census;
 
 		h->readings[i] = v[i];
-		h->has_holes |= c->swapped_bytes || c->broken_bytes || c->passed_over_bytes;
-		h->lacks_mapped |= c->lacks_mapped;
+		h->is_partial |= c->swapped_bytes || c->broken_bytes || c->passed_over_bytes || c->lacks_mapped;
 	}
 	h->n_readings = n;
 	h->was_read = true;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* --mode leak: what readings that were made by hand say of a block. */
+#include <criterion/criterion.h>
+
+#include "trace/uses_parts.h"
+
+#define PROC 3
+#define HEAP 0x550000000000ull
+#define MAPPED 0x7f0000000000ull
+
+static struct heap_block blocks[] = { { .addr = HEAP + 0x10, .usable = 24 }, { .addr = HEAP + 0x50, .usable = 24 } };
+static struct heap_range ranges[] = { { HEAP, HEAP + 0x1000 } };
+static struct opts opts;
+static struct session session = { .opts = &opts };
+static struct user_of_heap heap = { .proc = PROC, .n_readings = 1, .born_before_ns = 1000, .was_read = true };
+static struct uses uses = { .s = &session };
+
+static void begin(void)
+{
+	struct reading *r = &heap.readings[0];
+	struct err e = {};
+
+	r->census.blocks.v = blocks;
+	r->census.blocks.n = ARRAY_SIZE(blocks);
+	r->census.ranges.v = ranges;
+	r->census.ranges.n = ARRAY_SIZE(ranges);
+	cr_assert_eq(block_index__build(&r->index, blocks, ARRAY_SIZE(blocks), &e), 0);
+	uses.by_slot[PROC] = &heap;
+}
+
+static void want_use(uint64_t addr, uint64_t born_ns, enum block_use wanted)
+{
+	enum block_use got = uses__of(PROC, addr, 24, born_ns, &uses);
+
+	cr_expect_eq(got, wanted, "%llx born at %llu: wanted %d, got %d", (unsigned long long)addr, (unsigned long long)born_ns, wanted, got);
+}
+
+Test(uses, what_was_read)
+{
+	begin();
+	want_use(HEAP + 0x10, 1, BLOCK_IN_USE);
+	want_use(HEAP + 0x30, 1, BLOCK_NOT_IN_USE);
+	want_use(HEAP + 0x30, 1000, BLOCK_UNSURE);
+	want_use(MAPPED + 0x10, 1, BLOCK_NOT_IN_USE);
+	cr_expect_eq(heap.bound, 1, "what is unsure is counted");
+	cr_expect_eq(uses__of(PROC + 1, HEAP + 0x30, 24, 1, &uses), BLOCK_IN_USE, "nothing is known of others");
+}
+
+/* Some of those with a mapping of their own were missed: any address outside of what was read may be one, as aligned_alloc() has it. */
+Test(uses, what_was_missed)
+{
+	static const uint64_t aligned[] = { 0, 16, 64, 256, 4096 };
+
+	begin();
+	heap.is_partial = true;
+	for (size_t i = 0; i < ARRAY_SIZE(aligned); i++)
+		want_use(MAPPED + aligned[i], 1, BLOCK_UNSURE);
+	want_use(HEAP + 0x10, 1, BLOCK_IN_USE);
+	want_use(HEAP + 0x30, 1, BLOCK_NOT_IN_USE);
+}
+
+/* It ended, and nobody could read it then. */
+Test(uses, what_was_lost)
+{
+	begin();
+	heap.n_readings = 0;
+	heap.is_lost = true;
+	want_use(HEAP + 0x10, 1, BLOCK_UNSURE);
+	want_use(HEAP + 0x30, 1, BLOCK_UNSURE);
+	cr_expect_eq(heap.bound, 2);
+}
