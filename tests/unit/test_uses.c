@@ -69,3 +69,58 @@ Test(uses, what_was_lost)
 	want_use(HEAP + 0x30, 1, BLOCK_UNSURE);
 	cr_expect_eq(heap.bound, 2);
 }
+
+/* ---- how many may be wrong */
+
+static uint64_t bound_of_cut(bool is_mark)
+{
+	uses__read_later(&uses, is_mark);
+	return uses__bound(&uses);
+}
+
+static void begin_stopped(void)
+{
+	static struct user_of_heap *all[] = { &heap };
+
+	begin();
+	opts.exact = true;
+	session.uses = &uses;
+	uses.v.v = all;
+	uses.v.n = 1;
+	heap.was_passed = heap.stood = true;
+	heap.bound = 2;
+}
+
+/* It stood still from the reading to the cut: what the reading was unsure of is all. */
+Test(uses, bound_of_one_that_stood)
+{
+	begin_stopped();
+	session__let_heaps_go_on(&session, true);
+	cr_expect_eq(bound_of_cut(false), 2);
+}
+
+/* A mark's cut is of an earlier moment, and it went on with that: nothing is known of ours after it. */
+Test(uses, bound_after_a_mark)
+{
+	begin_stopped();
+	session__let_heaps_go_on(&session, false);
+	cr_expect_eq(bound_of_cut(true), BOUND_UNKNOWN, "of the mark's");
+	cr_expect_eq(bound_of_cut(false), BOUND_UNKNOWN, "of ours");
+}
+
+/* A mark that is read late says nothing of the cut that comes after it. */
+Test(uses, bound_beside_a_mark)
+{
+	begin_stopped();
+	cr_expect_eq(bound_of_cut(true), BOUND_UNKNOWN, "of the mark's");
+	session__let_heaps_go_on(&session, true);
+	cr_expect_eq(bound_of_cut(false), 2, "of ours");
+}
+
+/* What ended is in the sum for good. */
+Test(uses, bound_of_those_that_ended)
+{
+	begin_stopped();
+	uses.ended_bound = 40;
+	cr_expect_eq(bound_of_cut(false), 42);
+}

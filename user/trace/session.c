@@ -357,7 +357,7 @@ static int finish(struct session *s, struct err *e)
 		tracees__look_at_probes(&s->tracees, true);
 	kernel__freeze(s->kernel, true);
 	session__note_cut(s);
-	session__let_heaps_go_on(s);
+	session__let_heaps_go_on(s, true);
 	session__bound_uses(s, false);
 	/* whose the stacks are that were met up to now */
 	if (!s->tracees.probing->records_first)

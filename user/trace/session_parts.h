@@ -162,8 +162,8 @@ void session__read_uses(struct session *s, bool force);
 bool session__knows_live(const struct session *s);
 /* The same if the table of blocks is about to be full; called often. */
 void session__relieve_table(struct session *s);
-/* --exact: those that stood still for it go on. Called once a cut was taken. */
-void session__let_heaps_go_on(struct session *s);
+/* --exact: those that stood still for it go on. was_cut: a cut of ours was taken while they did. */
+void session__let_heaps_go_on(struct session *s, bool was_cut);
 /* A cut is taken now, by none but us. */
 void session__note_cut(struct session *s);
 /* After a cut: how many of its live blocks may have been freed before it. May read heaps once more, but not for a mark's cut. */

@@ -34,7 +34,8 @@ static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 	if (!how->marked_ns)
 		session__note_cut(s);
 	err = collect__cut(s->collect, how, &s->cut, e);
-	session__let_heaps_go_on(s);
+	/* a mark's is of before they stood still */
+	session__let_heaps_go_on(s, !err && !how->marked_ns);
 	/* after it: nothing that a snapshot has is later than its end */
 	if (!how->marked_ns)
 		s->cut_mono_ns = now_ns();
@@ -51,8 +52,10 @@ int session__take_cut(struct session *s, const struct cut_opts *how, enum patien
 		_cleanup_err_ struct err why = {};
 
 		err = !collect__is_marked(s->collect) ? 0 : patience == URGENT ? -EBUSY : session__yield_to_marks(s);
-		if (err)
+		if (err) {
+			session__let_heaps_go_on(s, false);
 			return err_set(e, err, "a mark's snapshot cannot be read");
+		}
 		err = cut(s, how, &why);
 		/* a mark came first: its snapshot, then another attempt */
 		if (err && (err != -EBUSY || patience == URGENT))

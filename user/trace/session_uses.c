@@ -266,7 +266,7 @@ void session__relieve_table(struct session *s)
 	if (!s->uses || s->end_ns || !is_crowded(s))
 		return;
 	session__read_uses(s, true);
-	session__let_heaps_go_on(s);
+	session__let_heaps_go_on(s, false);
 	/* the next cut may be long after it */
 	s->uses->was_cut = true;
 }
@@ -368,7 +368,7 @@ bool session__knows_live(const struct session *s)
 	return !s->uses || s->uses->is_fresh;
 }
 
-void session__let_heaps_go_on(struct session *s)
+void session__let_heaps_go_on(struct session *s, bool was_cut)
 {
 	struct uses *u = s->uses;
 
@@ -378,6 +378,7 @@ void session__let_heaps_go_on(struct session *s)
 		struct user_of_heap *h = u->v.v[i];
 		uint64_t before_ns = h->target.paused_ns;
 
+		h->stood &= was_cut;
 		if (!h->is_open || !h->target.stopped)
 			continue;
 		target__resume(&h->target);

@@ -23,11 +23,11 @@ static enum block_use count_unsure(uint32_t proc, uint64_t addr, uint64_t size, 
 	struct user_of_heap *h = uses__find(u, proc);
 
 	if (h && h->has_later && (born_ns >= u->cut_ns || !reading__has(&h->later, addr, uses__usable(u, size))))
-		h->bound++;
+		h->cut_bound++;
 	return BLOCK_IN_USE;
 }
 
-/* Does what the last reading found hold for the last cut, too? */
+/* Does what the last reading found hold for the last cut of ours, too? */
 static bool is_settled(struct user_of_heap *h)
 {
 	return (h->stood && h->was_passed) || h->has_ended || (h->is_open && h->runs && target__runs(&h->target) == h->runs);
@@ -55,19 +55,21 @@ static void read_later(struct user_of_heap *h)
 		return;
 	h->has_later = true;
 	h->runs = runs;
-	h->bound = h->later.census.unsure_blocks;
+	h->cut_bound = h->later.census.unsure_blocks;
 	/* if all of them sleep, and slept, none is on its way */
 	if (!runs || target__runs(&h->target) != runs)
-		h->bound += target__n_threads(&h->target);
+		h->cut_bound += target__n_threads(&h->target);
 }
 
+/* Who called a mark's function ran then, and what was found out since is not in its cut. */
 static void note_cut_bound(struct uses *u, struct user_of_heap *h, bool is_mark)
 {
-	if (!h->was_read || is_settled(h))
+	h->cut_bound = h->bound;
+	if (!h->was_read || (!is_mark && is_settled(h)))
 		return;
-	h->bound = BOUND_UNKNOWN;
+	h->cut_bound = BOUND_UNKNOWN;
 	if (h->has_none && h->is_open)
-		h->bound = bound_of_none(u, h);
+		h->cut_bound = bound_of_none(u, h);
 	else if (!is_mark && h->was_passed && h->is_open)
 		read_later(h);
 }
@@ -88,8 +90,10 @@ bool uses__read_later(struct uses *u, bool is_mark)
 	for (size_t i = 0; i < u->v.n; i++) {
 		struct user_of_heap *h = u->v.v[i];
 
-		if (h->has_later)
-			reading__done(&h->later);
+		if (!h->has_later)
+			continue;
+		h->bound = h->cut_bound;
+		reading__done(&h->later);
 		h->has_later = false;
 	}
 	return true;
@@ -102,9 +106,9 @@ uint64_t uses__bound(const struct uses *u)
 	for (size_t i = 0; i < u->v.n; i++) {
 		const struct user_of_heap *h = u->v.v[i];
 
-		if (h->was_read && h->bound == BOUND_UNKNOWN)
+		if (h->was_read && h->cut_bound == BOUND_UNKNOWN)
 			return BOUND_UNKNOWN;
-		sum += h->was_read ? h->bound : 0;
+		sum += h->was_read ? h->cut_bound : 0;
 	}
 	return sum;
 }

@@ -34,16 +34,13 @@ struct user_of_heap {
 	bool is_partial;	/* parts of the heap could not be read: what lies in no range of it is not known to be free */
 	uint64_t runs;		/* how often it had run when the last reading began (target__runs()) */
 	uint64_t calls;		/* how often it had allocated then */
-	/*
-	 * At most so many count as live in the last cut that were freed before it; or would, if it has not run since that reading began.
-	 * BOUND_UNKNOWN: it has, and nothing was read since.
-	 */
-	uint64_t bound;
+	uint64_t bound;		/* at most so many would count as live that were freed, if it has not run since the last reading began */
+	uint64_t cut_bound;	/* and do so in the last cut, or in a mark's that was read since. BOUND_UNKNOWN: it ran, and nothing was read then */
 	bool was_read, has_ended;
 	bool is_lost;		/* it has ended, and could not be read then: any of its blocks may have been freed */
 	bool has_none;		/* glibc has no heap in it, and so frees nothing unseen */
 	bool was_passed;	/* it was read in the last pass */
-	bool stood;		/* and stood still for that, until a cut was taken */
+	bool stood;		/* and stood still for that, until a cut of ours was taken */
 	bool is_too_large;	/* --exact: to be read within STOP_NS */
 	bool was_left_out;	/* because it could not be read, which was said */
 };

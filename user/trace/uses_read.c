@@ -174,7 +174,7 @@ static int read_heap(struct uses *u, struct user_of_heap *h, uint64_t born_befor
 	h->stood = h->target.stopped;
 	h->runs = runs;
 	h->calls = calls;
-	h->bound = 0;
+	h->bound = h->readings[n - 1].census.unsure_blocks;
 	u->read_ns = now_ns();
 	u->took_ns = u->read_ns - since_ns;
 	return 0;
