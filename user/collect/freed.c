@@ -112,15 +112,16 @@ static void examine(struct dropping *d, uint64_t bucket, struct mt_block *b)
 		take_out(d, bucket, b, key, val, born);
 }
 
-/* Takes it out if it has this birth still; what was put there again since has another one. */
-static bool take_out_over(const struct tables *t, const struct mt_over_key *key, uint64_t born)
+/*
+ * Takes it out. If its address came again since it was judged, what is there now has another birth and goes back; unless the address
+ * came once more meanwhile: then that one was freed, too, and nobody else knows of it. True: *ret has left the table.
+ */
+static bool take_out_over(const struct tables *t, const struct mt_over_key *key, uint64_t born, struct mt_over *ret)
 {
-	struct mt_over now;
-
-	return !bpf_map_lookup_elem(t->overflow_fd, key, &now) && now.born == born && !bpf_map_delete_elem(t->overflow_fd, key);
+	return !bpf_map_lookup_and_delete_elem(t->overflow_fd, key, ret) &&
+	       (ret->born == born || bpf_map_update_elem(t->overflow_fd, key, ret, BPF_NOEXIST));
 }
 
-/* Those are few, and large: an address does not come again between a look and the next. */
 static void drop_overflow(struct dropping *d)
 {
 	const struct tables *t = d->f->tables;
@@ -136,12 +137,14 @@ static void drop_overflow(struct dropping *d)
 		for (uint32_t i = 0; i < n; i++) {
 			enum block_use use = use_of(d, keys[i].proc, keys[i].addr, values[i].size, values[i].chain, values[i].born);
 
-			if (use != BLOCK_NOT_IN_USE || !take_out_over(t, &keys[i], values[i].born))
+			struct mt_over left;
+
+			if (use != BLOCK_NOT_IN_USE || !take_out_over(t, &keys[i], values[i].born, &left))
 				continue;
 			__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
 			if (keys[i].addr <= MT_ADDR_MAX)
 				tables__note_left(t, UINT64_MAX, keys[i].addr, keys[i].proc);
-			note(d, values[i].site, values[i].size);
+			note(d, left.site, left.size);
 		}
 	}
 }
