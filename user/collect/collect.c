@@ -397,6 +397,8 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	if (!o->marked_ns)
 		freed__fold(&c->freed);
 	c->cut.now_ns = o->marked_ns ? o->marked_ns : kernel__clock_ns(c->kernel);
+	if (o->flipped)
+		o->flipped(o->arg);
 	cut_rows__read_procs(c, bank);
 	cut_rows__read_spots(c, bank);
 	err = cut_rows__read_sites(c, bank) ?: links__read(&c->links, bank, c->kernel->sizes.n_sites, &c->cut);

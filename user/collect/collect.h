@@ -44,6 +44,8 @@ struct cut_opts {
 	bool blocks;		/* with scan: the addresses of some of them */
 	uint64_t marked_ns;	/* the cut is a mark's, of that moment on the programs' clock; 0: it is of now */
 	bool hold;		/* no mark may come before the next cut */
+	void (*flipped)(void *arg);	/* called when its instant is over, and all that is still to be done is reading; NULL: nobody waits for that */
+	void *arg;
 	const struct site_look *looks;	/* by site number: rows have those of their process. NULL: none */
 	size_t n_looks;
 };

@@ -38,6 +38,7 @@ struct target {
 	uint64_t read_bytes, n_reads, swapped_bytes;
 	uint64_t paused_ns;	/* how long it has been stopped in all */
 	int failed;		/* -errno: the kernel refused what is no matter of the process's memory; what was found lacks something */
+	uint64_t stop_max_ns;	/* how long a stop may take, set by the caller; 0: a second */
 	bool stop_failed;	/* one for registers: they are not worth another one */
 	uint64_t page_bytes;	/* the kernel's */
 	uint64_t debt_ns;	/* of rest, that the pace asks for */
@@ -81,7 +82,7 @@ uint64_t target__runs(struct target *t);
 
 uint64_t target__n_threads(const struct target *t);	/* 0: what is read is nobody's any more */
 
-/* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. What has none stands still as it is. */
+/* Stops all its threads (ptrace); bounded: -ETIMEDOUT after stop_max_ns, and all go on. What has none stands still as it is. */
 int target__pause(struct target *t, struct err *e);
 /* Lets one that is stopped go on for so long, and stops it again. */
 int target__pause_later(struct target *t, uint64_t ns, struct err *e);

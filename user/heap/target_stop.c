@@ -26,7 +26,7 @@
 #include "util/parse.h"
 #include "util/rights.h"
 
-#define STOP_MAX_NS SECOND_NS
+#define STOP_MAX_NS SECOND_NS	/* where the target says nothing else */
 /* Nobody has asked for a stop to read registers: who waits for something else than a processor by then is not waited for. */
 #define REGISTERS_MAX_NS (50 * MS_NS)
 #define POLL_US 50
@@ -45,6 +45,7 @@ struct target_stopped {
 	int result;		/* -errno of the stop */
 	pid_t pid;
 	bool in_part;		/* those that have stopped by then are enough */
+	uint64_t max_ns;
 	uint64_t began_ns, ended_ns;
 	struct vec(struct held) threads;
 	struct hash tids;	/* of these */
@@ -167,7 +168,7 @@ static int stop_all(struct target_stopped *s)
 			return n;
 		while (!look_at_stops(s)) {
 			waited = now_ns() - began;
-			if (waited > STOP_MAX_NS || (s->in_part && waited > REGISTERS_MAX_NS && is_in_vain(s)))
+			if (waited > s->max_ns || (s->in_part && waited > REGISTERS_MAX_NS && is_in_vain(s)))
 				return s->in_part && n_stopped(s) ? 0 : -ETIMEDOUT;
 			usleep(POLL_US);
 		}
@@ -261,8 +262,8 @@ static int say_why(struct target *t, int r, struct err *e)
 
 	switch (r) {
 	case -ETIMEDOUT:
-		return err_set(e, r, "process %d did not stop within a second (a thread waits for a disk, or for a child of vfork): it goes on; without a stop it can be read",
-			       (int)t->pid);
+		return err_set(e, r, "process %d did not stop within %s (a thread waits for a disk, or for a child of vfork): it goes on; without a stop it can be read",
+			       (int)t->pid, t->stop_max_ns ? "a fraction of a second" : "a second");
 	case -ESRCH:
 		return err_set(e, r, "process %d has ended", (int)t->pid);
 	case -EPERM:
@@ -302,6 +303,7 @@ static int stop(struct target *t, bool in_part, struct err *e)
 		return err_set(e, -ENOMEM, "no memory to stop process %d", (int)t->pid);
 	s->pid = t->pid;
 	s->in_part = in_part;
+	s->max_ns = t->stop_max_ns ? t->stop_max_ns : STOP_MAX_NS;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	r = start_keeper(s);

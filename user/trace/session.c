@@ -349,16 +349,17 @@ static int finish(struct session *s, struct err *e)
 	bound_last_reading(s);
 	session__look_last_at_heaps(s);
 	session__look_last_at_memory(s);
-	session__read_uses(s, true);
+	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
-	tracees__sample(&s->tracees, true);
-	if (!s->budget)
-		tracees__look_at_probes(&s->tracees, true);
+	/* --exact: nothing else comes before it, as the targets stand still until then */
 	kernel__freeze(s->kernel, true);
 	session__note_cut(s);
 	session__let_heaps_go_on(s, true);
 	session__bound_uses(s, false);
+	tracees__sample(&s->tracees, true);
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, true);
 	/* whose the stacks are that were met up to now */
 	if (!s->tracees.probing->records_first)
 		session__read_records(s);

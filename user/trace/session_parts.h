@@ -156,8 +156,12 @@ int session__open_uses(struct session *s);	/* -ENOMEM */
 void session__uses_done(struct session *s);
 /* Heaps of new lives are read from now on; those of lives that have ended, once more. */
 void session__follow_uses(struct session *s);
-/* Reads which blocks are in use, if the budget grants it or force is set: the others count as freed from then on. */
-void session__read_uses(struct session *s, bool force);
+/*
+ * Reads which blocks are in use, if the budget grants it: the others count as freed from then on. READ_NOW: whatever the budget says;
+ * READ_FOR_SNAPSHOT: one is made of the next cut, until which --exact has the targets stand still.
+ */
+enum { READ_NOW = 1, READ_FOR_SNAPSHOT = 2 };
+void session__read_uses(struct session *s, unsigned int how);
 /* Is the last cut one of live blocks as they are, not one that has what was freed since the last reading? Of other modes it always is. */
 bool session__knows_live(const struct session *s);
 /* The same if the table of blocks is about to be full; called often. */

@@ -302,7 +302,7 @@ static void answer(struct serving *v, const struct serve_ask *a, size_t n, bool 
 		return;
 	}
 	if (a->what != SERVE_HEALTH) {
-		session__read_uses(v->session, true);
+		session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
 		snap = session__take(v->session, false, has_ages, &e);
 	}
 	fd = a->what == SERVE_HEALTH ? in_memory(v, a, NULL, 0, &e) : snap ? answer_of(v, a, snap, NULL, now_ns() - began, &e) : e.code;

@@ -24,6 +24,11 @@
 
 /* ---- cuts */
 
+static void on_flipped(void *arg)
+{
+	session__let_heaps_go_on(arg, true);
+}
+
 static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 {
 	struct cut_opts opts = *asked, *how = &opts;
@@ -31,11 +36,15 @@ static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 
 	s->cut = NULL;
 	session__use_heaps(s, how);
-	if (!how->marked_ns)
+	if (!how->marked_ns) {
 		session__note_cut(s);
+		how->flipped = on_flipped;
+		how->arg = s;
+	}
 	err = collect__cut(s->collect, how, &s->cut, e);
 	/* a mark's is of before they stood still */
-	session__let_heaps_go_on(s, !err && !how->marked_ns);
+	if (err || how->marked_ns)
+		session__let_heaps_go_on(s, false);
 	/* after it: nothing that a snapshot has is later than its end */
 	if (!how->marked_ns)
 		s->cut_mono_ns = now_ns();
@@ -184,7 +193,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	struct making m = begin_making(s, last, ages, NULL);
 	struct cut_opts how = how_to_cut(s, ages);
 
-	session__read_uses(s, false);
+	session__read_uses(s, READ_FOR_SNAPSHOT);
 	return session__take_cut(s, &how, MAY_WAIT, e) ? NULL : make(s, &m, e);
 }
 
@@ -292,7 +301,7 @@ static void serve(struct session *s, const struct snapshot_request *r)
 	if (r->late_since_ns &&
 	    asprintf(&late, "%s, %.1f ms later", r->reason, (now_ns() - r->late_since_ns) / 1e6) < 0)
 		late = NULL;
-	session__read_uses(s, true);
+	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
 	session__put_out(s, session__take(s, false, true, &e), late ? late : r->reason, &e);
 }
 
@@ -372,7 +381,7 @@ void session__on_second(void *arg)
 	/* a report may just have noted the course of things */
 	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
 		tracees__sample(&s->tracees, false);
-		session__read_uses(s, false);
+		session__read_uses(s, 0);
 		if (!session__take_cut(s, &how, MAY_WAIT, NULL) && !s->spots.waiting && session__knows_live(s))
 			model__note(s->model, s->cut);
 	}
@@ -424,7 +433,7 @@ void session__set_baseline(struct session *s)
 	_cleanup_err_ struct err e = {};
 	struct cut_opts how = {};
 
-	session__read_uses(s, true);
+	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
 	if (session__take_cut(s, &how, MAY_WAIT, &e))
 		say("baseline: %s", err_msg(&e));
 	else if (model__set_baseline(s->model, s->cut))

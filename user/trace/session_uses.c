@@ -265,8 +265,7 @@ void session__relieve_table(struct session *s)
 {
 	if (!s->uses || s->end_ns || !is_crowded(s))
 		return;
-	session__read_uses(s, true);
-	session__let_heaps_go_on(s, false);
+	session__read_uses(s, READ_NOW);
 	/* the next cut may be long after it */
 	s->uses->was_cut = true;
 }
@@ -294,11 +293,24 @@ static bool is_worth_it(const struct uses *u, uint64_t now)
 	return n_calls * FREE_COSTS_NS >= u->cost_ns;
 }
 
-void session__read_uses(struct session *s, bool force)
+/* Those that are to stand still are the last, so that they do so for no longer than it takes to read them. */
+static void order(struct uses *u)
+{
+	for (size_t i = 0, to = 0; i < u->v.n; i++) {
+		struct user_of_heap *h = u->v.v[i];
+
+		if (uses__is_to_stop(u, h))
+			continue;
+		u->v.v[i] = u->v.v[to];
+		u->v.v[to++] = h;
+	}
+}
+
+void session__read_uses(struct session *s, unsigned int how)
 {
 	struct uses *u = s->uses;
 	uint64_t now = now_ns(), began_cpu_ns = cpu_ns(), tick_ns = 0;
-	bool any = false, none = false;
+	bool any = false, none = false, force = how & READ_NOW;
 
 	/* one that no cut was taken of yet is as good as another one */
 	if (!u || (!force && u->is_fresh && !u->was_cut))
@@ -314,6 +326,8 @@ void session__read_uses(struct session *s, bool force)
 	session__follow_uses(s);
 	u->began_ns = now;
 	u->paused_ns = 0;
+	u->may_stop = s->opts->exact && how & READ_FOR_SNAPSHOT && !s->spots.waiting;
+	order(u);
 	for (size_t i = 0; i < u->v.n; i++) {
 		struct user_of_heap *h = u->v.v[i];
 		_cleanup_err_ struct err e = {};
@@ -321,6 +335,7 @@ void session__read_uses(struct session *s, bool force)
 
 		if (!h->is_open)
 			continue;
+		h->paused_before_ns = h->target.paused_ns;
 		if (h->kept)
 			keeping__tend(h->kept, NULL);
 		if (!tick_ns)
@@ -376,13 +391,12 @@ void session__let_heaps_go_on(struct session *s, bool was_cut)
 		return;
 	for (size_t i = 0; i < u->v.n; i++) {
 		struct user_of_heap *h = u->v.v[i];
-		uint64_t before_ns = h->target.paused_ns;
 
 		h->stood &= was_cut;
-		if (!h->is_open || !h->target.stopped)
+		if (!h->is_open)
 			continue;
 		target__resume(&h->target);
-		u->paused_ns = MAX(u->paused_ns, h->target.paused_ns - before_ns);
+		u->paused_ns = MAX(u->paused_ns, h->target.paused_ns - h->paused_before_ns);
 	}
 }
 

@@ -8,7 +8,8 @@
 #include "trace/session_parts.h"
 
 #define MAX_READINGS 2
-#define STOP_NS (100 * MS_NS)	/* --exact: for no longer than that */
+#define STOP_NS (100 * MS_NS)	/* --exact: for no longer than that, until it is read */
+#define UNSTOPPED_NS (60 * SECOND_NS)	/* one that could not be stopped, or read then, is left alone for that long */
 #define PATIENCE_NS (800 * MS_NS)	/* with a heap that changes too fast to be read, where somebody waits for it */
 #define BOUND_UNKNOWN UINT64_MAX
 
@@ -41,7 +42,9 @@ struct user_of_heap {
 	bool has_none;		/* glibc has no heap in it, and so frees nothing unseen */
 	bool was_passed;	/* it was read in the last pass */
 	bool stood;		/* and stood still for that, until a cut of ours was taken */
-	bool is_too_large;	/* --exact: to be read within STOP_NS */
+	uint64_t paused_before_ns;	/* for how long it had stood still when the last pass began */
+	uint64_t unstopped_until_ns;	/* --exact: it is read while it runs until then */
+	bool said_unstopped;	/* why */
 	bool was_left_out;	/* because it could not be read, which was said */
 };
 
@@ -62,13 +65,13 @@ struct uses {
 	uint64_t took_ns;	/* the same one */
 	uint64_t paused_ns;	/* --exact: for how long it stood still for the last pass, or the longest of several processes */
 	uint64_t began_ns;	/* the pass under way */
+	bool may_stop;		/* --exact: the same, as a snapshot is to be made of it */
 	uint64_t stop_by_ns;	/* when the reading under way has to end; 0: there is no limit */
 	bool is_fresh;		/* nothing was allocated between the last pass and the next cut that could be dead */
 	bool was_cut;		/* a cut was taken since */
 	uint64_t cut_read_ns;	/* read_ns as it was when the last cut was taken that no mark took: what was found later is not in a mark's */
 	uint64_t cut_ns;	/* what was born earlier was before the last cut; on the programs' clock */
 	uint64_t unrecorded;	/* how often points were met between the end of the trace and the last reading, which came after it */
-	bool said_unstopped;
 };
 
 /* uses_read.c: what is in the table is judged by the readings of the pass under way. */
@@ -79,6 +82,10 @@ void reading__done(struct reading *r);
 void uses__forget_readings(struct user_of_heap *h);
 /* -ENOENT: there is none. -EPROTO: it changes too fast to be read, or is not as it should be; others of census__take(). */
 int uses__read_once(struct user_of_heap *h, struct reading *to, struct err *e);
+/* --exact: it could not be read while it stood still. is_late: that took too long, and was not ended by Ctrl-C. */
+void uses__note_unstopped(struct user_of_heap *h, int err, bool is_late, const char *why);
+/* --exact: is it to stand still in the pass under way? */
+bool uses__is_to_stop(const struct uses *u, const struct user_of_heap *h);
 /* Where somebody waits for it (wanted), a heap that changed too fast to be read is tried again. */
 int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, bool wanted, struct err *e);
 /*

@@ -108,25 +108,36 @@ int uses__read_once(struct user_of_heap *h, struct reading *to, struct err *e)
 	return err;
 }
 
+void uses__note_unstopped(struct user_of_heap *h, int err, bool is_late, const char *why)
+{
+	/* where it has no such heap there is nothing to stop it for; and Ctrl-C, which ended the reading, says nothing of the next one */
+	if (err == -ENOENT || err == -ESRCH || (err == -EINTR && !is_late))
+		return;
+	/* what is too large stays so */
+	h->unstopped_until_ns = err == -EINTR ? UINT64_MAX : now_ns() + UNSTOPPED_NS;
+	if (!h->said_unstopped)
+		say("%d is not stopped for its heap to be read: %s", (int)h->pid, err == -EINTR ? "that takes more than a tenth of a second" : why);
+	h->said_unstopped = true;
+}
+
 /* --exact: nothing changes while it is read, nor until a cut is taken (session__let_heaps_go_on()). */
 static bool read_stopped(struct uses *u, struct user_of_heap *h, struct reading *to)
 {
 	_cleanup_err_ struct err e = {};
-	int err = target__pause(&h->target, &e);
+	uint64_t stop_by_ns = now_ns() + STOP_NS;
+	int err;
 
+	h->target.stop_max_ns = STOP_NS;
+	err = target__pause(&h->target, &e);
 	if (!err) {
-		u->stop_by_ns = now_ns() + STOP_NS;
+		u->stop_by_ns = stop_by_ns;
 		err = uses__read_once(h, to, &e);
 		u->stop_by_ns = 0;
 	}
 	if (!err)
 		return true;
 	target__resume(&h->target);
-	h->is_too_large = err == -EINTR;
-	/* where it has no such heap there is nothing to stop it for */
-	if (!u->said_unstopped && err != -ENOENT)
-		say("%d is not stopped for its heap to be read: %s", (int)h->pid, err == -EINTR ? "that takes more than a tenth of a second" : err_msg(&e));
-	u->said_unstopped |= err != -ENOENT;
+	uses__note_unstopped(h, err, now_ns() > stop_by_ns, err_msg(&e));
 	return false;
 }
 
@@ -144,12 +155,17 @@ static void note_reading(struct user_of_heap *h, const struct reading *v, size_t
 	h->born_before_ns = born_before_ns;
 }
 
+bool uses__is_to_stop(const struct uses *u, const struct user_of_heap *h)
+{
+	return u->may_stop && !h->has_ended && u->began_ns >= h->unstopped_until_ns;
+}
+
 /* One that may have missed a block is none by itself. */
 static int read_heap(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, struct err *e)
 {
 	struct reading v[MAX_READINGS] = {};
 	uint64_t since_ns = now_ns(), calls = collect__alloc_calls(u->s->collect, h->proc), runs = target__runs(&h->target);
-	size_t n = u->s->opts->exact && !h->has_ended && !h->is_too_large && read_stopped(u, h, &v[0]);
+	size_t n = uses__is_to_stop(u, h) && read_stopped(u, h, &v[0]);
 	int err = 0;
 
 	while (!err && (!n || (!h->target.stopped && v[n - 1].census.unsure_blocks)) && n < MAX_READINGS) {
