@@ -18,6 +18,7 @@
 #include "reader/reader.h"
 #include "trace/session_parts.h"
 #include "util/log.h"
+#include "util/signals.h"
 
 /* Looks that nobody asked for take at most this part of a CPU. */
 #define RARELY 50
@@ -403,10 +404,9 @@ void session__call_off_heap_look(struct session *s)
 static bool is_interrupted(void *arg)
 {
 	struct heaps *h = arg;
-	sigset_t waiting;
 
 	session__keep_events(h->s);
-	return !sigpending(&waiting) && (sigismember(&waiting, SIGINT) || sigismember(&waiting, SIGTERM));
+	return signal_asks_for_end();
 }
 
 static bool is_wanted(const struct session *s)

@@ -13,6 +13,7 @@
 
 #include "process/keeper.h"
 #include "util/log.h"
+#include "util/signals.h"
 
 #define BUDGET 20		/* a twentieth of a CPU */
 #define TELL_AFTER_NS SECOND_NS	/* of a reading that takes long */
@@ -212,12 +213,9 @@ static uint64_t next_tick(struct session *s)
 static bool is_interrupted(void *arg)
 {
 	struct uses *u = arg;
-	sigset_t waiting;
 
 	session__keep_events(u->s);
-	if (u->stop_by_ns && now_ns() > u->stop_by_ns)
-		return true;
-	return !sigpending(&waiting) && (sigismember(&waiting, SIGINT) || sigismember(&waiting, SIGTERM));
+	return (u->stop_by_ns && now_ns() > u->stop_by_ns) || signal_asks_for_end();
 }
 
 static void tell_progress(const char *what, double part, void *arg)
@@ -234,9 +232,7 @@ static void take_signals(void)
 	struct timespec at_once = {};
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	signals_of_end(&set);
 	while (sigtimedwait(&set, NULL, &at_once) > 0)
 		;
 }
@@ -261,9 +257,15 @@ static bool is_crowded(const struct session *s)
 	return fill > FULL_PART && fill > s->uses->fill + (1 - s->uses->fill) / 4;
 }
 
+/* Half of the time is for others, also where all that is in the table is live. */
+static bool has_rested(const struct uses *u)
+{
+	return now_ns() >= u->not_before_ns - u->cost_ns * (BUDGET - 2);
+}
+
 void session__relieve_table(struct session *s)
 {
-	if (!s->uses || s->end_ns || !is_crowded(s))
+	if (!s->uses || s->end_ns || !has_rested(s->uses) || !is_crowded(s))
 		return;
 	session__read_uses(s, READ_NOW);
 	/* the next cut may be long after it */
@@ -362,11 +364,16 @@ void session__read_uses(struct session *s, unsigned int how)
 void session__bound_uses(struct session *s, bool is_mark)
 {
 	uint64_t began_cpu_ns = cpu_ns();
+	bool has_read;
 
-	if (!s->uses || !uses__read_later(s->uses, is_mark))
+	if (!s->uses)
 		return;
+	has_read = uses__read_later(s->uses, is_mark);
 	say_progress(NULL);
-	charge_budget(s->uses, began_cpu_ns);
+	if (s->interrupted)
+		take_signals();
+	if (has_read)
+		charge_budget(s->uses, began_cpu_ns);
 }
 
 void session__note_cut(struct session *s)
