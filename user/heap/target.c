@@ -203,6 +203,9 @@ static uint64_t switches_of(struct target *t, const char *tid)
 	return sum;
 }
 
+/* Weighed by its number: one thread that ends and another one that begins do not make up for each other. */
+#define TID_WEIGHT 0x9e3779b97f4a7c15ull
+
 uint64_t target__runs(struct target *t)
 {
 	uint64_t sum = 0, tid;
@@ -222,13 +225,15 @@ uint64_t target__runs(struct target *t)
 			continue;
 		if (n++ < RESTING_MAX)
 			switches = switches_of(t, d->d_name);
-		sum = switches ? sum + switches : 0;
-		if (!switches)
+		if (!switches) {
+			n = 0;
 			break;
+		}
+		sum += tid * TID_WEIGHT * switches;
 	}
 	if (tasks)
 		closedir(tasks);
-	return sum;
+	return n ? MAX(sum, 1ull) : 0;
 }
 
 uint64_t target__n_threads(const struct target *t)
