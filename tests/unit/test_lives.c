@@ -232,6 +232,30 @@ Test(lives, many_threads_end)
 	model__free(m);
 }
 
+/* --mode leak: of two processes one could not be read. */
+Test(lives, no_point_without_live_figures)
+{
+	struct cut_site sites[] = { { .site = 1, .proc = 1, .counts = { ALLOCS(5, 320) } }, { .site = 2, .proc = 2, .counts = { ALLOCS(7, 448) } } };
+	struct cut_proc procs[] = { { .proc = 1, .pid = 10, .live_unknown = true }, { .proc = 2, .pid = 20 } };
+	struct cut cut = { .sites = sites, .n_sites = 2, .procs = procs, .n_procs = 2 };
+	struct model *m = made__model();
+	struct snapshot *s;
+
+	made__life(m, 1, 10, "one");
+	made__life(m, 2, 20, "two");
+	for (uint64_t i = 1; i <= 3; i++) {
+		cut.now_ns = START + 1000 * i;
+		cr_assert_eq(model__note(m, &cut), 0);
+	}
+	s = made__shot(m, &cut);
+	cr_expect_eq(s->processes[0].n_timeline, 0);
+	cr_expect_eq(s->processes[1].n_timeline, 3);
+	for (size_t i = 0; i < s->n_sites; i++)
+		cr_expect_eq(s->sites[i].n_history > 0, s->sites[i].process == 2, "a site of process %u", s->sites[i].process);
+	snapshot__free(s);
+	model__free(m);
+}
+
 Test(lives, timeline_is_thinned_out)
 {
 	struct cut_site sites[] = { { .proc = 1 }, { .proc = 2, .counts = { ALLOCS(1000000, 1) } } };

@@ -320,6 +320,13 @@ void collect__walk_unseen(struct collect *c, const struct use_calls *uses)
 	freed__drop(&c->freed, uses, kernel__clock_ns(c->kernel));
 }
 
+void collect__doubt_live(struct collect *c, uint32_t proc)
+{
+	for (size_t i = 0; i < c->cut.n_procs; i++)
+		if (c->cut.procs[i].proc == proc)
+			c->cut.procs[i].live_unknown = true;
+}
+
 double collect__table_fill(const struct collect *c)
 {
 	return freed__table_fill(&c->freed);

@@ -57,6 +57,9 @@ struct cut_opts {
  */
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e);
 
+/* --mode leak: what the last cut has of this process's live blocks is not as it was. */
+void collect__doubt_live(struct collect *c, uint32_t proc);
+
 /* Is there such a one? */
 bool collect__is_marked(const struct collect *c);
 

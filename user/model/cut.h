@@ -146,6 +146,7 @@ struct cut_proc {
 	uint32_t proc;
 	uint32_t pid;
 	uint32_t ended;
+	bool live_unknown;	/* --mode leak: what of it is live was not found out for this cut */
 	uint64_t started_ns, ended_ns;
 	uint64_t unknown_frees, probe_hits, frames;
 	uint64_t lost_blocks, lost_stacks, missed_frees;

@@ -286,7 +286,7 @@ static uint64_t nth_largest(uint64_t *v, size_t n, size_t nth)
 	return v[nth];
 }
 
-/* Processes that have ended: their courses ended with them. Rows of stacks that were given up have none: they hold nothing. */
+/* Processes that have ended: their courses ended with them. Those whose live blocks are not known have no point now. Rows of stacks that were given up have none: they hold nothing. */
 struct over {
 	uint64_t word[(MAX_PROC + 1) / 64];
 };
@@ -300,7 +300,7 @@ static void list_over(struct over *o, const struct cut *cut)
 {
 	memset(o, 0, sizeof(*o));
 	for (size_t i = 0; i < cut->n_procs; i++)
-		if (cut->procs[i].ended && cut->procs[i].proc <= MAX_PROC)
+		if ((cut->procs[i].ended || cut->procs[i].live_unknown) && cut->procs[i].proc <= MAX_PROC)
 			o->word[cut->procs[i].proc / 64] |= 1ull << (cut->procs[i].proc % 64);
 }
 

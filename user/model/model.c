@@ -344,6 +344,8 @@ static uint64_t since_start(const struct model *m, const struct cut *cut)
 	return cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
 }
 
+#define NO_POINT UINT64_MAX
+
 int model__note(struct model *m, const struct cut *cut)
 {
 	/* by the number in the kernel's tables */
@@ -363,6 +365,9 @@ int model__note(struct model *m, const struct cut *cut)
 		sum->live_blocks += c->alloc_calls - c->free_calls;
 		sum->alloc_calls += c->alloc_calls;
 	}
+	for (size_t i = 0; i < cut->n_procs; i++)
+		if (cut->procs[i].live_unknown && cut->procs[i].proc < MT_PROC_NUMBERS)
+			sums[cut->procs[i].proc].t_ns = NO_POINT;
 	for (size_t i = 0; i < m->lives.n; i++) {
 		struct life *l = m->lives.v[i];
 		struct snap_point *slot;
@@ -371,7 +376,7 @@ int model__note(struct model *m, const struct cut *cut)
 			l->note_every = 1;
 		if (l->timeline.n > max_points)
 			thin_out(l);
-		if (l->kept || (l->ended && l->timeline.n) || l->proc >= MT_PROC_NUMBERS)
+		if (l->kept || (l->ended && l->timeline.n) || l->proc >= MT_PROC_NUMBERS || sums[l->proc].t_ns == NO_POINT)
 			continue;
 		if (l->n_notes++ % l->note_every)
 			continue;

@@ -98,7 +98,7 @@ void model__keep_modules(struct model *m, const struct module_calls *calls);
  */
 int model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
 		   const struct model_calls *calls);
-/* A point of each life's timeline, and of the history of the sites that matter. */
+/* A point of each life's timeline, and of the history of the sites that matter; of those that the cut knows what is live of. */
 int model__note(struct model *m, const struct cut *cut);
 /* Changes count from this cut on. */
 int model__set_baseline(struct model *m, const struct cut *cut);

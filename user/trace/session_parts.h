@@ -162,6 +162,8 @@ void session__follow_uses(struct session *s);
  */
 enum { READ_NOW = 1, READ_FOR_SNAPSHOT = 2 };
 void session__read_uses(struct session *s, unsigned int how);
+/* After a cut: lives whose heap was not read for it have no live blocks in it that are known. */
+void session__doubt_unread(struct session *s);
 /* Is the last cut one of live blocks as they are, not one that has what was freed since the last reading? Of other modes it always is. */
 bool session__knows_live(const struct session *s);
 /* The same if the table of blocks is about to be full; called often. */

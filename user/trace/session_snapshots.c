@@ -45,6 +45,8 @@ static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 	/* a mark's is of before they stood still */
 	if (err || how->marked_ns)
 		session__let_heaps_go_on(s, false);
+	if (!err)
+		session__doubt_unread(s);
 	/* after it: nothing that a snapshot has is later than its end */
 	if (!how->marked_ns)
 		s->cut_mono_ns = now_ns();

@@ -61,7 +61,6 @@ static void drop_unused(struct uses *u)
 		say("freed blocks count as live: %s", err_msg(&e));
 	for (size_t i = 0; i < u->v.n; i++)
 		uses__forget_readings(u->v.v[i]);
-	u->is_fresh = true;
 }
 
 struct user_of_heap *uses__find(const struct uses *u, uint32_t proc)
@@ -353,8 +352,8 @@ void session__read_uses(struct session *s, unsigned int how)
 		take_signals();
 	if (any)
 		drop_unused(u);
-	/* what other allocators have is known at any time */
-	u->is_fresh |= none;
+	/* what other allocators have is known at any time, and so is what was left behind */
+	u->is_fresh = any || none || !u->v.n;
 	u->was_cut = false;
 	u->fill = collect__table_fill(s->collect);
 	u->cost_ns = 0;
@@ -383,6 +382,18 @@ void session__note_cut(struct session *s)
 	s->uses->was_cut = true;
 	s->uses->cut_read_ns = s->uses->read_ns;
 	s->uses->cut_ns = kernel__clock_ns(s->kernel);
+}
+
+static bool is_known(const struct user_of_heap *h)
+{
+	return h->was_passed || h->has_none;
+}
+
+void session__doubt_unread(struct session *s)
+{
+	for (size_t i = 0; s->uses && i < s->uses->v.n; i++)
+		if (!is_known(s->uses->v.v[i]))
+			collect__doubt_live(s->collect, s->uses->v.v[i]->proc);
 }
 
 bool session__knows_live(const struct session *s)
