@@ -156,6 +156,8 @@ int session__open_uses(struct session *s);	/* -ENOMEM */
 void session__uses_done(struct session *s);
 /* Heaps of new lives are read from now on; those of lives that have ended, once more. */
 void session__follow_uses(struct session *s);
+/* Is a life that has ended still to be read once more, or to be counted as not read? */
+bool session__needs_life(const struct session *s, uint32_t proc);
 /*
  * Reads which blocks are in use, if the budget grants it: the others count as freed from then on. READ_NOW: whatever the budget says;
  * READ_FOR_SNAPSHOT: one is made of the next cut, until which --exact has the targets stand still.

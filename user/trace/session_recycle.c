@@ -86,6 +86,8 @@ static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_for_ns, void *
 {
 	const struct session *s = arg;
 
+	if (session__needs_life(s, proc))
+		return false;
 	return how == MT_ENDED_DROPPED || model__has_ended(s->model, proc) ||
 	       now_ns() - ended_for_ns + LATE_NS < s->recycle.told_ns;
 }

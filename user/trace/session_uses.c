@@ -189,6 +189,13 @@ void session__follow_uses(struct session *s)
 			leave(u, i - 1);
 }
 
+bool session__needs_life(const struct session *s, uint32_t proc)
+{
+	/* one that nobody heard of was not among them, and never will be */
+	return s->uses && hash__get(&s->tracees.by_proc, proc) &&
+	       (s->uses->last_of_slot[MT_PROC_SLOT(proc)] != proc || uses__find(s->uses, proc));
+}
+
 /* ---- when */
 
 #define TICK_TRIES 250		/* 50 ms: no tick takes longer */
