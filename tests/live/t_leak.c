@@ -241,6 +241,7 @@ static void ends(struct test *t, char how)
 	root = mt__stop_json(t, &m, 0, 0);
 	want_lossless(t, root);
 	want_bool(t, root, "processes[0].ended", true);
+	want(t, !strstr(m.c.errs.s, "it held"), "what it held, wanted no word of it before its heap was read, got: %.300s", m.c.errs.s);
 	if (jget(root, "heaps_not_read") && is_older_than_6_11())
 		skip(t, "before Linux 6.11 nothing shows where the memory was of a process that was waited for: the report says that it was not read");
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BUT_STACKS);

@@ -168,6 +168,7 @@ void session__read_uses(struct session *s, unsigned int how);
 void session__doubt_unread(struct session *s);
 /* Is the last cut one of live blocks as they are, not one that has what was freed since the last reading? Of other modes it always is. */
 bool session__knows_live(const struct session *s);
+bool session__knows_live_of(const struct session *s, uint32_t proc);	/* the same of one life */
 /* The same if the table of blocks is about to be full; called often. */
 void session__relieve_table(struct session *s);
 /* --exact: those that stood still for it go on. was_cut: a cut of ours was taken while they did. */

@@ -35,8 +35,8 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 	char name[SIGNAL_NAME_MAX], a[FMT_MAX], b[FMT_MAX], *text = NULL, held[3 * FMT_MAX] = "";
 	struct proc_now now;
 
-	/* --start-on: what it held before is not known */
-	if (counts_blocks(s) && !s->spots.waiting && collect__peek(s->collect, l->proc, true, &now))
+	/* --start-on: what it held before is not known; --mode leak: nor is what it holds, until its heap was read once more */
+	if (counts_blocks(s) && !s->spots.waiting && !s->uses && collect__peek(s->collect, l->proc, true, &now))
 		snprintf(held, sizeof(held), "; it held %s%s in %s%s block%s", mark_of(s),
 			 fmt_bytes(a, now.live_bytes), mark_of(s), fmt_exact(b, now.live_blocks),
 			 now.live_blocks == 1 ? "" : "s");
@@ -166,6 +166,8 @@ static int look_at(struct session *s, struct tracee *p, unsigned int wanted, uin
 	l.who = who;
 	l.mark = mark_of(s);
 	l.known = wanted;
+	if (!session__knows_live_of(s, life->proc))
+		l.known &= ~(FIGURE_BIT(FIGURE_LIVE) | FIGURE_BIT(FIGURE_BLOCKS));
 	l.v[FIGURE_LIVE] = now.live_bytes;
 	l.v[FIGURE_BLOCKS] = now.live_blocks;
 	l.v[FIGURE_ALLOCS] = now.alloc_calls;

@@ -396,6 +396,13 @@ static bool is_known(const struct user_of_heap *h)
 	return h->was_passed || h->has_none;
 }
 
+bool session__knows_live_of(const struct session *s, uint32_t proc)
+{
+	const struct user_of_heap *h = s->uses ? uses__find(s->uses, proc) : NULL;
+
+	return !h || is_known(h);
+}
+
 void session__doubt_unread(struct session *s)
 {
 	for (size_t i = 0; s->uses && i < s->uses->v.n; i++)
