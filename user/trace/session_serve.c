@@ -242,8 +242,12 @@ static void on_due(void *arg)
 	struct serving *v = w->serving;
 	_cleanup_err_ struct err e = {};
 	uint64_t began = now_ns();
-	struct snapshot *snap = session__take(v->session, false, false, &e);
-	int fd = snap ? answer_of(v, &w->ask, snap, w->before, now_ns() - began, &e) : e.code;
+	struct snapshot *snap;
+	int fd;
+
+	session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
+	snap = session__take(v->session, false, false, &e);
+	fd = snap ? answer_of(v, &w->ask, snap, w->before, now_ns() - began, &e) : e.code;
 
 	put(v, &w->ask, fd, &e);
 	if (fd >= 0)
@@ -263,6 +267,7 @@ static int begin_waiting(struct serving *v, const struct serve_ask *a, struct er
 			w = &v->waiting[i];
 	if (!w)
 		return err_set(e, -EBUSY, "too many requests with ?seconds= are under way");
+	session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
 	w->before = session__take(v->session, false, false, e);
 	if (!w->before)
 		return e->code;
