@@ -74,7 +74,7 @@ static void open_heap(struct uses *u, struct user_of_heap *h)
 {
 	_cleanup_err_ struct err kept = {}, opened = {};
 
-	if (u->keeper && keeper__keep(u->keeper, h->pid, &h->kept, &kept))
+	if (u->keeper && !h->kept && keeper__keep(u->keeper, h->pid, &h->kept, &kept))
 		say_verbose("%d: its memory will not outlive it: %s", (int)h->pid, err_msg(&kept));
 	if (h->kept ? target__open_kept(h->kept, &u->target_calls, &h->target, &opened) : target__open(h->pid, &u->target_calls, &h->target, &opened))
 		say_verbose("%d: its heap cannot be read: %s", (int)h->pid, err_msg(&opened));
@@ -341,6 +341,9 @@ void session__read_uses(struct session *s, unsigned int how)
 		_cleanup_err_ struct err e = {};
 		int err;
 
+		/* descriptors, or memory, may have been short when it was tried */
+		if (!h->is_open && collect__goes_on(s->collect, h->proc))
+			open_heap(u, h);
 		if (!h->is_open)
 			continue;
 		h->paused_before_ns = h->target.paused_ns;
