@@ -10,7 +10,7 @@
 #define MAX_READINGS 2
 #define STOP_NS (100 * MS_NS)	/* --exact: for no longer than that, until it is read */
 #define UNSTOPPED_NS (60 * SECOND_NS)	/* one that could not be stopped, or read then, is left alone for that long */
-#define PATIENCE_NS (800 * MS_NS)	/* with a heap that changes too fast to be read, where somebody waits for it */
+#define PATIENCE_NS (800 * MS_NS)	/* with a heap that changes too fast to be read, where somebody waits for it, or for its bound */
 #define BOUND_UNKNOWN UINT64_MAX
 
 struct reading {
