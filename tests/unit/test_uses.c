@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* --mode leak: what readings that were made by hand say of a block. */
 #include <criterion/criterion.h>
+#include <errno.h>
 
 #include "trace/uses_parts.h"
 
@@ -123,4 +124,30 @@ Test(uses, bound_of_those_that_ended)
 	begin_stopped();
 	uses.ended_bound = 40;
 	cr_expect_eq(bound_of_cut(false), 42);
+}
+
+/* ---- who is stopped */
+
+/* Snapshots are made of stopped ones, unless that has failed: then not for a while, or never again; but Ctrl-C is no failure. */
+Test(uses, who_is_to_stop)
+{
+	static const struct {
+		int err;
+		bool is_late, now, later;
+	} rows[] = { { 0, false, true, true },		{ -ENOENT, false, true, true },	   { -ESRCH, false, true, true },	{ -EINTR, false, true, true },
+		     { -EINTR, true, false, false },	{ -ETIMEDOUT, true, false, true }, { -EPROTO, false, false, true }, { -EBUSY, false, false, true } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t now = now_ns();
+		struct user_of_heap h = {};
+
+		if (rows[i].err)
+			uses__note_unstopped(&h, rows[i].err, rows[i].is_late, "why");
+		uses = (struct uses){ .may_stop = true, .began_ns = now };
+		cr_expect_eq(uses__is_to_stop(&uses, &h), rows[i].now, "%d", rows[i].err);
+		uses.began_ns = now + 61 * SECOND_NS;
+		cr_expect_eq(uses__is_to_stop(&uses, &h), rows[i].later, "%d, a minute later", rows[i].err);
+		uses.may_stop = false;
+		cr_expect_not(uses__is_to_stop(&uses, &h), "nobody asked for a snapshot");
+	}
 }
