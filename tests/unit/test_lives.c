@@ -251,7 +251,7 @@ Test(lives, no_point_without_live_figures)
 	cr_expect_eq(s->processes[0].n_timeline, 0);
 	cr_expect_eq(s->processes[1].n_timeline, 3);
 	for (size_t i = 0; i < s->n_sites; i++)
-		cr_expect_eq(s->sites[i].n_history > 0, s->sites[i].process == 2, "a site of process %u", s->sites[i].process);
+		cr_expect_eq(s->sites[i].n_history > 0, s->sites[i].process == 1, "a site of the process at %u", s->sites[i].process);
 	snapshot__free(s);
 	model__free(m);
 }

@@ -67,6 +67,7 @@ void cut_rows__read_procs(struct collect *c, uint32_t bank)
 		}
 		m->n_ended_cuts = p->ended ? m->n_ended_cuts + 1 : 0;
 		row->proc = p->number;
+		row->live_unknown = false;
 		row->pid = p->pid;
 		row->ended = p->ended;
 		row->started_ns = p->started_ns;
