@@ -441,3 +441,30 @@ TEST(leak_exact_says_nothing_of_debuggers)
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BUT_STACKS);
 	fx__quit(t, &f);
 }
+
+/* A thread that cannot be stopped: it is waited for once, and not for long; then it is read while it runs. */
+TEST(leak_exact_of_one_that_cannot_stop)
+{
+	int watch = inotify_init1(IN_CLOEXEC);
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify: %s", strerror(errno));
+	fx__start(t, &f, "reach", in_dir(t, "blocks"), "vfork", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--exact", "--batch", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGUSR1);
+	child__wait_err(t, &m.c, "malloctrace: ", "did not stop within a fraction of a second", 30);
+	wait_json(t, watch, in_dir(t, "x.1.json"));
+	root = load_json(t, in_dir(t, "x.1.json"));
+	/* a tenth of a second, and until it is let go, which may take longer on a busy machine */
+	want(t, ju64(t, root, "heap_read_paused_ns") >= 100000000 && ju64(t, root, "heap_read_paused_ns") < 900000000,
+	     "heap_read_paused_ns, wanted that of one stop, got %llu", (unsigned long long)ju64(t, root, "heap_read_paused_ns"));
+	child__kill(t, &m.c, SIGUSR1);
+	wait_json(t, watch, in_dir(t, "x.2.json"));
+	want(t, !jget(load_json(t, in_dir(t, "x.2.json")), "heap_read_paused_ns"), "heap_read_paused_ns of the next one, wanted none");
+	mt__stop(t, &m, SIGINT, 0);
+	want(t, !jget(load_json(t, in_dir(t, "x.json")), "heap_read_paused_ns"), "heap_read_paused_ns of the last one, wanted none");
+	fx__quit(t, &f);
+}

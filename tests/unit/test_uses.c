@@ -151,3 +151,36 @@ Test(uses, who_is_to_stop)
 		cr_expect_not(uses__is_to_stop(&uses, &h), "nobody asked for a snapshot");
 	}
 }
+
+/* ---- whose figures are known */
+
+Test(uses, whose_live_blocks_are_known)
+{
+	begin();
+	cr_expect_not(session__knows_live_of(&(struct session){ .uses = &uses }, PROC), "it was not read for the last cut");
+	heap.has_none = true;
+	cr_expect(session__knows_live_of(&(struct session){ .uses = &uses }, PROC), "other allocators' are known");
+	heap.has_none = false;
+	heap.was_passed = true;
+	cr_expect(session__knows_live_of(&(struct session){ .uses = &uses }, PROC), "it was read");
+	cr_expect(session__knows_live_of(&(struct session){ .uses = &uses }, PROC + 1), "what ended does not change any more");
+	cr_expect(session__knows_live_of(&(struct session){}, PROC), "frees are seen");
+}
+
+/* Its numbers are not given to others before it was read after its end, or counted as not read. */
+Test(uses, who_keeps_their_room)
+{
+	static struct session s = { .uses = &uses };
+
+	begin();
+	cr_expect_not(session__needs_life(&s, PROC), "nobody heard of it");
+	cr_assert_eq(hash__put(&s.tracees.by_proc, PROC, &heap), 0);
+	cr_expect(session__needs_life(&s, PROC), "it is to be read");
+	uses.by_slot[PROC] = NULL;
+	cr_expect(session__needs_life(&s, PROC), "it is to be counted");
+	uses.last_of_slot[PROC] = PROC;
+	cr_expect_not(session__needs_life(&s, PROC), "it has left");
+	s.uses = NULL;
+	cr_expect_not(session__needs_life(&s, PROC), "no heaps are read");
+	hash__done(&s.tracees.by_proc);
+}
