@@ -8,7 +8,7 @@
 #include "trace/session_parts.h"
 
 #define MAX_READINGS 2
-#define STOP_NS (100 * MS_NS)	/* --exact: for no longer than that, until it is read */
+#define STOP_NS (100 * MS_NS)	/* --exact: until it stands still, and then until it is read: for no longer than that each */
 #define UNSTOPPED_NS (60 * SECOND_NS)	/* one that could not be stopped, or read then, is left alone for that long */
 #define PATIENCE_NS (800 * MS_NS)	/* with a heap that changes too fast to be read, where somebody waits for it, or for its bound */
 #define BOUND_UNKNOWN UINT64_MAX

@@ -124,11 +124,12 @@ void uses__note_unstopped(struct user_of_heap *h, int err, bool is_late, const c
 static bool read_stopped(struct uses *u, struct user_of_heap *h, struct reading *to)
 {
 	_cleanup_err_ struct err e = {};
-	uint64_t stop_by_ns = now_ns() + STOP_NS;
+	uint64_t stop_by_ns;
 	int err;
 
 	h->target.stop_max_ns = STOP_NS;
 	err = target__pause(&h->target, &e);
+	stop_by_ns = now_ns() + STOP_NS;
 	if (!err) {
 		u->stop_by_ns = stop_by_ns;
 		err = uses__read_once(h, to, &e);
