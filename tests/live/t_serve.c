@@ -3,7 +3,7 @@
  * `malloctrace serve`: what is answered equals what the program knows of itself; who may not ask is refused; clients that hang,
  * or send anything, change nothing for others.
  */
-#include "lt.h"
+#include "serve_client.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,225 +19,6 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-
-#define TOKEN "a-token-of-more-than-sixteen"
-
-/* ---- a client */
-
-struct reply {
-	int status;		/* 0: the connection ended without one */
-	char *head, *body;	/* owned */
-	size_t n_body;
-};
-
-static void reply__done(struct reply *r)
-{
-	free(r->head);
-	*r = (struct reply){};
-}
-
-static int connect_to(struct test *t, const char *path)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
-	must(t, fd >= 0 && !connect(fd, (const struct sockaddr *)&a, sizeof(a)), "connect %s: %s", path, strerror(errno));
-	return fd;
-}
-
-static struct reply read_reply(struct test *t, int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	struct reply r = {};
-	size_t n = 0, room = 1 << 16;
-	ssize_t got;
-	char *end;
-
-	r.head = malloc(room + 1);
-	must(t, r.head, "memory");
-	for (;;) {
-		must(t, poll(&p, 1, (int)patience_s(60) * 1000) == 1, "no answer");
-		if (n == room) {
-			room *= 2;
-			r.head = realloc(r.head, room + 1);
-			must(t, r.head, "memory");
-		}
-		got = read(fd, r.head + n, room - n);
-		if (got <= 0)
-			break;
-		n += (size_t)got;
-	}
-	r.head[n] = '\0';
-	close(fd);
-	sscanf(r.head, "HTTP/1.1 %d", &r.status);
-	end = memmem(r.head, n, "\r\n\r\n", 4);
-	if (end) {
-		*end = '\0';
-		r.body = end + 4;
-		r.n_body = n - (size_t)(r.body - r.head);
-	}
-	return r;
-}
-
-static int ask(struct test *t, const char *socket, const char *method, const char *path, const char *headers)
-{
-	int fd = connect_to(t, socket);
-	char text[1024];
-	int n = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nConnection: close\r\n%s\r\n", method, path, headers);
-
-	must(t, write(fd, text, (size_t)n) == n, "write");
-	return fd;
-}
-
-static struct reply get_as(struct test *t, const char *socket, const char *path, const char *headers)
-{
-	return read_reply(t, ask(t, socket, "GET", path, headers));
-}
-
-#define LOCAL "Host: localhost\r\n"
-
-static struct reply get(struct test *t, const char *socket, const char *path)
-{
-	return get_as(t, socket, path, LOCAL);
-}
-
-static void want_status(struct test *t, const char *socket, const char *method, const char *path, const char *headers, int status)
-{
-	struct reply r = read_reply(t, ask(t, socket, method, path, headers));
-
-	want(t, r.status == status, "%s %s (%.40s): status %d, wanted %d: %.200s", method, path, headers, r.status, status, r.body ? r.body : "");
-	reply__done(&r);
-}
-
-static json_t *get_json(struct test *t, const char *socket, const char *path)
-{
-	struct reply r = get(t, socket, path);
-	json_error_t e;
-	json_t *root;
-
-	must(t, r.status == 200, "%s: status %d: %.200s", path, r.status, r.body ? r.body : "");
-	root = json_loadb(r.body, r.n_body, 0, &e);
-	must(t, root, "%s: %s", path, e.text);
-	reply__done(&r);
-	return with_frames(root);
-}
-
-/* The value of a series: its name with its labels. UINT64_MAX: there is none. */
-static uint64_t series(const char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, name, len) && line[len] == ' ')
-			return (uint64_t)strtod(line + len, NULL);
-	}
-	return UINT64_MAX;
-}
-
-/* ---- pprof: sums over all samples, by column */
-
-#define COLUMNS 4
-
-static uint64_t varint(const unsigned char **at, const unsigned char *end)
-{
-	uint64_t n = 0;
-
-	for (unsigned int shift = 0; *at < end && shift < 64; shift += 7) {
-		unsigned char c = *(*at)++;
-
-		n |= (uint64_t)(c & 0x7f) << shift;
-		if (!(c & 0x80))
-			break;
-	}
-	return n;
-}
-
-static void add_sample(const unsigned char *at, const unsigned char *end, uint64_t sums[COLUMNS])
-{
-	while (at < end) {
-		uint64_t key = varint(&at, end), n = varint(&at, end);
-		const unsigned char *inner = at;
-
-		if ((key & 7) != 2)
-			continue;
-		for (unsigned int i = 0; key >> 3 == 2 && inner < at + n && i < COLUMNS; i++)
-			sums[i] += varint(&inner, at + n);
-		at += n;
-	}
-}
-
-static void sums_of_profile(struct test *t, const struct reply *r, uint64_t sums[COLUMNS])
-{
-	const char *path = in_dir(t, "profile.pb.gz");
-	char command[400];
-	unsigned char *bytes;
-	const unsigned char *at, *end;
-	size_t n;
-	FILE *f = fopen(path, "w");
-
-	must(t, f && fwrite(r->body, 1, r->n_body, f) == r->n_body && !fclose(f), "%s", path);
-	snprintf(command, sizeof(command), "gzip -dc %s > %s.raw", path, path);
-	must(t, !system(command), "what was served is no gzip: %.40s", r->body);
-	snprintf(command, sizeof(command), "%s.raw", path);
-	bytes = (unsigned char *)read_all(command, &n);
-	must(t, bytes, "%s", command);
-	memset(sums, 0, COLUMNS * sizeof(*sums));
-	for (at = bytes, end = bytes + n; at < end;) {
-		uint64_t key = varint(&at, end), len = varint(&at, end);
-
-		if ((key & 7) != 2)
-			continue;
-		must(t, len <= (uint64_t)(end - at), "a profile that ends in the middle");
-		if (key >> 3 == 2)
-			add_sample(at, at + len, sums);
-		at += len;
-	}
-	free(bytes);
-}
-
-/* ---- a server beside a program with a ledger */
-
-struct served {
-	struct fx f;
-	struct mt m;
-	const char *socket;
-};
-
-/* more: further arguments, up to NULL */
-static void start(struct test *t, struct served *s, const char *const *more)
-{
-	struct spawn sp = { .argv = { lt_bin, "serve", "-p" } };
-	char listen[200];
-	unsigned int n = 3;
-
-	fx__start(t, &s->f, "basic", "family", NULL);
-	s->socket = in_dir(t, "socket");
-	snprintf(listen, sizeof(listen), "unix:%s", s->socket);
-	sp.argv[n++] = pid_arg(s->f.c.pid);
-	sp.argv[n++] = "--listen";
-	sp.argv[n++] = listen;
-	for (; more && *more; more++)
-		sp.argv[n++] = *more;
-	mt__start_v(t, &s->m, &sp);
-	mt__wait_attached(t, &s->m);
-}
-
-static void stop(struct test *t, struct served *s)
-{
-	mt__stop(t, &s->m, SIGTERM, 0);
-	want_unprobed(t, s->f.c.pid);
-	fx__quit(t, &s->f);
-}
-
-static void want_series(struct test *t, const char *text, const char *name, uint64_t wanted)
-{
-	char whole[160];
-
-	snprintf(whole, sizeof(whole), "malloctrace_comm_%s{comm=\"basic\"}", name);
-	want_eq(t, whole, wanted, series(text, whole));
-}
 
 static void want_profile(struct test *t, const char *socket, const char *path, json_t *root)
 {
@@ -261,7 +42,7 @@ TEST(serve_equals_the_ledger)
 	struct reply r;
 	json_t *root;
 
-	start(t, &s, NULL);
+	served__start(t, &s, NULL);
 	fx__go(t, &s.f);
 	root = get_json(t, s.socket, "/profile.json");
 	want_invariants(t, root);
@@ -285,7 +66,7 @@ TEST(serve_equals_the_ledger)
 	want(t, r.status == 200 && strstr(r.body, "<html"), "/: status %d, %.60s", r.status, r.body);
 	want(t, strcasestr(r.head, "content-type: text/html"), "%s", r.head);
 	reply__done(&r);
-	stop(t, &s);
+	served__stop(t, &s);
 }
 
 /* What a request with ?seconds= is told is what was done meanwhile. */
@@ -296,7 +77,7 @@ TEST(serve_seconds)
 	struct reply r;
 	int fd;
 
-	start(t, &s, NULL);
+	served__start(t, &s, NULL);
 	fd = ask(t, s.socket, "GET", "/debug/pprof/heap?seconds=6", LOCAL);
 	/* one question after the other reaches the process that traces: once these are answered, the first one has begun */
 	for (int i = 0; i < 3; i++)
@@ -316,14 +97,7 @@ TEST(serve_seconds)
 	want_eq(t, "alloc_objects at rest", 0, sums[0]);
 	want_eq(t, "inuse_space at rest", 0, sums[3]);
 	reply__done(&r);
-	stop(t, &s);
-}
-
-static void write_file(struct test *t, const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	must(t, f && fputs(text, f) >= 0 && !fclose(f), "%s", path);
+	served__stop(t, &s);
 }
 
 TEST(serve_refuses_strangers)
@@ -345,10 +119,10 @@ TEST(serve_refuses_strangers)
 	struct served s;
 
 	write_file(t, path, TOKEN "\n");
-	start(t, &s, (const char *[]){ "--token-file", path, NULL });
+	served__start(t, &s, (const char *[]){ "--token-file", path, NULL });
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		want_status(t, s.socket, rows[i].method, rows[i].path, rows[i].headers, rows[i].status);
-	stop(t, &s);
+	served__stop(t, &s);
 }
 
 TEST(serve_refuses_nonsense)
@@ -377,10 +151,10 @@ TEST(serve_refuses_nonsense)
 	};
 	struct served s;
 
-	start(t, &s, NULL);
+	served__start(t, &s, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		want_status(t, s.socket, rows[i].method, rows[i].path, rows[i].headers, rows[i].status);
-	stop(t, &s);
+	served__stop(t, &s);
 }
 
 TEST(serve_usage)
@@ -418,7 +192,7 @@ TEST(serve_clients_that_hang)
 	struct served s;
 	int fds[40];
 
-	start(t, &s, NULL);
+	served__start(t, &s, NULL);
 	fx__go(t, &s.f);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		fds[i] = i % 2 ? connect_to(t, s.socket) : ask(t, s.socket, "GET", "/", LOCAL);
@@ -430,7 +204,7 @@ TEST(serve_clients_that_hang)
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
 		close(fds[i]);
 	want_status(t, s.socket, "GET", "/healthz", LOCAL, 200);
-	stop(t, &s);
+	served__stop(t, &s);
 }
 
 /* Whatever is sent, the next one is answered, and the program has lost nothing. */
@@ -441,7 +215,7 @@ TEST(serve_garbage)
 	struct served s;
 	json_t *root;
 
-	start(t, &s, NULL);
+	served__start(t, &s, NULL);
 	for (uint64_t i = 0; i < scaled(300); i++) {
 		const char *head = heads[i % (sizeof(heads) / sizeof(*heads))];
 		int fd = connect_to(t, s.socket);
@@ -463,7 +237,7 @@ TEST(serve_garbage)
 	fx__go(t, &s.f);
 	root = get_json(t, s.socket, "/profile.json");
 	want_ledger(t, root, process_of(t, root, s.f.c.pid, 0), &s.f.led, LED_ALL);
-	stop(t, &s);
+	served__stop(t, &s);
 }
 
 /* The options are read again, and another process traces; what is wrong changes nothing. */
@@ -474,14 +248,12 @@ TEST(serve_reload)
 	struct reply r;
 
 	write_file(t, path, "# nothing yet\n");
-	start(t, &s, (const char *[]){ "--config", path, NULL });
+	served__start(t, &s, (const char *[]){ "--config", path, NULL });
 	r = get(t, s.socket, "/metrics");
 	want_eq(t, "mode full", 1, series(r.body, "malloctrace_build_info{version=\"0.1.0\",mode=\"full\"}"));
 	reply__done(&r);
 	write_file(t, path, "mode = count\n");
-	child__kill(t, &s.m.c, SIGHUP);
-	child__wait_err(t, &s.m.c, "malloctrace: serving", NULL, patience_s(60));
-	child__wait_err(t, &s.m.c, "malloctrace: serving", NULL, patience_s(60));
+	served__reload(t, &s);
 	r = get(t, s.socket, "/metrics");
 	want_eq(t, "mode count", 1, series(r.body, "malloctrace_build_info{version=\"0.1.0\",mode=\"count\"}"));
 	reply__done(&r);
@@ -492,7 +264,7 @@ TEST(serve_reload)
 	r = get(t, s.socket, "/metrics");
 	want_series(t, r.body, "allocations_total", ledger__sum(&s.f.led, LED_ALLOC_CALLS));
 	reply__done(&r);
-	stop(t, &s);
+	served__stop(t, &s);
 }
 
 /* ---- conditions */
@@ -548,7 +320,7 @@ TEST(serve_conditions)
 	must(t, !chmod(script, 0755) && !chmod(dir, 0711), "chmod");
 	snprintf(pattern, sizeof(pattern), "output = %s/when-%%t.json\nkeep = 2\nexec = %s\nwhen = blocks>0\npause = 1h\n", dir, script);
 	write_file(t, config, pattern);
-	start(t, &s, (const char *[]){ "--config", config, NULL });
+	served__start(t, &s, (const char *[]){ "--config", config, NULL });
 	fx__go(t, &s.f);
 	child__wait_err(t, &s.m.c, "told: ", "CapEff: 0000000000000000", patience_s(30));
 	path = newest_profile(t, &s, 1);
@@ -561,11 +333,10 @@ TEST(serve_conditions)
 	want_ledger(t, root, process_of(t, root, s.f.c.pid, 0), &s.f.led, LED_ALL);
 	ask_for_file(t, &s);
 	newest_profile(t, &s, 2);
-	child__kill(t, &s.m.c, SIGHUP);
-	child__wait_err(t, &s.m.c, "malloctrace: serving", NULL, patience_s(60));
+	served__reload(t, &s);
 	ask_for_file(t, &s);
 	newest_profile(t, &s, 2);
-	stop(t, &s);
+	served__stop(t, &s);
 	want_eq(t, "programs that were run", 1, n_matching(s.m.c.errs.s, "told: "));
 	free(dir);
 }
@@ -575,7 +346,7 @@ TEST(serve_killed)
 {
 	struct served s;
 
-	start(t, &s, NULL);
+	served__start(t, &s, NULL);
 	child__kill(t, &s.m.c, SIGKILL);
 	want_unprobed(t, s.f.c.pid);
 	fx__go(t, &s.f);
@@ -591,7 +362,7 @@ TEST(serve_scrapers)
 	struct served s;
 	int fds[SCRAPERS];
 
-	start(t, &s, NULL);
+	served__start(t, &s, NULL);
 	fx__go(t, &s.f);
 	snprintf(wanted, sizeof(wanted), "malloctrace_comm_allocations_total{comm=\"basic\"} %" PRIu64 "\n", ledger__sum(&s.f.led, LED_ALLOC_CALLS));
 	for (uint64_t round = 0; round < scaled(20); round++) {
@@ -605,7 +376,7 @@ TEST(serve_scrapers)
 			reply__done(&r);
 		}
 	}
-	stop(t, &s);
+	served__stop(t, &s);
 }
 
 /* A process and those below it. */
@@ -720,7 +491,7 @@ TEST_LIMIT(serve_push, 200)
 	struct reply r;
 
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
-	start(t, &s, (const char *[]){ "--push", url, "--push-every", "1s", NULL });
+	served__start(t, &s, (const char *[]){ "--push", url, "--push-every", "1s", NULL });
 	fx__go(t, &s.f);
 	wanted = ledger__sum(&s.f.led, LED_ALLOC_CALLS);
 	/* until attempts have failed, which nobody but malloctrace knows */
@@ -755,5 +526,5 @@ TEST_LIMIT(serve_push, 200)
 	want(t, series(r.body, "malloctrace_pushes_total") >= 1, "nothing was pushed");
 	reply__done(&r);
 	close(fd);
-	stop(t, &s);
+	served__stop(t, &s);
 }
