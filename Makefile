@@ -80,7 +80,7 @@ $(B)/%.o: %.c Makefile
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c $< -o $@
 
 $(B)/malloctrace: $(OBJ)
-	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -pie $(HARDEN_LD) -o $@ $^ -lmicrohttpd $(LIBS)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -pie $(HARDEN_LD) -o $@ $^ -lmicrohttpd -lgnutls $(LIBS)
 
 -include $(shell find $(B) \( -path $(B)/package -o -path $(B)/release \) -prune -o -name '*.d' -type f -print 2>/dev/null)
 

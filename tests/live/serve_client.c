@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 #include "serve_client.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,11 +23,28 @@ void reply__done(struct reply *r)
 
 int connect_to(struct test *t, const char *path)
 {
+	struct sockaddr_in ip = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)atoi(path)) };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool is_port = *path != '/';
+	int fd = socket(is_port ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	if (is_port) {
+		must(t, fd >= 0 && !connect(fd, (const struct sockaddr *)&ip, sizeof(ip)), "connect %s: %s", path, strerror(errno));
+		return fd;
+	}
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
 	must(t, fd >= 0 && !connect(fd, (const struct sockaddr *)&a, sizeof(a)), "connect %s: %s", path, strerror(errno));
+	return fd;
+}
+
+int bind_loopback(struct test *t, unsigned int *ret_port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	must(t, fd >= 0 && !bind(fd, (const struct sockaddr *)&a, len) && !getsockname(fd, (struct sockaddr *)&a, &len), "bind: %s", strerror(errno));
+	*ret_port = ntohs(a.sin_port);
 	return fd;
 }
 

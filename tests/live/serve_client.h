@@ -15,7 +15,8 @@ struct reply {
 };
 
 void reply__done(struct reply *r);
-int connect_to(struct test *t, const char *path);
+int connect_to(struct test *t, const char *path);	/* or a port, in digits; so are sockets below */
+int bind_loopback(struct test *t, unsigned int *ret_port);	/* a port of its own, not yet listened at */
 struct reply read_reply(struct test *t, int fd);
 int ask(struct test *t, const char *socket, const char *method, const char *path, const char *headers);
 struct reply get_as(struct test *t, const char *socket, const char *path, const char *headers);

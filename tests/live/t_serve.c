@@ -429,17 +429,6 @@ TEST_ALONE(serve_all)
 
 /* ---- a server that profiles are pushed to */
 
-static int bind_loopback(struct test *t, unsigned int *ret_port)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	must(t, fd >= 0 && !bind(fd, (const struct sockaddr *)&a, len) && !getsockname(fd, (struct sockaddr *)&a, &len), "bind: %s", strerror(errno));
-	*ret_port = ntohs(a.sin_port);
-	return fd;
-}
-
 /* A request with its body, answered with this status. */
 static struct reply take_push(struct test *t, int listening, const char *status)
 {

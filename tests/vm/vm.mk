@@ -12,12 +12,12 @@ STATIC_QUIET = $(if $(shell $(CC) -Wl,--help 2>/dev/null | grep -e --no-warnings
 
 static: $(B)/malloctrace.static
 
-# No distribution has all of GnuTLS as archives. What libmicrohttpd would call of it fails instead: such a malloctrace speaks plain
+# No distribution has all of GnuTLS as archives. What libmicrohttpd and we would call of it fails instead: such a malloctrace speaks plain
 # HTTP, and says so where a certificate is given.
 MHD_ARCHIVE = $(shell $(CC) -print-file-name=libmicrohttpd.a)
-$(B)/no_tls.c: Makefile tests/vm/vm.mk
+$(B)/no_tls.c: $(B)/user/serve/web_child.o Makefile tests/vm/vm.mk
 	$(call say,TEXT,$@)mkdir -p $(@D) && { printf '/* made by tests/vm/vm.mk */\n#include <stdbool.h>\nconst bool serve__lacks_tls = true;\n'; \
-		nm -u $(MHD_ARCHIVE) 2>/dev/null | awk '$$2 ~ /^gnutls_/ { print $$2 }' | sort -u | \
+		nm -u $(MHD_ARCHIVE) $(B)/user/serve/web_child.o 2>/dev/null | awk '$$2 ~ /^gnutls_/ { print $$2 }' | sort -u | \
 		sed 's/.*/long &(void);\nlong &(void) { return -1; }/'; } > $@.tmp && mv $@.tmp $@
 
 $(B)/no_tls.o: $(B)/no_tls.c

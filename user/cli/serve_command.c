@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/targets.h"
 #include "serve/hook.h"
 #include "serve/listen.h"
 #include "util/exit_status.h"
@@ -54,25 +55,47 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 }
 
+/* Whom these options mean, and whether they are there: the next process will look itself, and what is found here is forgotten. */
+static int try_targets(int argc, char **argv, struct err *e)
+{
+	struct opts o;
+	int err = opts__parse(&o, argc, argv, e) ?: targets__find(&o, e);
+
+	for (size_t i = 0; !err && i < o.pids.n; i++)
+		if (kill(o.pids.v[i], 0) && errno == ESRCH)
+			err = err_set(e, -ESRCH, "no process %d", (int)o.pids.v[i]);
+	opts__done(&o);
+	return err;
+}
+
+/* Would a process that traces begin with these? What can be known before the one that there is has ended is to be known now. */
+static int try_options(const struct opts *now, int argc, char **argv, struct err *e)
+{
+	struct serve_secrets secrets = {};
+	int err = listen__check(&now->serve, e) ?: secrets__read(&now->serve, &secrets, e) ?: try_targets(argc, argv, e);
+
+	secrets__done(&secrets);
+	return err;
+}
+
 /* The options once more, by what the file says now. false: they are wrong, and all stays as it was. */
 static bool read_again(struct opts *o, int argc, char **argv)
 {
 	_cleanup_err_ struct err e = {};
 	struct opts now;
-	int fd = o->serve.listen_fd;
+	int fd = o->serve.listen_fd, err = opts__parse(&now, argc, argv, &e) ?: try_options(&now, argc, argv, &e);
 
-	if (opts__parse(&now, argc, argv, &e)) {
-		say_error("%s; all goes on as before", err_msg(&e));
-		return false;
-	}
-	if (strcmp(now.serve.listen, o->serve.listen)) {
+	if (!err && strcmp(now.serve.listen, o->serve.listen)) {
 		fd = listen__open(&now.serve, &e);
-		if (fd < 0) {
-			say_error("%s; all goes on as before", err_msg(&e));
-			opts__done(&now);
-			return false;
-		}
-		close(o->serve.listen_fd);
+		err = fd < 0 ? fd : 0;
+		if (!err)
+			close(o->serve.listen_fd);
+	}
+	if (err) {
+		/* the one before is listened at until the new one is had */
+		say_error("%s%s; all goes on as before", err_msg(&e), err == -EADDRINUSE ? " (by the address before, if the port is the same: that takes a restart)" : "");
+		opts__done(&now);
+		return false;
 	}
 	now.serve.listen_fd = fd;
 	opts__done(o);
@@ -103,6 +126,32 @@ static bool has_ended(pid_t pid)
 	return !waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid;
 }
 
+/*
+ * The process that traces writes its last files and takes its probes away, for a reload. false: meanwhile all was to end, and has;
+ * what was told to it only hastens it, as at any end.
+ */
+static bool wait_for_end(pid_t pid, int signals, int *ret_status)
+{
+	struct signalfd_siginfo info;
+	bool goes_on = true, again = false;
+
+	while (!has_ended(pid)) {
+		if (read(signals, &info, sizeof(info)) != sizeof(info))
+			continue;
+		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) {
+			goes_on = false;
+			if (info.ssi_code != SI_KERNEL)
+				kill(pid, (int)info.ssi_signo);
+		}
+		again |= info.ssi_signo == SIGHUP;
+	}
+	*ret_status = wait_for(pid);
+	/* options may have changed once more since they were read */
+	if (again)
+		kill(getpid(), SIGHUP);
+	return goes_on;
+}
+
 /* The process that listens: until all is over, or, in the next process that traces, until it is to begin; then true. */
 static bool watch(pid_t pid, struct opts *o, int argc, char **argv, const sigset_t *before, int signals, struct hook *h, int *ret_status, int *ret_err,
 		  struct err *e)
@@ -124,7 +173,8 @@ static bool watch(pid_t pid, struct opts *o, int argc, char **argv, const sigset
 			o->serve.exec_fd = h->ask_fd;
 			notify__say("RELOADING=1");
 			kill(pid, SIGTERM);
-			wait_for(pid);
+			if (!wait_for_end(pid, signals, ret_status))
+				return false;
 			pid = start(before);
 			continue;
 		}

@@ -104,21 +104,38 @@ static int parse_unix(const char *text, union address *ret, socklen_t *ret_len, 
 	*ret = (union address){ .un.sun_family = AF_UNIX };
 	strcpy(ret->un.sun_path, path);
 	*ret_len = sizeof(ret->un);
-	return clear_path(&ret->un, e);
+	return 0;
+}
+
+static int parse_guarded(const struct opt_serve *o, union address *ret, socklen_t *ret_len, struct err *e)
+{
+	int err = is_unix(o->listen) ? parse_unix(o->listen, ret, ret_len, e) : parse(o->listen, ret, ret_len, e);
+
+	if (!err && !is_loopback(ret) && !o->token_file && !o->client_ca)
+		return err_set(e, -EINVAL, "--listen %s: others can reach this address, and what is served has names from every process: it needs --token-file FILE, or --tls-client-ca FILE",
+			       o->listen);
+	return err;
+}
+
+int listen__check(const struct opt_serve *o, struct err *e)
+{
+	union address a;
+	socklen_t len;
+
+	return parse_guarded(o, &a, &len, e);
 }
 
 int listen__open(const struct opt_serve *o, struct err *e)
 {
 	union address a;
 	socklen_t len = 0;
-	int one = 1, fd, err = is_unix(o->listen) ? parse_unix(o->listen, &a, &len, e) : parse(o->listen, &a, &len, e);
+	int one = 1, fd, err = parse_guarded(o, &a, &len, e);
 	mode_t mask;
 
+	if (!err && is_unix(o->listen))
+		err = clear_path(&a.un, e);
 	if (err)
 		return err;
-	if (!is_loopback(&a) && !o->token_file && !o->client_ca)
-		return err_set(e, -EINVAL, "--listen %s: others can reach this address, and what is served has names from every process: it needs --token-file FILE, or --tls-client-ca FILE",
-			       o->listen);
 	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(e, -errno, "--listen %s: %s", o->listen, strerror(errno));
@@ -150,7 +167,12 @@ static int read_text(const char *option, const char *path, char **ret, struct er
 	_cleanup_close_ int fd = path ? invoker__open_named(path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0) : -1;
 	int err = !path ? 0 : fd < 0 ? fd : read_small_fd(fd, ret, NULL);
 
-	return err ? err_set(e, err, "%s %s: %s", option, path, strerror(-err)) : 0;
+	if (err)
+		return err_set(e, err, "%s %s: %s", option, path, strerror(-err));
+	/* no text means that none was given: nothing would be asked of strangers */
+	if (path && (!**ret || strlen(*ret) > SERVE_SECRET_MAX))
+		return err_set(e, -EINVAL, "%s %s: it is empty, or has more than %u KiB", option, path, SERVE_SECRET_MAX >> 10);
+	return 0;
 }
 
 /* A static malloctrace is linked without what HTTPS needs: then there is one. */

@@ -6,15 +6,16 @@
 #include "options/opts.h"
 #include "util/err.h"
 
-/*
- * A listening socket, or -errno. -EINVAL: an address that others can reach, and nothing that tells them from friends. A socket of
- * the service manager (LISTEN_FDS) is taken instead of a new one.
- */
+/* -EINVAL: no address, or one that others can reach, and nothing that tells them from friends. */
+int listen__check(const struct opt_serve *o, struct err *e);
+/* A listening socket, or -errno; checked. */
 int listen__open(const struct opt_serve *o, struct err *e);
 /* "http://127.0.0.1:9464/"; the caller's, NULL without memory */
 char *listen__words(const struct opt_serve *o);
 
-/* What the files say that the user named; each owned, NULL: not given. */
+#define SERVE_SECRET_MAX (256u << 10)
+
+/* What the files say that the user named; each owned, NULL: not given; none is empty. */
 struct serve_secrets {
 	char *token, *cert, *key, *client_ca;
 };

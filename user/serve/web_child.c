@@ -11,6 +11,7 @@
 #include "serve/web.h"
 
 #include <errno.h>
+#include <gnutls/x509.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -27,6 +28,7 @@
 #include "reader/lockdown.h"
 #include "reader/reader.h"
 #include "serve/ask.h"
+#include "serve/listen.h"
 #include "serve/web_parts.h"
 #include "serve/web_query.h"
 #include "util/util.h"
@@ -137,12 +139,23 @@ static bool same_secret(const char *a, const char *b)
 	return !differs;
 }
 
-static bool may_ask(struct MHD_Connection *c)
+/*
+ * libmicrohttpd asks clients for a certificate, and takes those who have none, or any: only this finds out. One that is for
+ * servers is none for a client.
+ */
+static bool has_certificate(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	gnutls_typed_vdata_st purpose = { .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT };
+	unsigned int wrong = 0;
+
+	return info && info->tls_session && !gnutls_certificate_verify_peers(info->tls_session, &purpose, 1, &wrong) && !wrong;
+}
+
+static bool has_token(struct MHD_Connection *c)
 {
 	const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
 
-	if (!web.texts[WEB_TOKEN])
-		return true;
 	return given && !strncasecmp(given, "Bearer ", 7) && same_secret(web.texts[WEB_TOKEN], given + 7);
 }
 
@@ -216,6 +229,7 @@ static const struct served *find_path(const char *url)
 static enum MHD_Result begin(struct MHD_Connection *c, const char *url, const char *method, void **request)
 {
 	const struct served *w = find_path(url);
+	bool is_open = w == &served[SERVE_HEALTH];
 	struct serve_ask a = {};
 	struct query q = { .ask = &a };
 
@@ -223,8 +237,11 @@ static enum MHD_Result begin(struct MHD_Connection *c, const char *url, const ch
 		return put_text(c, 405, "only GET and HEAD are answered\n", "Allow", "GET, HEAD");
 	if (!web.texts[WEB_TOKEN] && !web.texts[WEB_CLIENT_CA] && !web_query__is_local(MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host")))
 		return put_text(c, 403, "this name is not one of this machine's: ask for localhost, or an address\n", NULL, NULL);
-	/* that it answers is no secret, and who probes a container has no token */
-	if (w != &served[SERVE_HEALTH] && !may_ask(c))
+	/* that it answers is no secret, and who probes a container has neither */
+	if (!is_open && web.texts[WEB_CLIENT_CA] && !has_certificate(c))
+		return put_text(c, 403, "a certificate is needed that the authority of --tls-client-ca has signed
+", NULL, NULL);
+	if (!is_open && web.texts[WEB_TOKEN] && !has_token(c))
 		return put_text(c, 401, "a token is needed: Authorization: Bearer TOKEN\n", "WWW-Authenticate", "Bearer realm=\"malloctrace\"");
 	if (!w)
 		return put_text(c, 404, "there are /, /metrics, /debug/pprof/heap, /debug/pprof/allocs, /profile.json and /healthz\n", NULL, NULL);
@@ -368,7 +385,7 @@ static bool read_settings(void)
 	for (size_t i = 0; i < N_WEB_TEXTS; i++) {
 		uint32_t n;
 
-		if (read(WEB_SETTINGS_FD, &n, sizeof(n)) != sizeof(n) || n > WEB_TEXT_MAX)
+		if (read(WEB_SETTINGS_FD, &n, sizeof(n)) != sizeof(n) || n > SERVE_SECRET_MAX)
 			return false;
 		web.texts[i] = n ? malloc(n + 1) : NULL;
 		if (n && (!web.texts[i] || read(WEB_SETTINGS_FD, web.texts[i], n) != (ssize_t)n))

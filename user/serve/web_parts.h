@@ -6,6 +6,5 @@
 enum { WEB_CONTROL_FD, WEB_LISTEN_FD, WEB_ERR_FD, WEB_SETTINGS_FD };
 /* Each with its length before it; 0: there is none. */
 enum web_text { WEB_TOKEN, WEB_CERT, WEB_KEY, WEB_CLIENT_CA, N_WEB_TEXTS };
-#define WEB_TEXT_MAX (256u << 10)
 
 #endif
