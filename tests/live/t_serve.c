@@ -6,6 +6,7 @@
 #include "serve_client.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -379,6 +380,21 @@ TEST(serve_scrapers)
 	served__stop(t, &s);
 }
 
+static size_t n_files(struct test *t, pid_t pid)
+{
+	char path[40];
+	size_t n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	must(t, d, "%s", path);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
 /* A process and those below it. */
 static size_t family(pid_t pid, pid_t *v, size_t n, size_t room)
 {
@@ -393,6 +409,35 @@ static size_t family(pid_t pid, pid_t *v, size_t n, size_t room)
 		n = family((pid_t)atoi(child), v, n, room);
 	free(text);
 	return n;
+}
+
+static size_t n_files_of_all(struct test *t, pid_t pid)
+{
+	pid_t own[16];
+	size_t n = 0, n_own = family(pid, own, 0, 16);
+
+	want(t, n_own >= 3, "only %zu processes of malloctrace", n_own);
+	for (size_t i = 0; i < n_own; i++)
+		n += n_files(t, own[i]);
+	return n;
+}
+
+/* Answers that take a while, after which the next question waits for a moment: they leave nothing open. */
+TEST(serve_leaves_nothing_open)
+{
+	struct served s;
+	size_t n = 0;
+
+	served__start(t, &s, NULL);
+	fx__go(t, &s.f);
+	for (uint64_t i = 0; i < scaled(60); i++) {
+		want_status(t, s.socket, "GET", "/", LOCAL, 200);
+		if (i == 10)
+			n = n_files_of_all(t, s.m.c.pid);
+	}
+	/* one may be between its question and its answer */
+	want(t, n_files_of_all(t, s.m.c.pid) <= n + 4, "%zu files are open, and were %zu", n_files_of_all(t, s.m.c.pid), n);
+	served__stop(t, &s);
 }
 
 /* Of a whole machine: malloctrace's own processes are not in it, however often they are asked. */

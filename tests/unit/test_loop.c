@@ -215,6 +215,49 @@ Test(loop, timers)
 	cr_expect_eq(n_once, 1);
 }
 
+#define N_TURNS 1000
+
+struct turns {
+	struct reader r;
+	unsigned int n, n_fds;
+};
+
+static void on_turn(void *arg);
+
+static void on_rested(void *arg)
+{
+	struct turns *t = arg;
+
+	cr_assert_eq(loop__add_fd(loop, t->r.fd[0], on_turn, t), 0);
+}
+
+static void on_turn(void *arg)
+{
+	struct turns *t = arg;
+
+	t->n_fds = MAX(t->n_fds, (unsigned int)n_open_files());
+	loop__remove_fd(loop, t->r.fd[0]);
+	if (++t->n == N_TURNS)
+		loop__stop(loop);
+	cr_assert_eq(loop__add_timer(loop, 1, true, on_rested, t), 0);
+}
+
+/* What comes and goes for as long as a server runs takes nothing with it. */
+Test(loop, what_is_over_is_freed)
+{
+	struct turns t = { .r.keep = true };
+	size_t n_before;
+
+	cr_assert_eq(pipe2(t.r.fd, O_CLOEXEC), 0);
+	cr_assert_eq(write(t.r.fd[1], "x", 1), 1);
+	n_before = n_open_files();
+	on_rested(&t);
+	run();
+	cr_expect_eq(t.n, N_TURNS);
+	cr_expect_leq(t.n_fds, n_before + 1);
+	close_reader(&t.r);
+}
+
 Test(loop, timer_of_seconds)
 {
 	struct ticker t = { .begin_ns = now_ns(), .n = 4 };

@@ -10,8 +10,9 @@
 #include "util/util.h"
 
 struct source {
-	int fd;			/* -1: removed */
+	int fd;			/* -1: removed, and freed once no event can be of it any more */
 	bool timer, signals;	/* ours to read and close */
+	bool once;		/* a timer */
 	loop_fn fn;
 	void (*signal_fn)(int sig, void *arg);
 	void *arg;
@@ -19,7 +20,7 @@ struct source {
 
 struct loop {
 	int epoll_fd;
-	bool stop;
+	bool stop, has_removed;
 	struct vec(struct source *) sources;
 };
 
@@ -57,6 +58,7 @@ static int add(struct loop *l, const struct source *model)
 {
 	struct source *s = malloc(sizeof(*s)), **slot;
 	struct epoll_event ev = { .events = EPOLLIN };
+	int err;
 
 	slot = s ? vec_push(&l->sources) : NULL;
 	if (!slot) {
@@ -66,7 +68,14 @@ static int add(struct loop *l, const struct source *model)
 	*s = *model;
 	*slot = s;
 	ev.data.ptr = s;
-	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev) ? -errno : 0;
+	if (!epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev))
+		return 0;
+	err = -errno;
+	if (s->timer || s->signals)
+		close(s->fd);
+	l->sources.n--;
+	free(s);
+	return err;
 }
 
 int loop__add_fd(struct loop *l, int fd, loop_fn fn, void *arg)
@@ -80,6 +89,21 @@ void loop__remove_fd(struct loop *l, int fd)
 	for (size_t i = 0; i < l->sources.n; i++)
 		if (l->sources.v[i]->fd == fd)
 			l->sources.v[i]->fd = -1;
+	l->has_removed = true;
+}
+
+static void free_removed(struct loop *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->sources.n; i++) {
+		if (l->sources.v[i]->fd >= 0)
+			l->sources.v[n++] = l->sources.v[i];
+		else
+			free(l->sources.v[i]);
+	}
+	l->sources.n = n;
+	l->has_removed = false;
 }
 
 int loop__add_timer(struct loop *l, uint64_t interval_ns, bool once, loop_fn fn, void *arg)
@@ -95,7 +119,7 @@ int loop__add_timer(struct loop *l, uint64_t interval_ns, bool once, loop_fn fn,
 			close(fd);
 		return err;
 	}
-	return add(l, &(struct source){ .fd = fd, .timer = true, .fn = fn, .arg = arg });
+	return add(l, &(struct source){ .fd = fd, .timer = true, .once = once, .fn = fn, .arg = arg });
 }
 
 int loop__add_signals(struct loop *l, const sigset_t *set, void (*fn)(int sig, void *arg), void *arg)
@@ -110,9 +134,10 @@ int loop__add_signals(struct loop *l, const sigset_t *set, void (*fn)(int sig, v
 	return add(l, &(struct source){ .fd = fd, .signals = true, .signal_fn = fn, .arg = arg });
 }
 
-static void dispatch(struct source *s)
+static void dispatch(struct loop *l, struct source *s)
 {
 	struct signalfd_siginfo info;
+	int fd = s->fd;
 	uint64_t n_ticks;
 
 	if (s->fd < 0)
@@ -124,6 +149,10 @@ static void dispatch(struct source *s)
 	}
 	if (s->timer && read(s->fd, &n_ticks, sizeof(n_ticks)) != sizeof(n_ticks))
 		return;
+	if (s->once) {
+		loop__remove_fd(l, fd);
+		close(fd);
+	}
 	s->fn(s->arg);
 }
 
@@ -136,7 +165,9 @@ int loop__run(struct loop *l, struct err *e)
 		if (n < 0 && errno != EINTR)
 			return err_set(e, -errno, "epoll: %s", strerror(errno));
 		for (int i = 0; i < n && !l->stop; i++)
-			dispatch(ev[i].data.ptr);
+			dispatch(l, ev[i].data.ptr);
+		if (l->has_removed)
+			free_removed(l);
 	}
 	return 0;
 }
