@@ -162,6 +162,100 @@ Test(serve, names_cannot_break_out_of_their_labels)
 }
 
 /* Estimates may become less: they are no counters, and say what they are. */
+static size_t n_of(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+#define TEN "0123456789"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+/* A name that is cut is cut between characters, and remains another than those that begin alike. */
+Test(serve, long_names_and_such_as_are_no_text)
+{
+	static const struct {
+		const char *name, *begins;
+	} rows[] = {
+		{ HUNDRED HUNDRED "a", "{cgroup=\"" HUNDRED HUNDRED "~" },
+		{ HUNDRED HUNDRED "b", "{cgroup=\"" HUNDRED HUNDRED "~" },
+		{ HUNDRED HUNDRED, "{cgroup=\"" HUNDRED HUNDRED "\"" },
+		{ HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN "012345678\u00e9xyz", "{cgroup=\"" HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN "012345678\u00e9~" },
+		{ "half \xc3", "{cgroup=\"half ?~" },
+		{ "half \xc2", "{cgroup=\"half ?~" },
+	};
+	struct metrics *m = metrics__new();
+	struct made s = make(ARRAY_SIZE(rows), 0);
+	_cleanup_free_ char *text = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		set_process(&s, i, "prog", i + 1, 0);
+		s.processes[i].cgroup = rows[i].name;
+	}
+	text = text_of(m, s.s);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		cr_expect(strstr(text, rows[i].begins), "%s in %s", rows[i].begins, text);
+	for (const char *line = text, *end; line && *line; line = *end ? end + 1 : NULL) {
+		_cleanup_free_ char *key = NULL;
+
+		end = strchrnul(line, '\n');
+		key = strndup(line, (size_t)(end - line));
+		if (*key != '#' && strrchr(key, '}')) {
+			strrchr(key, '}')[1] = '\0';
+			cr_expect_eq(n_of(text, key), 1, "%s", key);
+		}
+	}
+	cr_expect_eq(n_of(text, "malloctrace_cgroup_allocations_total{"), ARRAY_SIZE(rows) + 1);
+	snapshot__free(s.s);
+	metrics__free(m);
+}
+
+/* Names of which none runs any more keep their series for a while, then leave them to those that run. */
+Test(serve, names_of_the_dead_are_forgotten)
+{
+	char names[METRICS_NAMES][16];
+	struct metrics *m = metrics__new();
+
+	for (uint64_t minute = 0; minute < 30; minute++) {
+		struct made s = make(METRICS_NAMES + 2, 0);
+		_cleanup_free_ char *text = NULL;
+
+		s.s->duration_ns = minute * 60 * SECOND_NS;
+		for (size_t i = 0; i < METRICS_NAMES; i++) {
+			snprintf(names[i], sizeof(names[i]), "p%03zu", i);
+			set_process(&s, i, names[i], 1000 + i, 100);
+			s.processes[i].ended = minute > 5;
+		}
+		set_process(&s, METRICS_NAMES, minute < 5 ? "p001" : "new", 3, 1);
+		set_process(&s, METRICS_NAMES + 1, "(17 others that ended)", 100 + minute, 0);
+		s.processes[METRICS_NAMES + 1].ended = true;
+		s.processes[METRICS_NAMES + 1].n_members = 17;
+		text = text_of(m, s.s);
+		cr_expect_eq(!!strstr(text, "{comm=\"new\"}"), minute >= 15, "%" PRIu64, minute);
+		cr_expect_not(strstr(text, "others that ended"));
+		cr_expect_eq(value_of(text, "malloctrace_comm_allocations_total{comm=\"p049\"} "), 1049);
+		snapshot__free(s.s);
+	}
+	metrics__free(m);
+}
+
+Test(serve, the_start_is_told_to_the_millisecond)
+{
+	struct metrics *m = metrics__new();
+	struct made s = make(1, 0);
+	_cleanup_free_ char *text = NULL;
+
+	set_process(&s, 0, "prog", 1, 1);
+	s.s->wall_start_ns = 1763433121250000000;
+	text = text_of(m, s.s);
+	cr_expect_eq(value_of(text, "\nmalloctrace_start_time_seconds "), 1763433121.25);
+	snapshot__free(s.s);
+	metrics__free(m);
+}
+
 Test(serve, estimates_are_gauges)
 {
 	struct metrics *m = metrics__new();

@@ -15,9 +15,10 @@
 
 #include "util/hash.h"
 #include "util/ids.h"
+#include "util/utf8.h"
 #include "util/util.h"
 
-#define FORGET_NS (600 * SECOND_NS)	/* a name that has not been seen for so long has lost its series */
+#define FORGET_NS (600 * SECOND_NS)	/* a name of which none ran for so long leaves its series to others */
 #define NAME_MAX_BYTES 200
 
 enum total { ALLOCATIONS, ALLOCATED_BYTES, FREES, FREED_BYTES, N_TOTALS };
@@ -37,7 +38,7 @@ static const char *const verdicts[] = { "leak", "suspect", "growing" };
 struct series {
 	char *name;		/* owned; NULL: nobody's */
 	uint64_t last[N_TOTALS], total[N_TOTALS];
-	uint64_t seen_ns;	/* since the trace's start */
+	uint64_t seen_ns;	/* when one of them ran, or had done something; since the trace's start */
 	struct row row;		/* of this snapshot */
 	uint64_t sites[ARRAY_SIZE(verdicts)];
 	bool here;
@@ -51,9 +52,10 @@ struct family {
 	uint64_t last[N_TOTALS];	/* of all names together */
 };
 
+/* Of many programs that have ended, one row, whose name counts them: it is nobody's. */
 static const char *comm_of(const struct snap_process *p)
 {
-	return p->comm;
+	return p->ended && p->n_members && (!p->exe || !*p->exe) ? "" : p->comm;
 }
 
 static const char *cgroup_of(const struct snap_process *p)
@@ -171,18 +173,22 @@ static struct series *series_of(struct family *f, const char *name)
 	return NULL;
 }
 
-static struct series *new_series(struct family *f, const char *name, uint64_t now)
+/* One of its own, or that of a name that is no more; only who runs may take that. */
+static struct series *new_series(struct family *f, const struct row *r, uint64_t now)
 {
-	for (size_t i = 0; i < METRICS_NAMES; i++) {
+	struct series *best = NULL;
+
+	for (size_t i = 0; i < METRICS_NAMES && (!best || best->name); i++) {
 		struct series *x = &f->v[i];
 
-		if (x->name && (x->here || now - x->seen_ns < FORGET_NS))
-			continue;
-		free(x->name);
-		*x = (struct series){ .name = strdup(name) };
-		return x->name ? x : NULL;
+		if (!x->name || (r->n_processes && !x->row.n_processes && now - x->seen_ns >= FORGET_NS && (!best || x->seen_ns < best->seen_ns)))
+			best = x;
 	}
-	return NULL;
+	if (!best)
+		return NULL;
+	free(best->name);
+	*best = (struct series){ .name = strdup(r->name) };
+	return best->name ? best : NULL;
 }
 
 static void advance(uint64_t *total, uint64_t *last, uint64_t now)
@@ -236,8 +242,9 @@ static int assign(struct family *f, struct rows *rows, const struct snapshot *s,
 		order[i] = &rows->v[i];
 		for (size_t k = 0; k < N_TOTALS; k++)
 			all[k] += rows->v[i].now[k];
+		/* nobody takes the series of who runs */
 		if (x)
-			x->here = true;
+			x->row.n_processes = rows->v[i].n_processes;
 	}
 	qsort(order, rows->n, sizeof(*order), by_weight);
 	for (size_t i = 0; i < rows->n; i++) {
@@ -245,20 +252,23 @@ static int assign(struct family *f, struct rows *rows, const struct snapshot *s,
 		struct series *x = series_of(f, r->name);
 
 		if (!x && *r->name && strcmp(r->name, METRICS_OTHER))
-			x = new_series(f, r->name, s->duration_ns);
+			x = new_series(f, r, s->duration_ns);
 		series_of_row[r - rows->v] = x ? x : &f->v[METRICS_NAMES];
 		if (!x) {
 			add_row(&f->v[METRICS_NAMES].row, r);
 			continue;
 		}
 		x->here = true;
-		x->seen_ns = s->duration_ns;
 		x->row = *r;
+		if (r->n_processes)
+			x->seen_ns = s->duration_ns;
 		for (size_t k = 0; k < N_TOTALS; k++) {
 			uint64_t before = x->total[k];
 
 			advance(&x->total[k], &x->last[k], r->now[k]);
 			named[k] += x->total[k] - before;
+			if (x->total[k] != before)
+				x->seen_ns = s->duration_ns;
 		}
 	}
 	settle_other(f, all, named);
@@ -298,19 +308,31 @@ static int take(struct family *f, const struct snapshot *s)
 
 /* ---- series → text */
 
-/* Backslash, quote and newline; whatever a process calls itself. */
+/*
+ * Whatever a process calls itself, as what a reader takes: backslash, quote and newline are escaped, what is no UTF-8 is replaced.
+ * One byte that is wrong, or two series of one name, would cost the whole answer: what is changed or cut has a number behind it
+ * by which it differs from others.
+ */
 static void put_label(FILE *out, const char *value)
 {
-	size_t n = 0;
+	const char *at = value;
+	bool changed = false;
 
-	for (; *value && n < NAME_MAX_BYTES; value++, n++) {
-		if (*value == '\\' || *value == '"')
-			fputc('\\', out);
-		if (*value == '\n')
+	while (*at && at - value < NAME_MAX_BYTES) {
+		uint32_t c;
+		size_t n = utf8__decode(at, &c);
+
+		if (!n)
+			fputc('?', out);
+		else if (*at == '\n')
 			fputs("\\n", out);
 		else
-			fputc(*value, out);
+			fprintf(out, "%s%.*s", *at == '\\' || *at == '"' ? "\\" : "", (int)n, at);
+		changed |= !n;
+		at += n ? n : 1;
 	}
+	if (*at || changed)
+		fprintf(out, "~%016llx", (unsigned long long)hash__string(value));
 }
 
 static void put_head(FILE *out, const char *name, const char *suffix, const char *type, const char *help)
@@ -327,7 +349,7 @@ static void put_u64(FILE *out, const char *name, const char *type, const char *h
 static void put_double(FILE *out, const char *name, const char *type, const char *help, double v)
 {
 	put_head(out, name, "", type, help);
-	fprintf(out, "%s %.9g\n", name, v);
+	fprintf(out, "%s %.15g\n", name, v);
 }
 
 /* A column of a family. */
@@ -480,7 +502,7 @@ static void put_own(FILE *out, const struct snapshot *s, const struct metrics_ow
 	put_double(out, "malloctrace_probe_cpu_ratio", "gauge", "The share of the processes' CPU time that probes took, as far as it is measured.",
 		   s->target_cpu_ns ? (double)s->probe_ns_estimate / (double)s->target_cpu_ns : 0);
 	put_u64(out, "malloctrace_probe_hits_total", "counter", "How often a probe was hit.", s->probe_hits);
-	put_double(out, "malloctrace_cpu_seconds_total", "counter", "CPU time of malloctrace itself.", (double)s->tool_cpu_ns / 1e9);
+	put_double(out, "malloctrace_cpu_seconds_total", "counter", "CPU time of the process that traces; readers and what speaks HTTP are not in it.", (double)s->tool_cpu_ns / 1e9);
 	put_u64(out, "malloctrace_processes", "gauge", "Traced processes that run.", n_running);
 	put_u64(out, "malloctrace_sites", "gauge", "Call stacks that are known.", s->n_sites);
 	put_double(out, "malloctrace_scrape_duration_seconds", "gauge", "What it took to take the snapshot of this scrape.", (double)own->snapshot_ns / 1e9);
@@ -488,8 +510,8 @@ static void put_own(FILE *out, const struct snapshot *s, const struct metrics_ow
 	if (!own->pushes)
 		return;
 	put_u64(out, "malloctrace_pushes_total", "counter", "Profiles that were pushed.", own->n_pushed);
-	put_u64(out, "malloctrace_push_failures_total", "counter", "Attempts to push a profile that failed, and were or will be repeated.", own->n_push_failed);
-	put_u64(out, "malloctrace_push_dropped_total", "counter", "Profiles that were never pushed, as the queue was full.", own->n_push_dropped);
+	put_u64(out, "malloctrace_push_failures_total", "counter", "Attempts to push a profile that failed; what the server may take later is tried again.", own->n_push_failed);
+	put_u64(out, "malloctrace_push_dropped_total", "counter", "Profiles that will never be pushed: the server does not take them, or the queue was full.", own->n_push_dropped);
 }
 
 int metrics__write(struct metrics *m, FILE *out, const struct snapshot *s, const struct metrics_own *own)

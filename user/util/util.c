@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/util.h"
+#include "util/utf8.h"
 
 void *vec__grow(void **v, size_t *n, size_t *room, size_t size)
 {
@@ -28,23 +29,11 @@ void *vec__grow(void **v, size_t *n, size_t *room, size_t size)
 /* The length of the UTF-8 sequence at s that is shown as it is; 0 if what stands there is not. */
 static size_t printable_utf8(const unsigned char *s)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len, i;
 	uint32_t c;
+	size_t len = utf8__decode(s, &c);
 
-	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
-	len = s[0] >= 0xf0 && s[0] < 0xf8 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
-	if (!len)
-		return 0;
-	c = s[0] & (0xff >> (len + 1));
-	for (i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	/* C1 controls, surrogates, overlong forms; marks that reorder or hide text */
-	if (c < least[len] || c < 0xa0 || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+	/* controls, of both kinds; marks that reorder or hide text */
+	if (c < 0x20 || (c >= 0x7f && c < 0xa0))
 		return 0;
 	if (c == 0xad || c == 0x61c || (c >= 0xe0000 && c <= 0xe007f) || (c >= 0x200b && c <= 0x200f) ||
 	    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff)
