@@ -208,6 +208,40 @@ TEST(serve_clients_that_hang)
 	served__stop(t, &s);
 }
 
+/* Two of which one ends: what it held is not live, what it did is not forgotten. */
+TEST(serve_ended_hold_nothing)
+{
+	uint64_t sums[COLUMNS], calls, live;
+	const char *socket = in_dir(t, "socket");
+	char listen[200], pids[40];
+	struct fx f[2];
+	struct reply r;
+	struct mt m;
+
+	fx__start(t, &f[0], "basic", "family", NULL);
+	fx__start(t, &f[1], "basic", "family", NULL);
+	snprintf(listen, sizeof(listen), "unix:%s", socket);
+	snprintf(pids, sizeof(pids), "%d,%d", (int)f[0].c.pid, (int)f[1].c.pid);
+	mt__start(t, &m, "serve", "-p", pids, "--listen", listen, NULL);
+	child__wait_err(t, &m.c, "malloctrace: serving", NULL, patience_s(60));
+	fx__go(t, &f[0]);
+	fx__go(t, &f[1]);
+	fx__quit(t, &f[1]);
+	while (get_series(t, socket, "malloctrace_processes") != 1)
+		poll(NULL, 0, 50);
+	r = get(t, socket, "/debug/pprof/heap");
+	must(t, r.status == 200, "status %d", r.status);
+	sums_of_profile(t, &r, sums);
+	calls = ledger__sum(&f[0].led, LED_ALLOC_CALLS) + ledger__sum(&f[1].led, LED_ALLOC_CALLS);
+	live = ledger__sum(&f[0].led, LED_ALLOC_BYTES) - ledger__sum(&f[0].led, LED_FREE_BYTES);
+	must(t, live, "nothing is live");
+	want(t, sums[0] >= calls, "%" PRIu64 " calls, wanted %" PRIu64, sums[0], calls);
+	want_eq(t, "inuse_space", live, sums[3]);
+	reply__done(&r);
+	mt__stop(t, &m, SIGTERM, 0);
+	fx__quit(t, &f[0]);
+}
+
 /* Whatever is sent, the next one is answered, and the program has lost nothing. */
 TEST(serve_garbage)
 {

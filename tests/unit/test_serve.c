@@ -348,6 +348,48 @@ Test(serve, since_another_snapshot)
 
 /* ---- requests */
 
+/*
+ * Process 1 gives up the room of a stack; 2 and 3 end, and become one row with 4, which was one before, 3 under its stack and 2
+ * without: what was done before is in no figure.
+ */
+Test(serve, since_what_moved_meanwhile)
+{
+	struct made before = make(4, 5), after = make(2, 5);
+	static const uint64_t wanted[] = { 5, 3, 2, 1, 7 };
+	struct snapshot *d;
+
+	for (size_t i = 0; i < 4; i++)
+		set_process(&before, i, "a", 0, 0);
+	set_site(&before, 0, 0, 0, 10, 0);
+	set_site(&before, 1, 0, 1, 20, 0);
+	set_site(&before, 2, 1, 2, 40, 0);
+	set_site(&before, 3, 2, 3, 80, 0);
+	set_site(&before, 4, 3, 2, 160, 0);
+	before.processes[3].ended = true;
+	before.processes[3].n_members = 5;
+	set_process(&after, 0, "a", 0, 0);
+	set_process(&after, 1, "a", 0, 0);
+	after.processes[1].id = 4;
+	after.processes[1].ended = true;
+	after.processes[1].n_members = 7;
+	set_site(&after, 0, 0, 0, 10 + 5, 0);
+	/* 20 of the stack that has gone */
+	set_site(&after, 1, 0, 7, 20 + 3, 0);
+	after.s->sites[1].evicted_stacks = 1;
+	after.s->sites[1].n_stack = 0;
+	set_site(&after, 2, 1, 2, 160 + 40 + 2, 0);
+	set_site(&after, 3, 1, 7, 80 + 1, 0);
+	after.s->sites[3].evicted_stacks = 1;
+	after.s->sites[3].n_stack = 0;
+	set_site(&after, 4, 0, 6, 7, 0);
+	d = snapshot__since(before.s, after.s, SINCE_LIVE_CHANGE);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		cr_expect_eq(d->sites[i].c.alloc_calls, wanted[i], "%zu: %" PRIu64, i, d->sites[i].c.alloc_calls);
+	snapshot__free(d);
+	snapshot__free(before.s);
+	snapshot__free(after.s);
+}
+
 Test(serve, requests_are_checked)
 {
 	static const struct {

@@ -2,6 +2,9 @@
 /*
  * Sites are told by their process, allocation function, thread and stack; a stack by the files that its places are in and the
  * offsets there, as the numbers of a snapshot's places are its own.
+ *
+ * What always holds: what was done before is in no figure, also where it has moved since: into the row of stacks that gave up their
+ * room, or into that of processes which have ended. What has no site of its own any more is taken from such rows (passes).
  */
 #include "model/since.h"
 
@@ -40,13 +43,18 @@ static int side_init(struct side *d, const struct snapshot *s)
 	return 0;
 }
 
-/* Two numbers of 64 bits: that two of a million stacks have both is not to be expected. */
-static struct key key_of(const struct side *d, const struct snap_site *site)
-{
-	const struct snap_process *p = &d->s->processes[site->process];
-	struct key k = { hash__mix(p->id, (uint64_t)site->tid), hash__string(site->function), (uint64_t)site->growth << 32 | site->n_stack };
+/* Which parts of a site are in its key. */
+enum { ITS_PROCESS = 1, ITS_STACK = 2 };
 
-	for (uint32_t i = 0; i < site->n_stack; i++) {
+/* Two numbers of 64 bits: that two of a million stacks have both is not to be expected. */
+static struct key key_of(const struct side *d, const struct snap_site *site, unsigned int parts)
+{
+	bool has_stack = parts & ITS_STACK;
+	struct key k = { 0, hash__string(site->function), (uint64_t)site->growth << 32 | (has_stack ? site->n_stack : 0) };
+
+	if (parts & ITS_PROCESS)
+		k.a = hash__mix(d->s->processes[site->process].id, has_stack ? (uint64_t)site->tid : 0);
+	for (uint32_t i = 0; has_stack && i < site->n_stack; i++) {
 		k.a = hash__mix(k.a, d->places[site->stack[i]]);
 		k.b = hash__mix(d->places[site->stack[i]], k.b);
 	}
@@ -72,23 +80,125 @@ static void take_away(struct counters *c, struct counters *was, enum since_live 
 	was->live_blocks = was->live_bytes = 0;
 }
 
-static int take_all_away(struct snapshot *to, const struct side *before, const struct side *after, enum since_live live)
-{
-	struct key_ids keys = {};
-	_cleanup_free_ struct counters *was = calloc(before->s->n_sites + 1, sizeof(*was));
-	int err = was ? 0 : -ENOMEM;
-	uint32_t id;
+/* What was done before, and is not yet taken away: sites of one key, and one of them. */
+struct left {
+	const struct snap_site *site;
+	struct counters c;
+};
 
-	for (size_t i = 0; i < before->s->n_sites && !err; i++) {
-		err = key_ids__get(&keys, key_of(before, &before->s->sites[i]), &id, NULL);
+struct lefts vec(struct left);
+
+static bool any_row(const struct snapshot *s, const struct snap_site *site)
+{
+	return true;
+}
+
+static bool is_of_evicted(const struct snapshot *s, const struct snap_site *site)
+{
+	return site->evicted_stacks;
+}
+
+static bool is_of_merged(const struct snapshot *s, const struct snap_site *site)
+{
+	return s->processes[site->process].ended && s->processes[site->process].n_members;
+}
+
+static bool is_of_both(const struct snapshot *s, const struct snap_site *site)
+{
+	return is_of_evicted(s, site) && is_of_merged(s, site);
+}
+
+/* Each with what the ones before it have left. */
+static const struct pass {
+	unsigned int parts;
+	bool (*takes)(const struct snapshot *s, const struct snap_site *site);
+	bool of_gone, of_there;	/* what is left of processes that have no row of their own any more, or have one */
+} passes[] = {
+	{ ITS_PROCESS | ITS_STACK, any_row, true, true },
+	{ ITS_PROCESS, is_of_evicted, false, true },
+	{ ITS_STACK, is_of_merged, true, false },
+	{ 0, is_of_both, true, false },
+	{ 0, is_of_merged, true, false },
+};
+
+static struct key process_key(const struct side *d, const struct snap_site *site)
+{
+	return (struct key){ .a = d->s->processes[site->process].id };
+}
+
+/* left: what there is to take away; then what remains of it */
+static int run_pass(const struct pass *pass, struct snapshot *to, const struct side *before, const struct side *after, const struct key_ids *there,
+		    struct lefts *left, enum since_live live)
+{
+	struct lefts now = {};
+	struct key_ids keys = {};
+	uint32_t id;
+	int err = 0;
+
+	for (size_t i = 0; i < left->n && !err; i++) {
+		const struct left *l = &left->v[i];
+		bool is_there = key_ids__find(there, process_key(before, l->site), &id);
+		struct left *slot;
+
+		/* for a later pass */
+		if (!(is_there ? pass->of_there : pass->of_gone)) {
+			slot = vec_push(&now);
+			err = slot ? key_ids__get(&keys, (struct key){ ~0ull, ~0ull, i }, &id, NULL) : -ENOMEM;
+			if (!err)
+				*slot = *l;
+			continue;
+		}
+		err = key_ids__get(&keys, key_of(before, l->site, pass->parts), &id, NULL);
+		if (!err && id == now.n) {
+			slot = vec_push(&now);
+			err = slot ? 0 : -ENOMEM;
+			if (slot)
+				slot->site = l->site;
+		}
 		if (!err)
-			counters__add_counts(&was[id], &before->s->sites[i].c);
+			counters__add_counts(&now.v[id].c, &l->c);
 	}
 	for (size_t i = 0; i < to->n_sites && !err; i++)
-		if (key_ids__find(&keys, key_of(after, &to->sites[i]), &id))
-			take_away(&to->sites[i].c, &was[id], live);
+		if (pass->takes(to, &to->sites[i]) && key_ids__find(&keys, key_of(after, &to->sites[i], pass->parts), &id)) {
+			take_away(&to->sites[i].c, &now.v[id].c, live);
+			/* an estimate that became less has not moved elsewhere */
+			if (to->estimated)
+				now.v[id].c = (struct counters){};
+		}
 	key_ids__done(&keys);
+	vec_done(left);
+	*left = now;
 	return err;
+}
+
+static int take_all_away(struct snapshot *to, const struct side *before, const struct side *after, enum since_live live)
+{
+	struct key_ids there = {};
+	struct lefts left = {};
+	uint32_t id;
+	int err = 0;
+
+	for (size_t i = 0; i < to->n_processes && !err; i++)
+		err = key_ids__get(&there, (struct key){ .a = to->processes[i].id }, &id, NULL);
+	for (size_t i = 0; i < before->s->n_sites && !err; i++) {
+		struct left *l = vec_push(&left);
+
+		err = l ? 0 : -ENOMEM;
+		if (l)
+			*l = (struct left){ &before->s->sites[i], before->s->sites[i].c };
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(passes) && !err; i++)
+		err = run_pass(&passes[i], to, before, after, &there, &left, live);
+	key_ids__done(&there);
+	vec_done(&left);
+	return err;
+}
+
+void snapshot__free_ended(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (s->processes[s->sites[i].process].ended)
+			s->sites[i].c.live_blocks = s->sites[i].c.live_bytes = 0;
 }
 
 struct snapshot *snapshot__since(const struct snapshot *before, const struct snapshot *after, enum since_live live)

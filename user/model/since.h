@@ -15,4 +15,7 @@ enum since_live { SINCE_LIVE_NOW, SINCE_LIVE_CHANGE };
  */
 struct snapshot *snapshot__since(const struct snapshot *before, const struct snapshot *after, enum since_live live);
 
+/* What processes held that have ended is nobody's memory any more: sites of theirs hold nothing, in place. */
+void snapshot__free_ended(struct snapshot *s);
+
 #endif

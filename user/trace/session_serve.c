@@ -216,22 +216,40 @@ static int answer_of(struct serving *v, const struct serve_ask *a, struct snapsh
 {
 	struct narrowing n = narrowing_of(a);
 	struct snapshot *narrow = narrowing__any(&n) ? snapshot__narrow(snap, &n) : NULL, *shown = narrow ? narrow : snap, *since = NULL;
+	/* what others did before is not to be looked for in what is shown */
+	struct snapshot *narrow_before = narrow && before ? snapshot__narrow(before, &n) : NULL;
 	int fd;
 
-	if (narrowing__any(&n) && !narrow)
+	if (narrowing__any(&n) && (!narrow || (before && !narrow_before))) {
+		snapshot__free(narrow);
 		return err_set(e, -ENOMEM, "out of memory");
+	}
 	if (narrow && !narrow->n_processes) {
 		snapshot__free(narrow);
+		snapshot__free(narrow_before);
 		return err_set(e, -ENOENT, "no process of that kind is traced");
 	}
 	if (before) {
-		since = snapshot__since(before, shown, SINCE_LIVE_CHANGE);
+		since = snapshot__since(narrow_before ? narrow_before : before, shown, SINCE_LIVE_CHANGE);
 		shown = since;
 	}
 	fd = shown ? in_memory(v, a, shown, took_ns, e) : err_set(e, -ENOMEM, "out of memory");
 	snapshot__free(since);
+	snapshot__free(narrow_before);
 	snapshot__free(narrow);
 	return fd;
+}
+
+/* Of this moment, for a profile: what is live is what processes hold that run. */
+static struct snapshot *take_for_profile(struct serving *v, struct err *e)
+{
+	struct snapshot *snap;
+
+	session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
+	snap = session__take(v->session, false, false, e);
+	if (snap)
+		snapshot__free_ended(snap);
+	return snap;
 }
 
 /* ---- requests that last */
@@ -242,12 +260,8 @@ static void on_due(void *arg)
 	struct serving *v = w->serving;
 	_cleanup_err_ struct err e = {};
 	uint64_t began = now_ns();
-	struct snapshot *snap;
-	int fd;
-
-	session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
-	snap = session__take(v->session, false, false, &e);
-	fd = snap ? answer_of(v, &w->ask, snap, w->before, now_ns() - began, &e) : e.code;
+	struct snapshot *snap = take_for_profile(v, &e);
+	int fd = snap ? answer_of(v, &w->ask, snap, w->before, now_ns() - began, &e) : e.code;
 
 	put(v, &w->ask, fd, &e);
 	if (fd >= 0)
@@ -267,8 +281,7 @@ static int begin_waiting(struct serving *v, const struct serve_ask *a, struct er
 			w = &v->waiting[i];
 	if (!w)
 		return err_set(e, -EBUSY, "too many requests with ?seconds= are under way");
-	session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
-	w->before = session__take(v->session, false, false, e);
+	w->before = take_for_profile(v, e);
 	if (!w->before)
 		return e->code;
 	w->ask = *a;
@@ -306,7 +319,9 @@ static void answer(struct serving *v, const struct serve_ask *a, size_t n, bool 
 			put(v, a, -1, &e);
 		return;
 	}
-	if (a->what != SERVE_HEALTH) {
+	if (a->what == SERVE_HEAP || a->what == SERVE_ALLOCS) {
+		snap = take_for_profile(v, &e);
+	} else if (a->what != SERVE_HEALTH) {
 		session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
 		snap = session__take(v->session, false, has_ages, &e);
 	}
@@ -382,7 +397,7 @@ static void on_push(void *arg)
 	struct serving *v = arg;
 	const struct serve_ask a = { .what = SERVE_HEAP };
 	_cleanup_err_ struct err e = {};
-	struct snapshot *snap = session__take(v->session, false, false, &e), *since = NULL;
+	struct snapshot *snap = take_for_profile(v, &e), *since = NULL;
 	struct push_item item;
 	int fd = -1;
 
