@@ -253,3 +253,37 @@ void write_file(struct test *t, const char *path, const char *text)
 
 	must(t, f && fputs(text, f) >= 0 && !fclose(f), "%s", path);
 }
+
+size_t family(pid_t pid, pid_t *v, size_t n, size_t room)
+{
+	char path[80], *text, *save = NULL;
+
+	if (n == room)
+		return n;
+	v[n++] = pid;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	text = read_all(path, NULL);
+	for (char *child = text ? strtok_r(text, " ", &save) : NULL; child; child = strtok_r(NULL, " ", &save))
+		n = family((pid_t)atoi(child), v, n, room);
+	free(text);
+	return n;
+}
+
+pid_t child_called(struct test *t, pid_t pid, const char *comm)
+{
+	pid_t own[16], found = 0;
+	size_t n = family(pid, own, 0, 16);
+
+	for (size_t i = 0; i < n && !found; i++) {
+		char path[40], *text;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)own[i]);
+		text = read_all(path, NULL);
+		/* the kernel keeps 15 characters */
+		if (text && !strncmp(text, comm, strlen(comm) > 15 ? 15 : strlen(comm)))
+			found = own[i];
+		free(text);
+	}
+	must(t, found, "no process %s", comm);
+	return found;
+}

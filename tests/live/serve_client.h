@@ -43,6 +43,8 @@ void served__start(struct test *t, struct served *s, const char *const *more);
 void served__stop(struct test *t, struct served *s);
 void served__reload(struct test *t, struct served *s);	/* until another process traces */
 
+size_t family(pid_t pid, pid_t *v, size_t n, size_t room);	/* behind the n that are there, a process and those below it; returns how many there are */
+pid_t child_called(struct test *t, pid_t pid, const char *comm);	/* one of them */
 void write_file(struct test *t, const char *path, const char *text);
 
 #endif

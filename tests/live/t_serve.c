@@ -429,22 +429,6 @@ static size_t n_files(struct test *t, pid_t pid)
 	return n;
 }
 
-/* A process and those below it. */
-static size_t family(pid_t pid, pid_t *v, size_t n, size_t room)
-{
-	char path[80], *text, *save = NULL;
-
-	if (n == room)
-		return n;
-	v[n++] = pid;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-	text = read_all(path, NULL);
-	for (char *child = text ? strtok_r(text, " ", &save) : NULL; child; child = strtok_r(NULL, " ", &save))
-		n = family((pid_t)atoi(child), v, n, room);
-	free(text);
-	return n;
-}
-
 static size_t n_files_of_all(struct test *t, pid_t pid)
 {
 	pid_t own[16];
@@ -569,6 +553,7 @@ TEST_LIMIT(serve_push, 200)
 		n = (unsigned int)series(r.body, "malloctrace_push_failures_total");
 		reply__done(&r);
 	} while (n < 2);
+	child__wait_err(t, &s.m.c, "malloctrace: --push:", "does not take", patience_s(60));
 	must(t, !listen(fd, 8), "listen");
 	r = take_push(t, fd, "503 Service Unavailable");
 	reply__done(&r);
@@ -593,6 +578,9 @@ TEST_LIMIT(serve_push, 200)
 	want_eq(t, "dropped", 0, series(r.body, "malloctrace_push_dropped_total"));
 	want(t, series(r.body, "malloctrace_pushes_total") >= 1, "nothing was pushed");
 	reply__done(&r);
+	child__wait_err(t, &s.m.c, "malloctrace: --push:", "takes profiles again", patience_s(60));
 	close(fd);
+	kill(child_called(t, s.m.c.pid, "malloctrace-push"), SIGKILL);
+	child__wait_err(t, &s.m.c, "malloctrace: --push:", "has ended", patience_s(60));
 	served__stop(t, &s);
 }

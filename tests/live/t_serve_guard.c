@@ -85,6 +85,13 @@ TEST(serve_tls)
 	want_status_as(t, &s, "client", "", 200);
 	served__stop(t, &s);
 
+	/* files that are none: it is said before anything is traced */
+	fx__start(t, &s.f, "basic", "family", NULL);
+	want_eq(t, "status with a bad certificate", 1,
+		(uint64_t)mt__run(t, &s.m, "serve", "-p", pid_arg(s.f.c.pid), "--listen", "127.0.0.1:1", "--tls-cert", token, "--tls-key", key, NULL));
+	want(t, strstr(s.m.c.errs.s, "by the certificate and key") && !strstr(s.m.c.errs.s, "attached"), "%s", s.m.c.errs.s);
+	fx__quit(t, &s.f);
+
 	/* both: both are wanted */
 	served__start(t, &s, (const char *[]){ "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", ca, "--token-file", token, NULL });
 	want_status_as(t, &s, NULL, WITH_TOKEN, 403);
@@ -160,6 +167,42 @@ TEST(serve_reload_unguarded)
 	want_status(t, port, "GET", "/metrics", LOCAL "Authorization: Bearer " TOKEN "\r\n", 200);
 	mt__stop(t, &m, SIGTERM, 0);
 	fx__quit(t, &f);
+}
+
+/* A reload that waits for the process that traces is called off by what ends all. */
+TEST(serve_reload_called_off)
+{
+	const char *config = in_dir(t, "config");
+	pid_t own[16];
+	struct served s;
+
+	write_file(t, config, "");
+	served__start(t, &s, (const char *[]){ "--config", config, NULL });
+	must(t, family(s.m.c.pid, own, 0, 16) > 1, "no process that traces");
+	kill(own[1], SIGSTOP);
+	want_state(t, own[1], 'T');
+	child__kill(t, &s.m.c, SIGHUP);
+	child__kill(t, &s.m.c, SIGTERM);
+	kill(own[1], SIGCONT);
+	want_eq(t, "status", 0, (uint64_t)child__wait(t, &s.m.c));
+	want(t, strstr(s.m.c.errs.s, "attached") && !strstr(strstr(s.m.c.errs.s, "attached") + 1, "attached"), "it went on: %s", s.m.c.errs.s);
+	want_unprobed(t, s.f.c.pid);
+	fx__quit(t, &s.f);
+}
+
+/* What has got hold of the process that meets strangers cannot start another one. */
+TEST(serve_cannot_fork)
+{
+	char path[60], *text;
+	struct served s;
+
+	served__start(t, &s, NULL);
+	snprintf(path, sizeof(path), "/proc/%d/limits", (int)child_called(t, s.m.c.pid, "malloctrace-web"));
+	text = read_all(path, NULL);
+	want(t, text && strstr(text, "Max processes             2                    2 "), "%s", text ? text : path);
+	free(text);
+	want_status(t, s.socket, "GET", "/metrics", LOCAL, 200);
+	served__stop(t, &s);
 }
 
 /* A file that protects, and has nothing in it, is not the same as none. */

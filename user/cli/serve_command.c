@@ -132,10 +132,12 @@ static bool has_ended(pid_t pid)
  */
 static bool wait_for_end(pid_t pid, int signals, int *ret_status)
 {
+	struct pollfd p = { .fd = signals, .events = POLLIN };
 	struct signalfd_siginfo info;
 	bool goes_on = true, again = false;
 
-	while (!has_ended(pid)) {
+	/* what came before it ended counts, too */
+	while (!has_ended(pid) || poll(&p, 1, 0) > 0) {
 		if (read(signals, &info, sizeof(info)) != sizeof(info))
 			continue;
 		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) {

@@ -74,7 +74,8 @@ static int check_serve(const struct asked *a, struct err *e)
 	if (asked__find(a, "push-every") && !s->push)
 		return err_set(e, -EINVAL, "--push-every: goes with --push");
 	if (s->push && ((strncmp(s->push, "http://", 7) && strncmp(s->push, "https://", 8)) || strpbrk(s->push, "\n?#")))
-		return err_set(e, -EINVAL, "--push %s: want http://HOST:PORT or https://HOST:PORT", s->push);
+		/* it may have a password in it */
+		return err_set(e, -EINVAL, "--push: want http://HOST:PORT or https://HOST:PORT");
 	if (!s->cert != !s->key)
 		return err_set(e, -EINVAL, "--tls-cert and --tls-key go together");
 	if (s->client_ca && !s->cert)

@@ -60,6 +60,11 @@ void lockdown__become_stranger(void)
 		become(NOBODY);
 }
 
+bool lockdown__is_stranger(void)
+{
+	return getuid() - STRANGERS_FROM < N_STRANGERS;
+}
+
 _Noreturn void lockdown__exec(const struct lockdown_start *s)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), exe = fcntl(s->exe, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY), fds[MAX_FDS];

@@ -27,6 +27,7 @@ _Noreturn void lockdown__exec(const struct lockdown_start *s);
 
 /* Of a child of root, after fork: a user and a group that nobody else is, or nobody. Whether it is root still is to be looked at. */
 void lockdown__become_stranger(void);
+bool lockdown__is_stranger(void);	/* it is one that nobody else is: limits that count by user are its own */
 
 /* Who must not be root: a child that can open files; one that can not may, where we may not become another user. */
 enum lockdown_root { ROOT_REFUSED, ROOT_POWERLESS };

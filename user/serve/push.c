@@ -2,7 +2,6 @@
 /* Owns the process that pushes, from the side of the one that traces. */
 #include "serve/push.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,30 +15,16 @@
 #include "reader/lockdown.h"
 #include "reader/reader.h"
 #include "serve/push_parts.h"
+#include "serve/ready.h"
 #include "util/util.h"
-
-/* It is loaded by the process that needs it: here it is only seen whether it is there. */
-static int check_library(struct err *e)
-{
-	void *lib = dlopen(PUSH_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
-	int err = 0;
-
-	if (!lib) {
-		err = err_set(e, -ENOENT, "--push: " PUSH_LIBRARY " cannot be loaded");
-		err_hint(e, "install libcurl4 (Debian), libcurl (Fedora) or curl (Arch); a static malloctrace cannot push");
-	}
-	return err;
-}
 
 int push__start(const char *url, const char *name, struct push *ret, struct err *e)
 {
 	static char *const argv[] = { PUSH_CHILD_NAME, NULL }, *const envp[] = { NULL };
 	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC), settings = memfd_create("settings", MFD_CLOEXEC);
-	int pair[2], err = check_library(e);
+	int pair[2], err;
 	pid_t pid;
 
-	if (err)
-		return err;
 	if (exe < 0 || settings < 0 || dprintf(settings, "%s\n%s\n", url, name) < 0 || lseek(settings, 0, SEEK_SET) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return err_set(e, -errno, "the process that pushes: %s", strerror(errno));
@@ -55,7 +40,10 @@ int push__start(const char *url, const char *name, struct push *ret, struct err 
 		return err_set(e, -errno, "the process that pushes cannot be started: %s", strerror(errno));
 	}
 	*ret = (struct push){ .pid = pid, .fd = pair[0] };
-	return 0;
+	err = ready__await(pair[0], "--push", e);
+	if (err)
+		push__end(ret);
+	return err;
 }
 
 void push__end(struct push *p)
@@ -75,14 +63,17 @@ void push__put(struct push *p, const struct push_item *item, int fd)
 		p->n_refused++;
 }
 
-void push__read_counts(struct push *p)
+bool push__read_counts(struct push *p)
 {
 	struct push_counts c;
+	ssize_t got;
 	int fd;
 
-	while (reader_socket__get(p->fd, &c, sizeof(c), &fd, MSG_DONTWAIT) == sizeof(c)) {
+	while ((got = reader_socket__get(p->fd, &c, sizeof(c), &fd, MSG_DONTWAIT)) > 0) {
 		if (fd >= 0)
 			close(fd);
-		p->counts = c;
+		if (got == sizeof(c))
+			p->counts = c;
 	}
+	return got < 0 && (errno == EAGAIN || errno == EINTR);
 }

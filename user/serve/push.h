@@ -6,6 +6,7 @@
 #ifndef MT_PUSH_H
 #define MT_PUSH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,12 +29,12 @@ struct push {
 	uint64_t n_refused;	/* that the process did not even take */
 };
 
-/* name: the application's, as the server is to call it. -ENOENT: libcurl is not there. */
+/* name: the application's, as the server is to call it. It is ready then; libcurl may not be there. */
 int push__start(const char *url, const char *name, struct push *ret, struct err *e);
 void push__end(struct push *p);
 /* fd stays the caller's. What cannot be taken is counted. */
 void push__put(struct push *p, const struct push_item *item, int fd);
-void push__read_counts(struct push *p);	/* what has come by now */
+bool push__read_counts(struct push *p);	/* what has come by now; false: the process has ended */
 
 int push_child__main(void);
 

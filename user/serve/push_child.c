@@ -26,6 +26,7 @@
 #include "reader/reader.h"
 #include "serve/push_parts.h"
 #include "serve/push_queue.h"
+#include "serve/ready.h"
 #include "util/util.h"
 
 #define CONNECT_MS 5000l
@@ -212,8 +213,13 @@ int push_child__main(void)
 {
 	prctl(PR_SET_NAME, PUSH_CHILD_NAME);
 	if (!read_settings() || lockdown__give_up_rights(ROOT_POWERLESS) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
-	    lockdown__limit(limits, ARRAY_SIZE(limits)) || lockdown__refuse(refused, ARRAY_SIZE(refused)) || !load_library())
+	    lockdown__limit(limits, ARRAY_SIZE(limits)) || lockdown__refuse(refused, ARRAY_SIZE(refused)))
 		return 1;
+	if (!load_library()) {
+		ready__say(PUSH_CONTROL_FD, PUSH_LIBRARY " cannot be loaded: install libcurl4 (Debian), libcurl (Fedora) or curl (Arch); a static malloctrace cannot push");
+		return 1;
+	}
+	ready__say(PUSH_CONTROL_FD, NULL);
 	run();
 	_exit(0);
 }

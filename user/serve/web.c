@@ -13,6 +13,7 @@
 
 #include "reader/lockdown.h"
 #include "serve/ask.h"
+#include "serve/ready.h"
 #include "serve/web_parts.h"
 #include "util/util.h"
 
@@ -48,7 +49,7 @@ int web__start(const struct web_opts *o, struct web *ret, struct err *e)
 {
 	static char *const argv[] = { WEB_CHILD_NAME, NULL }, *const envp[] = { NULL };
 	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC), settings = write_settings(o, e);
-	int pair[2];
+	int pair[2], err;
 	pid_t pid;
 
 	if (settings < 0)
@@ -67,7 +68,10 @@ int web__start(const struct web_opts *o, struct web *ret, struct err *e)
 		return err_set(e, -errno, "the HTTP process cannot be started: %s", strerror(errno));
 	}
 	*ret = (struct web){ pid, pair[0] };
-	return 0;
+	err = ready__await(pair[0], "the process that speaks HTTP", e);
+	if (err)
+		web__end(ret);
+	return err;
 }
 
 void web__end(struct web *w)

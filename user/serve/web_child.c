@@ -29,6 +29,7 @@
 #include "reader/reader.h"
 #include "serve/ask.h"
 #include "serve/listen.h"
+#include "serve/ready.h"
 #include "serve/web_parts.h"
 #include "serve/web_query.h"
 #include "util/util.h"
@@ -51,11 +52,13 @@ struct slot {
 };
 
 static struct {
-	pthread_mutex_t lock;	/* of all below but texts */
+	pthread_mutex_t lock;	/* of the next three */
 	struct slot slots[SLOTS];
 	uint32_t last_id;
 	uint64_t unread_bytes;
 	char *texts[N_WEB_TEXTS];	/* NULL: there is none */
+	bool begun;		/* before, words has the last that libmicrohttpd said */
+	char words[200];
 } web = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- answers */
@@ -362,6 +365,9 @@ static const struct lockdown_limit limits[] = {
 	{ RLIMIT_NOFILE, 1024 },
 };
 
+/* This thread and libmicrohttpd's: what has got hold of it cannot fork. Not of nobody, who is others, too. */
+static const struct lockdown_limit two_threads[] = { { RLIMIT_NPROC, 2 } };
+
 #define CALL LOCKDOWN_CALL
 #define NO_CODE .arg = 2, .none_of = PROT_EXEC
 
@@ -397,8 +403,13 @@ static bool read_settings(void)
 	return true;
 }
 
-static void say_nothing(void *arg, const char *fmt, va_list ap)
+/* What libmicrohttpd says of strangers is nobody's business; why it does not begin is. */
+static void on_words(void *arg, const char *fmt, va_list ap)
 {
+	if (web.begun)
+		return;
+	vsnprintf(web.words, sizeof(web.words), fmt, ap);
+	web.words[strcspn(web.words, "\n")] = '\0';
 }
 
 static struct MHD_Daemon *start(void)
@@ -413,7 +424,7 @@ static struct MHD_Daemon *start(void)
 
 	if (web.texts[WEB_CERT])
 		flags |= MHD_USE_TLS;
-	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_EXTERNAL_LOGGER, on_words, NULL,
 				MHD_OPTION_LISTEN_SOCKET, WEB_LISTEN_FD, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
 				MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
 				MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_ARRAY, web.texts[WEB_CERT] ? tls : none, MHD_OPTION_END);
@@ -425,11 +436,19 @@ int web_child__main(void)
 
 	prctl(PR_SET_NAME, WEB_CHILD_NAME);
 	if (!read_settings() || lockdown__give_up_rights(ROOT_POWERLESS) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
-	    lockdown__limit(limits, ARRAY_SIZE(limits)) || lockdown__allow(calls, ARRAY_SIZE(calls)))
+	    lockdown__limit(limits, ARRAY_SIZE(limits)) || (lockdown__is_stranger() && lockdown__limit(two_threads, ARRAY_SIZE(two_threads))) ||
+	    lockdown__allow(calls, ARRAY_SIZE(calls)))
 		return 1;
 	daemon = start();
-	if (!daemon)
+	if (!daemon) {
+		char why[300];
+
+		snprintf(why, sizeof(why), "it does not begin%s%s%s", web.texts[WEB_CERT] ? ", by the certificate and key that it is given" : "", *web.words ? ": " : "", web.words);
+		ready__say(WEB_CONTROL_FD, why);
 		return 2;
+	}
+	web.begun = true;
+	ready__say(WEB_CONTROL_FD, NULL);
 	take_answers();
 	/* the one that traces has ended */
 	_exit(0);

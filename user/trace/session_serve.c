@@ -3,8 +3,8 @@
  * `malloctrace serve`: answers what the HTTP process asks for. Owns that process's socket, and the requests that last.
  *
  * What always holds: a question has one answer, which is of a moment after it was asked; those who ask the same at the same time
- * share one; answers take at most a part of the time (REST), however many ask; nothing that a request says is used before it was
- * checked.
+ * share one; answers and pushes take at most a part of the time (REST), however many ask, as after each there is a rest; nothing that
+ * a request says is used before it was checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +36,7 @@ struct waiting {
 	struct serving *serving;	/* NULL: nobody's */
 	struct serve_ask ask;
 	struct snapshot *before;
+	bool is_due;
 };
 
 struct serving {
@@ -43,8 +44,13 @@ struct serving {
 	struct web web;
 	struct metrics *metrics;
 	struct waiting waiting[WAITING_MAX];
+	struct serve_ask asks[AT_ONCE];	/* questions that are not answered yet, in their order */
+	size_t n_asks;
+	bool rests;		/* then nothing is read from the HTTP process */
 	uint64_t n_requests;
 	struct push push;
+	bool push_is_due;
+	bool push_fails, push_ended;	/* which was said */
 	struct snapshot *pushed;	/* what the next profile counts from; NULL: the trace's start */
 };
 
@@ -111,6 +117,24 @@ void session__server_done(struct session *s)
 	s->serving = NULL;
 }
 
+/* What became of profiles that were pushed; the first that fails is said, as is the first that works again. */
+static void read_pushes(struct serving *v)
+{
+	struct push_counts before = v->push.counts;
+	bool ended = !push__read_counts(&v->push), works = v->push.counts.pushed > before.pushed, fails = v->push.counts.failed > before.failed;
+
+	if (works && v->push_fails)
+		say("--push: the server takes profiles again");
+	else if (fails && !works && !v->push_fails)
+		say_error("--push: the server does not take a profile, or is not there; it is tried again, and /metrics counts it");
+	v->push_fails = works ? false : v->push_fails || fails;
+	if (!ended || v->push_ended)
+		return;
+	v->push_ended = true;
+	loop__remove_fd(v->session->loop, v->push.fd);
+	say_error("--push: the process that pushes has ended: nothing is pushed any more, until malloctrace is started or reloaded");
+}
+
 /* ---- answers */
 
 static void put(struct serving *v, const struct serve_ask *ask, int fd, const struct err *why)
@@ -173,7 +197,7 @@ static int write_answer(struct serving *v, const struct serve_ask *a, struct sna
 	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests, .pushes = v->push.fd >= 0 };
 
 	if (own.pushes) {
-		push__read_counts(&v->push);
+		read_pushes(v);
 		own.n_pushed = v->push.counts.pushed;
 		own.n_push_failed = v->push.counts.failed;
 		own.n_push_dropped = v->push.counts.dropped + v->push.n_refused;
@@ -254,10 +278,8 @@ static struct snapshot *take_for_profile(struct serving *v, struct err *e)
 
 /* ---- requests that last */
 
-static void on_due(void *arg)
+static void end_waiting(struct serving *v, struct waiting *w)
 {
-	struct waiting *w = arg;
-	struct serving *v = w->serving;
 	_cleanup_err_ struct err e = {};
 	uint64_t began = now_ns();
 	struct snapshot *snap = take_for_profile(v, &e);
@@ -269,6 +291,16 @@ static void on_due(void *arg)
 	snapshot__free(snap);
 	snapshot__free(w->before);
 	*w = (struct waiting){};
+}
+
+static void work(struct serving *v);
+
+static void on_due(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->is_due = true;
+	work(w->serving);
 }
 
 static int begin_waiting(struct serving *v, const struct serve_ask *a, struct err *e)
@@ -306,44 +338,49 @@ static bool is_same(const struct serve_ask *a, const struct serve_ask *b)
 }
 
 /* The first of them, and those of the others that ask the same. */
-static void answer(struct serving *v, const struct serve_ask *a, size_t n, bool *answered)
+static void answer_first(struct serving *v)
 {
-	bool has_ages = a->what == SERVE_JSON || a->what == SERVE_PAGE;
+	const struct serve_ask a = v->asks[0];
+	bool has_ages = a.what == SERVE_JSON || a.what == SERVE_PAGE;
 	_cleanup_err_ struct err e = {};
 	struct snapshot *snap = NULL;
 	uint64_t began = now_ns();
+	size_t n_left = 0;
 	int fd;
 
-	if (a->seconds) {
-		if (begin_waiting(v, a, &e))
-			put(v, a, -1, &e);
+	if (a.seconds) {
+		if (begin_waiting(v, &a, &e))
+			put(v, &a, -1, &e);
+		v->n_asks--;
+		memmove(v->asks, v->asks + 1, v->n_asks * sizeof(*v->asks));
 		return;
 	}
-	if (a->what == SERVE_HEAP || a->what == SERVE_ALLOCS) {
+	if (a.what == SERVE_HEAP || a.what == SERVE_ALLOCS) {
 		snap = take_for_profile(v, &e);
-	} else if (a->what != SERVE_HEALTH) {
+	} else if (a.what != SERVE_HEALTH) {
 		session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
 		snap = session__take(v->session, false, has_ages, &e);
 	}
-	fd = a->what == SERVE_HEALTH ? in_memory(v, a, NULL, 0, &e) : snap ? answer_of(v, a, snap, NULL, now_ns() - began, &e) : e.code;
-	for (size_t i = 0; i < n; i++)
-		if (!i || is_same(&a[i], a)) {
-			put(v, &a[i], fd, &e);
-			answered[i] = true;
-		}
+	fd = a.what == SERVE_HEALTH ? in_memory(v, &a, NULL, 0, &e) : snap ? answer_of(v, &a, snap, NULL, now_ns() - began, &e) : e.code;
+	for (size_t i = 0; i < v->n_asks; i++) {
+		if (is_same(&v->asks[i], &a))
+			put(v, &v->asks[i], fd, &e);
+		else
+			v->asks[n_left++] = v->asks[i];
+	}
+	v->n_asks = n_left;
 	if (fd >= 0)
 		close(fd);
 	snapshot__free(snap);
 }
 
-/* Questions that are there, good ones; -EPIPE: nobody asks any more. */
-static ssize_t take_questions(struct serving *v, struct serve_ask *asks)
+/* Questions that are there, good ones. -EPIPE: nobody asks any more. */
+static int take_questions(struct serving *v)
 {
-	size_t n = 0;
-
-	while (n < AT_ONCE) {
+	while (v->n_asks < AT_ONCE) {
+		struct serve_ask *a = &v->asks[v->n_asks];
 		int fd;
-		ssize_t got = reader_socket__get(v->web.fd, &asks[n], sizeof(*asks), &fd, MSG_DONTWAIT);
+		ssize_t got = reader_socket__get(v->web.fd, a, sizeof(*a), &fd, MSG_DONTWAIT);
 
 		if (fd >= 0)
 			close(fd);
@@ -351,50 +388,28 @@ static ssize_t take_questions(struct serving *v, struct serve_ask *asks)
 			break;
 		if (!got || (got < 0 && errno != EINTR))
 			return -EPIPE;
-		n += got == sizeof(*asks) && is_good(&asks[n]);
+		v->n_asks += got == sizeof(*a) && is_good(a);
 	}
-	return (ssize_t)n;
-}
-
-static void on_ask(void *arg);
-
-static void on_rested(void *arg)
-{
-	struct serving *v = arg;
-
-	loop__add_fd(v->session->loop, v->web.fd, on_ask, v);
+	return 0;
 }
 
 static void on_ask(void *arg)
 {
 	struct serving *v = arg;
-	uint64_t began = now_ns(), took;
-	struct serve_ask asks[AT_ONCE];
-	bool answered[AT_ONCE] = {};
-	ssize_t n = take_questions(v, asks);
 
-	if (n < 0) {
+	if (take_questions(v)) {
 		err_set(&v->session->failure, -EPIPE, "the process that speaks HTTP has ended");
 		session__fail(v->session);
 		return;
 	}
-	for (ssize_t i = 0; i < n; i++)
-		if (!answered[i])
-			answer(v, &asks[i], (size_t)(n - i), &answered[i]);
-	took = now_ns() - began;
-	if (took < REST_FROM_NS)
-		return;
-	loop__remove_fd(v->session->loop, v->web.fd);
-	if (loop__add_timer(v->session->loop, REST * took, true, on_rested, v))
-		on_rested(v);
+	work(v);
 }
 
 /* ---- profiles that nobody asks for */
 
 /* What was allocated since the last one, and what is live now. One that is lost is counted, and the next one counts from here all the same. */
-static void on_push(void *arg)
+static void push(struct serving *v)
 {
-	struct serving *v = arg;
 	const struct serve_ask a = { .what = SERVE_HEAP };
 	_cleanup_err_ struct err e = {};
 	struct snapshot *snap = take_for_profile(v, &e), *since = NULL;
@@ -417,10 +432,74 @@ static void on_push(void *arg)
 	} else {
 		v->push.n_refused++;
 	}
-	push__read_counts(&v->push);
+	read_pushes(v);
 	snapshot__free(since);
 	snapshot__free(v->pushed);
 	v->pushed = snap;
+}
+
+static void on_push(void *arg)
+{
+	struct serving *v = arg;
+
+	v->push_is_due = true;
+	work(v);
+}
+
+static void on_pushed(void *arg)
+{
+	read_pushes(arg);
+}
+
+/* ---- one after the other, with rests */
+
+/* false: there is none */
+static bool next_answer(struct serving *v)
+{
+	for (size_t i = 0; i < WAITING_MAX; i++)
+		if (v->waiting[i].is_due) {
+			end_waiting(v, &v->waiting[i]);
+			return true;
+		}
+	if (v->push_is_due) {
+		v->push_is_due = false;
+		push(v);
+		return true;
+	}
+	if (v->n_asks)
+		answer_first(v);
+	else
+		return false;
+	return true;
+}
+
+static void on_rested(void *arg)
+{
+	struct serving *v = arg;
+
+	v->rests = false;
+	loop__add_fd(v->session->loop, v->web.fd, on_ask, v);
+	work(v);
+}
+
+static void work(struct serving *v)
+{
+	uint64_t began = now_ns(), took = 0;
+
+	while (!v->rests && took < REST_FROM_NS) {
+		if (!next_answer(v))
+			return;
+		took = now_ns() - began;
+	}
+	if (v->rests)
+		return;
+	v->rests = true;
+	loop__remove_fd(v->session->loop, v->web.fd);
+	/* without a timer it goes on with the next question */
+	if (loop__add_timer(v->session->loop, REST * took, true, on_rested, v)) {
+		v->rests = false;
+		loop__add_fd(v->session->loop, v->web.fd, on_ask, v);
+	}
 }
 
 /* ---- the service manager */
@@ -439,7 +518,8 @@ int session__watch_server(struct session *s)
 		return 0;
 	err = loop__add_fd(s->loop, s->serving->web.fd, on_ask, s->serving);
 	if (!err && s->serving->push.fd >= 0)
-		err = loop__add_timer(s->loop, s->opts->serve.push_every_ns, false, on_push, s->serving);
+		err = loop__add_fd(s->loop, s->serving->push.fd, on_pushed, s->serving) ?:
+		      loop__add_timer(s->loop, s->opts->serve.push_every_ns, false, on_push, s->serving);
 	if (!err && watchdog_ns)
 		err = loop__add_timer(s->loop, watchdog_ns / 3, false, on_watchdog, NULL);
 	return err;
