@@ -229,6 +229,7 @@ void served__start(struct test *t, struct served *s, const char *const *more)
 void served__stop(struct test *t, struct served *s)
 {
 	mt__stop(t, &s->m, SIGTERM, 0);
+	want(t, access(s->socket, F_OK), "the socket is left");
 	want_unprobed(t, s->f.c.pid);
 	fx__quit(t, &s->f);
 }

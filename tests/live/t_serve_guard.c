@@ -2,10 +2,12 @@
 /* `malloctrace serve`: what keeps strangers out, from the start and through reloads. */
 #include "serve_client.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* ---- HTTPS */
@@ -203,6 +205,38 @@ TEST(serve_cannot_fork)
 	free(text);
 	want_status(t, s.socket, "GET", "/metrics", LOCAL, 200);
 	served__stop(t, &s);
+}
+
+/* One address cannot take all connections where others come from, too. */
+TEST(serve_one_address)
+{
+	const char *token = in_dir(t, "token"), *port;
+	char listen[40], c;
+	int fds[17], fd;
+	unsigned int n;
+	struct mt m;
+	struct fx f;
+
+	fd = bind_loopback(t, &n);
+	port = number_arg(n);
+	close(fd);
+	fx__start(t, &f, "basic", "family", NULL);
+	write_file(t, token, TOKEN "\n");
+	snprintf(listen, sizeof(listen), "0.0.0.0:%u", n);
+	mt__start(t, &m, "serve", "-p", pid_arg(f.c.pid), "--listen", listen, "--token-file", token, NULL);
+	child__wait_err(t, &m.c, "malloctrace: serving", NULL, patience_s(60));
+	for (size_t i = 0; i < 17; i++) {
+		fds[i] = connect_to(t, port);
+		(void)!write(fds[i], "GET /met", 8);
+	}
+	/* the last one is closed; those before it wait for the rest */
+	want(t, recv(fds[16], &c, 1, 0) <= 0, "17 connections of one address");
+	want(t, recv(fds[15], &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN, "not even 16");
+	for (size_t i = 0; i < 17; i++)
+		close(fds[i]);
+	mt__stop(t, &m, SIGTERM, 0);
+	want_unprobed(t, f.c.pid);
+	fx__quit(t, &f);
 }
 
 /* A file that protects, and has nothing in it, is not the same as none. */

@@ -89,7 +89,7 @@ static bool read_again(struct opts *o, int argc, char **argv)
 		fd = listen__open(&now.serve, &e);
 		err = fd < 0 ? fd : 0;
 		if (!err)
-			close(o->serve.listen_fd);
+			listen__close(&o->serve);
 	}
 	if (err) {
 		/* the one before is listened at until the new one is had */
@@ -212,8 +212,10 @@ bool serve_command__begin(struct opts *o, int argc, char **argv, int *ret_status
 	pid = signals < 0 ? -1 : start(&before);
 	is_next = watch(pid, o, argc, argv, &before, signals, &hook, ret_status, ret_err, e);
 	/* what runs is the business of the one that listens */
-	if (!is_next)
+	if (!is_next) {
 		hook__end(&hook);
+		listen__close(&o->serve);
+	}
 	close(signals);
 	close(hook.asked_fd);
 	return is_next;

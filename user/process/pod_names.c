@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the names of pods that were read: thousands of processes may be in a few pods. A uid has one name for good, so what
- * is known is not read again; one that is not known is looked for once a second at most.
+ * is known is not read again; one that is not known is looked for once a second at most. Where there is no room for more, all are
+ * forgotten and read again: pods come and go.
  */
 #include "process/pod_names.h"
 
@@ -32,6 +33,15 @@ static const char *find(const char *uid)
 		if (!strcmp(known.v.v[i].uid, uid))
 			return known.v.v[i].name;
 	return NULL;
+}
+
+static void forget_all(void)
+{
+	for (size_t i = 0; i < known.v.n; i++) {
+		free(known.v.v[i].uid);
+		free(known.v.v[i].name);
+	}
+	vec_done(&known.v);
 }
 
 static void add(const struct engine_named *n, void *arg)
@@ -65,6 +75,8 @@ char *pod_names__get(const char *uid)
 		/* with the user's own rights: root lets all see the names of its pods, or root alone */
 		struct invoker_rights before = invoker__begin();
 
+		if (known.v.n >= KNOWN_MAX)
+			forget_all();
 		engine_files__pods(engine_files__root(), add, NULL);
 		invoker__end(&before);
 		known.read_ns = now;

@@ -151,6 +151,13 @@ int listen__open(const struct opt_serve *o, struct err *e)
 	return fd;
 }
 
+void listen__close(const struct opt_serve *o)
+{
+	close(o->listen_fd);
+	if (is_unix(o->listen))
+		unlink(o->listen + strlen(UNIX_PREFIX));
+}
+
 char *listen__words(const struct opt_serve *o)
 {
 	char *text = NULL;

@@ -10,6 +10,7 @@
 int listen__check(const struct opt_serve *o, struct err *e);
 /* A listening socket, or -errno; checked. */
 int listen__open(const struct opt_serve *o, struct err *e);
+void listen__close(const struct opt_serve *o);	/* its listen_fd; a path goes with it */
 /* "http://127.0.0.1:9464/"; the caller's, NULL without memory */
 char *listen__words(const struct opt_serve *o);
 

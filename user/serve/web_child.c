@@ -10,9 +10,11 @@
  */
 #include "serve/web.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/x509.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -35,6 +37,7 @@
 #include "util/util.h"
 
 #define CONNECTIONS_MAX 64
+#define CONNECTIONS_OF_ONE 16	/* address, where others than this machine's can come from */
 #define SLOTS 32
 #define REQUEST_BYTES (16u << 10)
 #define IDLE_S 20		/* of a client that neither sends nor reads */
@@ -221,6 +224,15 @@ static enum MHD_Result ask(struct MHD_Connection *c, struct serve_ask *a, void *
 	return s ? MHD_YES : put_text(c, 503, "too many requests wait for their answers\n", "Retry-After", "1");
 }
 
+static enum MHD_Result put_paths(struct MHD_Connection *c)
+{
+	char text[300] = "there are";
+
+	for (size_t i = 0; i < N_SERVED; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s%s", served[i].path, i + 1 < N_SERVED ? "" : "\n");
+	return put_text(c, 404, text, NULL, NULL);
+}
+
 static const struct served *find_path(const char *url)
 {
 	for (size_t i = 0; i < N_SERVED; i++)
@@ -242,12 +254,11 @@ static enum MHD_Result begin(struct MHD_Connection *c, const char *url, const ch
 		return put_text(c, 403, "this name is not one of this machine's: ask for localhost, or an address\n", NULL, NULL);
 	/* that it answers is no secret, and who probes a container has neither */
 	if (!is_open && web.texts[WEB_CLIENT_CA] && !has_certificate(c))
-		return put_text(c, 403, "a certificate is needed that the authority of --tls-client-ca has signed
-", NULL, NULL);
+		return put_text(c, 403, "a certificate is needed that the authority of --tls-client-ca has signed\n", NULL, NULL);
 	if (!is_open && web.texts[WEB_TOKEN] && !has_token(c))
 		return put_text(c, 401, "a token is needed: Authorization: Bearer TOKEN\n", "WWW-Authenticate", "Bearer realm=\"malloctrace\"");
 	if (!w)
-		return put_text(c, 404, "there are /, /metrics, /debug/pprof/heap, /debug/pprof/allocs, /profile.json and /healthz\n", NULL, NULL);
+		return put_paths(c);
 	a.what = (uint32_t)(w - served);
 	MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, take_argument, &q);
 	if (q.wrong)
@@ -412,6 +423,23 @@ static void on_words(void *arg, const char *fmt, va_list ap)
 	web.words[strcspn(web.words, "\n")] = '\0';
 }
 
+/* 0: as many as there are for all */
+static unsigned int connections_of_one(void)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = {};
+	socklen_t len = sizeof(a);
+
+	if (getsockname(WEB_LISTEN_FD, &a.any, &len))
+		return CONNECTIONS_OF_ONE;
+	if (a.any.sa_family == AF_INET)
+		return ntohl(a.v4.sin_addr.s_addr) >> 24 == 127 ? 0 : CONNECTIONS_OF_ONE;
+	return a.any.sa_family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) ? CONNECTIONS_OF_ONE : 0;
+}
+
 static struct MHD_Daemon *start(void)
 {
 	unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
@@ -426,7 +454,7 @@ static struct MHD_Daemon *start(void)
 		flags |= MHD_USE_TLS;
 	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_EXTERNAL_LOGGER, on_words, NULL,
 				MHD_OPTION_LISTEN_SOCKET, WEB_LISTEN_FD, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-				MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+				MHD_OPTION_PER_IP_CONNECTION_LIMIT, connections_of_one(), MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
 				MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_ARRAY, web.texts[WEB_CERT] ? tls : none, MHD_OPTION_END);
 }
 

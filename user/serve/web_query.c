@@ -10,6 +10,8 @@
 #include "util/parse.h"
 #include "util/util.h"
 
+#define DIGITS_(n) #n
+#define DIGITS(n) DIGITS_(n)
 #define TEXT(its_key, member) { .key = its_key, .at = offsetof(struct serve_ask, member), .room = sizeof(((struct serve_ask *)0)->member) }
 
 static const struct argument {
@@ -39,7 +41,7 @@ const char *web_query__take(struct serve_ask *ask, const char *key, const char *
 			return "means nothing here";
 		if (!a->room) {
 			if (parse_u64(value, 1, a->most, &n))
-				return a->most == INT_MAX ? "want a process's number" : "want seconds, from 1 to 600";
+				return a->most == INT_MAX ? "want a process's number" : "want seconds, from 1 to " DIGITS(SERVE_SECONDS_MAX);
 			number = (uint32_t)n;
 			memcpy(to, &number, sizeof(number));
 			return NULL;
