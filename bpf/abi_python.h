@@ -129,10 +129,11 @@ struct mt_python_walk {
 	__u32 of_tid, of_proc;
 	__u64 tid;
 	__u64 tstate;		/* 0: none was found */
-	__u64 none_since;	/* then: what the list of states began with, */
-	__u64 n_none;		/* and how often it was searched in vain since */
+	__u64 none_since;	/* what the list of states began with when it was searched, */
+	__u64 n_none;		/* and how often that was in vain since */
 	/* a search: how far it is, which interpreter's list (0: it is done) and state; and what it has found */
 	__u64 search_interp, search_at, best, best_at;
+	__u64 bare, n_bare;	/* states of this thread without a frame */
 	/* its frames */
 	__u64 several;		/* interpreters: it may have a state in each, and the frames of one go on in those of another */
 	__u64 begins_at;	/* then: where on its stack the frames of the last state are */

@@ -87,6 +87,7 @@ static __always_inline __u64 frame_of(struct mt_python_walk *w, const struct mt_
 __noinline int python_search(struct mt_python_walk *w, const struct mt_python *c)
 {
 	__u64 interp, ts, at;
+	bool own;
 
 	if (!w || !c)
 		return 0;
@@ -99,8 +100,12 @@ __noinline int python_search(struct mt_python_walk *w, const struct mt_python *c
 			ts = interp ? user_word(interp + c->threads) : 0;
 			continue;
 		}
-		/* one that a thread makes for another has its own number until that one runs, and no frame */
-		if (is_state(w, c, ts) && frame_of(w, c)) {
+		own = is_state(w, c, ts);
+		if (own && !frame_of(w, c)) {
+			/* or one that this thread makes for another, which has its number until that one runs */
+			w->bare = ts;
+			w->n_bare++;
+		} else if (own) {
 			at = raw_word(w, c->ts_frame);
 			if (w->best && c->cframe == MT_PYTHON_NONE) {
 				w->best = 0;
@@ -124,7 +129,7 @@ __noinline int python_search(struct mt_python_walk *w, const struct mt_python *c
 }
 
 /*
- * Through the lists of all interpreters; 0: there is no state of this thread with frames. Of several the innermost behind begins_at:
+ * Through the lists of all interpreters; 0: there is no state of this thread for sure. Of several the innermost behind begins_at:
  * what leads to their frames lies on the thread's own stack. Where it does not, which of them runs is not known, and none does.
  * search_interp is not 0: there are more states than anybody has time for, and what was found is of the first ones.
  */
@@ -134,11 +139,15 @@ __noinline __u64 search_state(struct mt_python_walk *w, const struct mt_python *
 		return 0;
 	w->best = 0;
 	w->best_at = ~0ULL;
+	w->n_bare = 0;
 	w->search_interp = user_word(c->runtime + c->interpreters);
 	w->search_at = w->search_interp ? user_word(w->search_interp + c->threads) : 0;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < SEARCH_PARTS && w->search_interp; i++)
 		python_search(w, c);
+	/* the only one that it has, and that may have frames soon */
+	if (!w->best && !w->several && !w->search_interp && w->n_bare == 1)
+		w->best = w->bare;
 	return w->best && is_state(w, c, w->best) ? w->best : 0;
 }
 
@@ -183,13 +192,14 @@ static __always_inline bool find_state(struct mt_python_walk *w, const struct mt
 	if (w->several)
 		return search_state(w, c);
 	ts = w->tstate;
-	if (ts && is_state(w, c, ts) && is_linked(w, c, ts))
+	first = user_word(user_word(c->runtime + c->interpreters) + c->threads);
+	/* one without a frame may have been another's to be, if its own was made since */
+	if (ts && is_state(w, c, ts) && is_linked(w, c, ts) && (first == w->none_since || frame_of(w, c)))
 		return true;
 	/*
 	 * a state that is made comes first in the list: as long as none did, there is none still. But a thread that begins meets probes
 	 * before its state has its number: it is asked for often enough at first.
 	 */
-	first = user_word(user_word(c->runtime + c->interpreters) + c->threads);
 	if (ts || first != w->none_since)
 		w->n_none = 0;
 	if ((w->n_none & ~NOT_ALL) >= SURELY_NONE) {
@@ -198,7 +208,7 @@ static __always_inline bool find_state(struct mt_python_walk *w, const struct mt
 	}
 	w->tstate = search_state(w, c);
 	w->none_since = first;
-	w->n_none = w->tstate ? 0 : ((w->n_none & ~NOT_ALL) + 1) | (w->search_interp ? NOT_ALL : 0);
+	w->n_none = w->tstate || w->n_bare ? 0 : ((w->n_none & ~NOT_ALL) + 1) | (w->search_interp ? NOT_ALL : 0);
 	remember_state(w);
 	return w->tstate;
 }

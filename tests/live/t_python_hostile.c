@@ -77,6 +77,7 @@ static const struct {
 	{ FRAMES, "each_other", "depth", -1, "leaf", NULL },
 	{ RUNTIME, "states_in_a_ring", "unsure", 0, NULL, NULL },
 	{ RUNTIME, "interpreters_in_a_ring", "whole", 2, "leaf", NULL },
+	{ FRAMES, "frames_later", "whole", 2, "leaf", NULL },
 	{ FRAMES, "unmapped_code", "whole", 2, "", NULL },
 	{ FRAMES, "unmapped_frame", "unsure", 1, "leaf", NULL },
 	{ FRAMES, "kernel_frame", "unsure", 1, "leaf", NULL },
