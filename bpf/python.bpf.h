@@ -324,7 +324,7 @@ __noinline int merge_step(const struct mt_scratch *s, struct mt_python_walk *w, 
 			}
 			w->n_left++;
 		}
-		if (mt_config.python == MT_PYTHON_ONLY)
+		if (mt_config.python == MT_PYTHON_ONLY && w->n)
 			return 0;
 	} else {
 		return 1;

@@ -161,6 +161,48 @@ static void want_fakes(struct test *t, enum group group)
 	}
 }
 
+/* The same with --python only: what has no frames of Python has the others. */
+TEST(python_only_of_wrong_ones)
+{
+	static const struct {
+		const char *mode, *end;
+		bool eval;	/* is the function that runs frames among them? */
+	} ones[] = {
+		{ "honest", "whole", false },
+		{ "itself", "depth", false },
+		{ "states_in_a_ring", "unsure", true },
+		{ "unmapped_state", "unsure", true },
+	};
+	const char *program = in_dir(t, "python3.11");
+
+	copy_file(t, fixture("fake_python"), program);
+	for (size_t i = 0; i < sizeof(ones) / sizeof(*ones); i++) {
+		struct spawn s = { .argv = { program, ones[i].mode } };
+		uint64_t n_inside = 0;
+		json_t *root, *site;
+		struct fx f;
+		struct mt m;
+		size_t k;
+
+		fx__start_as(t, &f, &s);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--python", "only", "--json", NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		root = mt__stop_json(t, &m, SIGINT, 0);
+		want_lossless(t, root);
+		json_array_foreach(jget(root, "sites"), k, site) {
+			if (ju64(t, site, "max_size") != 3001)
+				continue;
+			n_inside += ju64(t, site, "alloc_calls");
+			want(t, !strcmp(jstr(site, "end"), ones[i].end) && !!strstr(chain__draw(jget(site, "stack")), "_PyEval_EvalFrameDefault") == ones[i].eval,
+			     "%s: a stack that is '%s', wanted '%s' %s the function that runs frames: %.300s", ones[i].mode, jstr(site, "end"), ones[i].end,
+			     ones[i].eval ? "with" : "without", chain__draw(jget(site, "stack")));
+		}
+		want_eq(t, ones[i].mode, 1000, n_inside);
+		fx__quit(t, &f);
+	}
+}
+
 TEST(python_with_wrong_frames) { want_fakes(t, FRAMES); }
 TEST(python_with_wrong_texts) { want_fakes(t, TEXTS); }
 TEST(python_with_wrong_runtime) { want_fakes(t, RUNTIME); }
