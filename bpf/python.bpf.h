@@ -258,7 +258,7 @@ __noinline int python_step(struct mt_python_walk *w, const struct mt_python *c)
 	return 0;
 }
 
-/* All of them, innermost first; their hash, which is never 0 if there are any. */
+/* All of them, innermost first; their hash, which is never 0. */
 __noinline __u64 python_walk(struct mt_python_walk *w, const struct mt_python *c, const struct mt_thread *t)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -277,16 +277,16 @@ __noinline __u64 python_walk(struct mt_python_walk *w, const struct mt_python *c
 	w->several = user_word(user_word(c->runtime + c->interpreters) + c->next_interpreter);
 	w->begins_at = 0;
 	w->search_interp = 0;
-	/* where not all was searched there may be frames: without them what runs them is unsure */
+	/* also if there are none: what runs frames is unsure without them */
 	if (!find_state(w, c))
-		return w->search_interp ? 1 : 0;
+		return 1;
 	w->begins_at = raw_word(w, c->ts_frame);
 	w->frame = frame_of(w, c);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
 		if (w->n >= mt_config.depth || (python_step(w, c) && !next_state(w, c)))
 			break;
-	return w->n ? w->hash | 1 : 0;
+	return w->hash | 1;
 }
 
 /* ---- into the stack */

@@ -81,7 +81,7 @@ static const struct {
 	{ FRAMES, "unmapped_code", "whole", 2, "", NULL },
 	{ FRAMES, "unmapped_frame", "unsure", 1, "leaf", NULL },
 	{ FRAMES, "kernel_frame", "unsure", 1, "leaf", NULL },
-	{ RUNTIME, "unmapped_state", "whole", 0, NULL, NULL },
+	{ RUNTIME, "unmapped_state", "unsure", 0, NULL, NULL },
 	{ FRAMES, "other_type", "whole", 2, "", NULL },
 	{ TEXTS, "name_of_minus_one", "whole", 2, "", NULL },
 	{ TEXTS, "name_of_2g", "whole", 2, "", NULL },
