@@ -213,10 +213,10 @@ static __always_inline bool find_state(struct mt_python_walk *w, const struct mt
 	return w->tstate;
 }
 
-/* The frames of one state are done: those of the next, in another interpreter that called it. 0: there is none. */
+/* If the frames of one state are done: those of the next, in another interpreter that called it. 0: there is none. */
 __noinline __u64 next_state(struct mt_python_walk *w, const struct mt_python *c)
 {
-	if (!w || !c || !w->several || w->broken || c->cframe == MT_PYTHON_NONE || !search_state(w, c))
+	if (!w || !c || !w->several || w->frame || c->cframe == MT_PYTHON_NONE || !search_state(w, c))
 		return 0;
 	w->begins_at = raw_word(w, c->ts_frame);
 	w->frame = frame_of(w, c);
@@ -225,7 +225,7 @@ __noinline __u64 next_state(struct mt_python_walk *w, const struct mt_python *c)
 
 /* ---- its frames */
 
-/* One frame: 0 if there is another one. */
+/* One frame: 0 if there may be another one. Else one is left if it could not be read, or if there is no room for it. */
 __noinline int python_step(struct mt_python_walk *w, const struct mt_python *c)
 {
 	__u64 code, unit, word, n, what;
@@ -239,14 +239,17 @@ __noinline int python_step(struct mt_python_walk *w, const struct mt_python *c)
 	code = raw_word(w, c->f_code) & ~(__u64)c->code_tag;
 	unit = raw_word(w, c->f_instr) - code - c->co_bytecode;
 	unit = (__s64)unit < 0 ? MT_PYTHON_UNBEGUN : unit / 2 < MT_PYTHON_UNBEGUN ? unit / 2 : MT_PYTHON_UNITS;
-	w->frame = raw_word(w, c->f_prev);
 	begins = c->has_shims ? raw_byte(w, c->f_owner) >= c->entry : raw_byte(w, c->f_owner) == c->entry;
 	if (begins && c->has_shims) {
 		/* it stands below the frame that was begun with */
+		w->frame = raw_word(w, c->f_prev);
 		if (w->n)
 			w->word[(w->n - 1) & (MT_MAX_DEPTH - 1)] &= ~MT_PYTHON_GOES_ON;
 		return 0;
 	}
+	if (w->n >= mt_config.depth)
+		return 1;
+	w->frame = raw_word(w, c->f_prev);
 	if (code & 7 || code >> 48)
 		code = 0;
 	word = MT_PYTHON_WORD(code, unit);
@@ -276,6 +279,7 @@ __noinline __u64 python_walk(struct mt_python_walk *w, const struct mt_python *c
 	w->hash = 0;
 	w->several = user_word(user_word(c->runtime + c->interpreters) + c->next_interpreter);
 	w->begins_at = 0;
+	w->frame = 0;
 	w->search_interp = 0;
 	/* also if there are none: what runs frames is unsure without them */
 	if (!find_state(w, c))
@@ -283,9 +287,11 @@ __noinline __u64 python_walk(struct mt_python_walk *w, const struct mt_python *c
 	w->begins_at = raw_word(w, c->ts_frame);
 	w->frame = frame_of(w, c);
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
-		if (w->n >= mt_config.depth || (python_step(w, c) && !next_state(w, c)))
+	for (__u32 i = 0; i < 2 * MT_MAX_DEPTH; i++)	/* some of them are shims */
+		if (python_step(w, c) && !next_state(w, c))
 			break;
+	if (w->frame)
+		w->hash = hash_frame(w->hash, 1);
 	return w->hash | 1;
 }
 
@@ -308,8 +314,8 @@ __noinline int merge_step(const struct mt_scratch *s, struct mt_python_walk *w, 
 	if (!s || !w || !c)
 		return 1;
 	if (w->in_eval || (w->at == w->n_native && w->at_python < w->n)) {
-		/* without a function that runs them: what was walked ended before it, or is not known as one */
-		w->n_left += !w->in_eval;
+		/* without a function that runs them: it is not known as one, or what was walked ended before it */
+		w->n_left += !w->in_eval && s->walk.end != MT_END_DEPTH;
 		word = w->word[w->at_python++ & (MT_MAX_DEPTH - 1)];
 		w->in_eval = w->in_eval && word & MT_PYTHON_GOES_ON && w->at_python < w->n;
 		word |= MT_PYTHON_GOES_ON;
@@ -322,7 +328,7 @@ __noinline int merge_step(const struct mt_scratch *s, struct mt_python_walk *w, 
 				w->in_eval = 1;
 				return 0;
 			}
-			w->n_left++;
+			w->n_left += !w->cut;
 		}
 		if (mt_config.python == MT_PYTHON_ONLY && w->n)
 			return 0;
@@ -357,9 +363,11 @@ __noinline int print_word(struct mt_python_walk *w, const struct mt_python *c, _
 static __always_inline __u32 merge(struct mt_scratch *s, struct mt_python_walk *w, const struct mt_python *c, __u32 n)
 {
 	w->n_native = n;
-	w->at = w->at_python = w->n_merged = w->in_eval = w->cut = 0;
+	w->at = w->at_python = w->n_merged = w->in_eval = 0;
+	w->cut = w->frame && !w->broken;
 	w->n_left = w->broken;
-	w->merged_hash = w->hash = 0;
+	w->merged_hash = w->cut;
+	w->hash = 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < 2 * MT_MAX_DEPTH; i++)
 		if (merge_step(s, w, c))
