@@ -486,7 +486,11 @@ __noinline __u32 python_merge(struct mt_scratch *s, __u32 n)
 		return n;
 	w = python_walk_at(s);
 	c = w ? python_of(w->of_proc) : NULL;
-	return c ? merge(s, w, c, n) : n;
+	if (c)
+		return merge(s, w, c, n);
+	/* dropped since: nothing was merged */
+	s->key.python = 0;
+	return n;
 }
 
 /* What was merged will be a new site: the code in it has to be known. How many frames of the n are left. */
