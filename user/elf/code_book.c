@@ -39,7 +39,7 @@ struct sighting {
 struct address {		/* of the pool: there are as many as codes, and most have one */
 	struct sighting *seen;	/* owned; by time; no two neighbours are the same code */
 	uint32_t n_seen;	/* and room for the next power of two */
-	bool lost;		/* one that was seen here did not find room */
+	uint64_t lost_ns;	/* one that was seen here then, the first, found no room; 0: none */
 };
 
 struct code_book {
@@ -300,14 +300,14 @@ static int add_sighting(struct code_book *b, struct address *a, uint64_t seen_ns
 	return 0;
 }
 
-/* What was at that address before may still be found, but is not all that was there. */
-static void count_loss(struct code_book *b, uint64_t addr)
+/* What was at that address before may still be found, but what is there from then on is not known. */
+static void count_loss(struct code_book *b, uint64_t addr, uint64_t seen_ns)
 {
 	struct address *a = hash__get(&b->addresses, key_of(addr));
 
 	b->n_lost++;
-	if (a)
-		a->lost = true;
+	if (a && (!a->lost_ns || seen_ns < a->lost_ns))
+		a->lost_ns = MAX(seen_ns, 1);
 }
 
 int code_book__add(struct code_book *b, const void *record, size_t len)
@@ -329,7 +329,7 @@ int code_book__add(struct code_book *b, const void *record, size_t len)
 	if (!err)
 		err = add_sighting(b, a, c.seen_ns, &code);
 	if (err)
-		count_loss(b, c.addr);
+		count_loss(b, c.addr, c.seen_ns);
 	return err;
 }
 
@@ -340,10 +340,10 @@ bool code_book__find(const struct code_book *b, uint64_t addr, uint64_t t_ns, ui
 	const struct address *a = hash__get(&b->addresses, key_of(addr));
 	size_t n = a ? sorted__count(s, a->seen, a->n_seen, s->seen_ns <= t_ns) : 0;
 
-	if (!n)
+	if (!n || (a->lost_ns && a->lost_ns <= t_ns))
 		return false;
 	*ret_id = a->seen[n - 1].id;
-	*ret_sole = a->n_seen == 1 && !a->lost;
+	*ret_sole = a->n_seen == 1 && !a->lost_ns;
 	return true;
 }
 
