@@ -32,6 +32,8 @@ TEST(python_arenas)
 	fx__quit(t, &f);
 }
 
+#define NO_NOTICE "Python takes no notice of PYTHONMALLOC"
+
 /* From its start on, each of them: Python's own allocator is out of the way. Not with -I or -E, which tell it to take no notice. */
 TEST(python_objects)
 {
@@ -48,4 +50,23 @@ TEST(python_objects)
 		if (has_python_frame(site, "make") && ju64(t, site, "max_size") == 16)
 			n += ju64(t, site, "alloc_calls");
 	want_eq(t, "objects of 16 bytes", 5000, n);
+	want(t, !strstr(m.c.errs.s, NO_NOTICE), "wanted no word of -I, got: %.300s", m.c.errs.s);
+}
+
+TEST(python_objects_of_an_isolated_one)
+{
+	static const struct {
+		const char *option;
+		bool told;
+	} lines[] = {
+		{ "-SI", true }, { "-E", true }, { "-XI", false }, { "-S", false },
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		struct mt m;
+
+		mt__start(t, &m, "--json", "--python-objects", "--", python(t), lines[i].option, "-c", "0", "-I", NULL);
+		mt__stop_json(t, &m, 0, 0);
+		want_eq(t, lines[i].option, lines[i].told, strstr(m.c.errs.s, NO_NOTICE) != NULL);
+	}
 }

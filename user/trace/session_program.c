@@ -3,6 +3,7 @@
  * Owns what a session does with a program of its own (-- CMD): how it is made, what is done while it is held (spawn.h),
  * and what malloctrace ends with because of it.
  */
+#include "model/runtimes.h"
 #include "trace/session_parts.h"
 #include "util/exit_status.h"
 #include "util/log.h"
@@ -54,6 +55,26 @@ static void on_started(pid_t pid, void *arg)
 		session__say_attached(s);
 }
 
+/* Whether a command line says that its Python takes no notice of the environment. */
+static bool is_isolated_python(char *const *cmd)
+{
+	const struct runtime *r = runtime__of_file(path_basename(cmd[0]));
+
+	for (size_t i = 1; r == runtime__find("python") && cmd[i] && cmd[i][0] == '-' && cmd[i][1] && strcmp(cmd[i], "--"); i++) {
+		const char *letter = cmd[i] + 1;
+
+		/* the argument of the former ones comes next, or behind them; the latter end Python's own options */
+		for (; *letter && !strchr("WXcm-", *letter); letter++)
+			if (strchr("IE", *letter))
+				return true;
+		if (*letter && strchr("cm", *letter))
+			return false;
+		if (*letter && strchr("WX", *letter) && !letter[1] && !cmd[++i])
+			return false;
+	}
+	return false;
+}
+
 int session__start_program(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
@@ -68,6 +89,8 @@ int session__start_program(struct session *s, struct err *e)
 
 	if (!o->cmd)
 		return 0;
+	if (o->python_objects && is_isolated_python(o->cmd))
+		say("--python-objects: Python takes no notice of PYTHONMALLOC with -I or -E: small objects share its arenas");
 	err = cmd_output__open(&s->cmd_output, o, live__is_coming(s), e);
 	if (err)
 		return err;
