@@ -84,7 +84,7 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 		err = add(notes, "hidden (%s): %s of %zu sites", s->hidden.by, fmt_exact(a, s->hidden.n_sites),
 			  s->n_sites + (size_t)s->hidden.n_sites);
 	for (size_t i = 0; (r = runtime__of_snapshot(s, i)) && !err; i++) {
-		_cleanup_free_ char *says = runtime__words(r, recording__is_growth(&s->recording));
+		_cleanup_free_ char *says = runtime__words(r, s);
 
 		err = says ? add(notes, "%s: %s", r->title, says) : -ENOMEM;
 	}

@@ -13,38 +13,42 @@
 #include "util/util.h"
 
 const struct runtime runtimes[] = {
-	{ "python", "Python", "libpython[23]* python python[23] python[23].* pypy*", NULL,
+	{ "python", "Python", "libpython[23]* python python[23] python[23].*", NULL,
 	  "objects larger than 512 bytes, and what C code allocates",
 	  "small objects, which share arenas unless it was started with PYTHONMALLOC=malloc (--python-objects -- CMD does that)",
-	  "--python off shows the interpreter's own frames" },
+	  "--python off shows the interpreter's own frames", PYTHON_PATH },
+	{ "pypy", "PyPy", "pypy* libpypy*", NULL,
+	  "what C code allocates, and the memory that its heap takes",
+	  "objects, which are in a heap of its own",
+	  "frames are the interpreter's", NULL },
 	{ "node", "Node.js", "node nodejs libnode.so*", NULL,
 	  "buffers, addons and V8's own structures",
 	  "JavaScript objects, which are in V8's heap (node --heapsnapshot-signal)",
-	  "names of JavaScript functions need node --perf-basic-prof" },
+	  "names of JavaScript functions need node --perf-basic-prof", NULL },
 	{ "java", "Java", "libjvm.so", NULL,
 	  "direct buffers, native libraries and the JVM itself",
 	  "Java objects, which are in the JVM's heap (jcmd PID GC.class_histogram)",
-	  "names of Java methods need -XX:+PreserveFramePointer, and jcmd PID Compiler.perfmap" },
+	  "names of Java methods need -XX:+PreserveFramePointer, and jcmd PID Compiler.perfmap", NULL },
 	{ "go", "Go", "", ".go.buildinfo",
 	  "what C code called by cgo allocates",
 	  "Go objects, which come from an allocator of its own (pprof's heap profile)",
-	  "--mode growth shows which code makes memory resident" },
+	  "--mode growth shows which code makes memory resident", NULL },
 	{ "ruby", "Ruby", "libruby*.so* ruby ruby[0-9]*", NULL,
 	  "what strings, arrays and hashes hold, and C extensions",
 	  "objects of up to some hundred bytes, which share pages (ObjectSpace)",
-	  "frames are the interpreter's" },
+	  "frames are the interpreter's", NULL },
 	{ "dotnet", ".NET", "libcoreclr.so", NULL,
 	  "native libraries and the runtime itself",
 	  "managed objects (dotnet-gcdump)",
-	  "names of managed methods need DOTNET_PerfMapEnabled=1" },
+	  "names of managed methods need DOTNET_PerfMapEnabled=1", NULL },
 	{ "php", "PHP", "libphp*.so* php php[0-9]* php-fpm*", NULL,
 	  "blocks larger than 2 MiB, persistent ones and libraries",
 	  "what a request allocates, which shares chunks unless it was started with USE_ZEND_ALLOC=0",
-	  "frames are the interpreter's" },
+	  "frames are the interpreter's", NULL },
 	{ "erlang", "Erlang", "beam.smp beam", NULL,
 	  "what drivers and NIFs allocate",
 	  "terms, which are in carriers that Erlang maps itself",
-	  "see erlang:memory()" },
+	  "see erlang:memory()", NULL },
 };
 const size_t n_runtimes = ARRAY_SIZE(runtimes);
 
@@ -83,6 +87,9 @@ const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth)
 	for (size_t r = 0; r < n_runtimes; r++) {
 		bool found = false;
 
+		if (recording__is_growth(&s->recording) && !runtime__advice(&runtimes[r], s))
+			continue;
+
 		for (size_t i = 0; i < s->n_processes && !found; i++)
 			found = runtime__find(s->processes[i].runtime) == &runtimes[r];
 		if (found && !nth--)
@@ -91,10 +98,23 @@ const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth)
 	return NULL;
 }
 
-char *runtime__words(const struct runtime *r, bool growth)
+const char *runtime__advice(const struct runtime *r, const struct snapshot *s)
 {
-	char *words = NULL;
-	int n = growth ? asprintf(&words, "%s", r->advice) : asprintf(&words, "seen: %s; not seen: %s; %s", r->seen, r->unseen, r->advice);
+	for (size_t i = 0; r->advice_for && i < s->n_modules; i++)
+		if (!strcmp(s->modules[i].path ?: "", r->advice_for))
+			return r->advice;
+	return r->advice_for ? NULL : r->advice;
+}
 
+char *runtime__words(const struct runtime *r, const struct snapshot *s)
+{
+	const char *advice = runtime__advice(r, s);
+	char *words = NULL;
+	int n;
+
+	if (recording__is_growth(&s->recording))
+		n = asprintf(&words, "%s", advice ?: "");
+	else
+		n = asprintf(&words, "seen: %s; not seen: %s%s%s", r->seen, r->unseen, advice ? "; " : "", advice ?: "");
 	return n < 0 ? NULL : words;
 }

@@ -15,6 +15,7 @@ struct runtime {
 	const char *files;	/* globs, separated by spaces: who maps such a file, by its last part, has this runtime */
 	const char *section;	/* or whose program has this section; NULL: no such sign */
 	const char *seen, *unseen, *advice;	/* parts of a sentence */
+	const char *advice_for;	/* the module whose frames the last one is about; NULL: it is of use to all */
 };
 
 /* The module of all code that is Python's: it is in no file of machine code. */
@@ -22,7 +23,7 @@ struct runtime {
 /* Its offsets say which code it is (code_book__place()), and which instruction of it, of 2 bytes each. */
 #define PYTHON_OFFSET_UNIT(offset) ((uint32_t)((offset) - 1) & 0xffff)
 #define PYTHON_OFFSET_BYTES(offset) (2 * PYTHON_OFFSET_UNIT(offset))
-/* Of one of its places: which code that is was reported, so it has a name (code_book__place()). */
+/* Of one of its places: which code that is was reported (code_book__place()). */
 #define PYTHON_IS_KNOWN(offset) ((uint64_t)(offset) >> 63)
 
 extern const struct runtime runtimes[];
@@ -32,12 +33,14 @@ extern const size_t n_runtimes;
 const struct runtime *runtime__of_file(const char *name);
 /* By its name in JSON; NULL: none of those here. */
 const struct runtime *runtime__find(const char *name);
-/* The nth of those that processes of a snapshot have, each once; NULL: no more. */
+/* The nth of those that processes of a snapshot have, and of which there is something to say, each once; NULL: no more. */
 const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth);
+/* Its advice, if it is one for what is shown; else NULL. */
+const char *runtime__advice(const struct runtime *r, const struct snapshot *s);
 /*
- * What a reader who knows the language would look for in vain: "seen: ...; not seen: ...; ...". growth: of --mode growth, which misses
- * none of it. The caller's; NULL: no memory.
+ * What a reader who knows the language would look for in vain: "seen: ...; not seen: ...; ...", of --mode growth, which misses none of
+ * it, the last part alone. The caller's; NULL: no memory.
  */
-char *runtime__words(const struct runtime *r, bool growth);
+char *runtime__words(const struct runtime *r, const struct snapshot *s);
 
 #endif

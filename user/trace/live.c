@@ -134,8 +134,11 @@ static void tell_runtimes(struct live *l, const struct snapshot *s)
 	for (size_t i = 0; (r = runtime__of_snapshot(s, i)); i++) {
 		unsigned int bit = 1u << (r - runtimes);
 
-		if (!(l->runtimes & bit))
-			say("%s: not seen are %s; %s", r->title, r->unseen, r->advice);
+		if (!(l->runtimes & bit)) {
+			_cleanup_free_ char *words = runtime__words(r, s);
+
+			say("%s: %s", r->title, words ? words : r->unseen);
+		}
 		l->runtimes |= bit;
 	}
 }

@@ -348,7 +348,7 @@ static void runtimes_met(struct json *j, const struct snapshot *s)
 
 	json__array(j, "runtimes");
 	for (size_t i = 0; (r = runtime__of_snapshot(s, i)); i++) {
-		_cleanup_free_ char *says = runtime__words(r, recording__is_growth(&s->recording));
+		_cleanup_free_ char *says = runtime__words(r, s);
 
 		json__array(j, NULL);
 		json__str(j, NULL, r->title);

@@ -343,7 +343,7 @@ static void runtime_lines(struct report *r)
 	const struct runtime *t;
 
 	for (size_t i = 0; (t = runtime__of_snapshot(r->s, i)); i++) {
-		_cleanup_free_ char *words = runtime__words(t, recording__is_growth(&r->s->recording));
+		_cleanup_free_ char *words = runtime__words(t, r->s);
 
 		para__begin(&r->para, t->name, LABEL_WIDTH);
 		para__item(&r->para, "%s", words ? words : t->unseen);
