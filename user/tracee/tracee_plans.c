@@ -26,7 +26,6 @@ bool tracees__is_native(const struct object *obj)
 	return obj->is_elf && obj->is_64 && obj->machine == OWN_MACHINE;
 }
 
-/* What an object offers; made when it is seen for the first time. */
 /* By its name, or, of a program, by what its language puts into it. */
 static const struct runtime *runtime_of(const struct object *obj)
 {
@@ -38,6 +37,7 @@ static const struct runtime *runtime_of(const struct object *obj)
 	return r;
 }
 
+/* What an object offers; made when it is seen for the first time. */
 int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct known_file **ret, struct err *e)
 {
 	struct known_file *k = tracees__known_file(t, obj), **slot;
