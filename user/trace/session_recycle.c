@@ -49,6 +49,9 @@ static void forget(struct session *s, uint32_t proc)
 	if (s->triggers)
 		triggers__forget(s->triggers, proc);
 	unwind__drop(s->unwind, proc);
+	/* the number comes again, and must not come with its interpreter */
+	if (kernel__sees_python(s->kernel))
+		kernel__drop_python(s->kernel, proc);
 }
 
 static void retire(struct session *s, const uint32_t *procs, size_t n)
@@ -185,6 +188,4 @@ void session__watch_room(void *arg)
 
 	session__make_room(s);
 	session__relieve_table(s);
-	if (tracees__retry_python(&s->tracees, &s->failure))
-		session__fail(s);
 }
