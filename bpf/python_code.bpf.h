@@ -116,7 +116,7 @@ static __always_inline __u64 read_text(struct mt_python_walk *w, const struct mt
 				       __u64 room)
 {
 	__u64 len, n;
-	__u32 state;
+	__u32 state, kind;
 
 	to->kind = 0;
 	to->n = 0;
@@ -124,12 +124,13 @@ static __always_inline __u64 read_text(struct mt_python_walk *w, const struct mt
 		return 0;
 	len = raw_word(w, c->str_len);
 	state = (__u32)(raw_word(w, c->str_state & ~7) >> (c->str_state & 4 ? 32 : 0)) >> (c->str_shift & 31);
+	kind = state >> 2 & 7;
 	to->ascii = state >> 6 & 1;
-	/* not in one piece: of no name that a compiler makes */
-	if (!(state >> 5 & 1) || !(state >> 2 & 7) || len > TEXT_MOST)
+	/* not in one piece: of no name that a compiler makes; nor are characters of 3 bytes */
+	if (!(state >> 5 & 1) || !kind || kind & (kind - 1) || len > TEXT_MOST)
 		return 0;
 	at += to->ascii ? c->str_ascii : c->str_compact;
-	n = len * (state >> 2 & 7);
+	n = len * kind;
 	/* each ends with a zero: a wrong length would show what lies behind it */
 	w->raw[0] = 0;
 	if (bpf_probe_read_user(w->raw, 1, (const void *)(at + n)) || w->raw[0])
@@ -145,7 +146,7 @@ static __always_inline __u64 read_text(struct mt_python_walk *w, const struct mt
 			return 0;
 	}
 	to->n = len < ~0u ? len : ~0u;
-	to->kind = state >> 2 & 7;
+	to->kind = kind;
 	return MT_PYTHON_ROUND(n);
 }
 
@@ -279,6 +280,11 @@ static __always_inline bool know_code(struct mt_python_walk *w, const struct mt_
 	if (bpf_ringbuf_output(&python_ring, &w->code, MT_PYTHON_REPORT_HEADER + n, 0))
 		return false;
 	new.begins = w->begins;
+	/* its text may be there when it is met again */
+	if (!w->code.name.kind) {
+		count(MT_EDGE_PYTHON_UNNAMED);
+		return true;
+	}
 	return !bpf_map_update_elem(&python_codes, &key, &new, BPF_ANY);
 }
 

@@ -132,6 +132,9 @@ static void want_fake(struct test *t, size_t nth, json_t *root, const struct mt 
 		     mode, fakes[nth].name ?: "", first ? jstr(first, "function") : "none");
 	}
 	want(t, n_inside == 1000 && n_outside == 1000, "%s: %lu and %lu blocks, wanted 1,000 of each", mode, (unsigned long)n_inside, (unsigned long)n_outside);
+	if (fakes[nth].name)
+		want(t, !*fakes[nth].name == (ju64(t, root, "edges.python_unnamed") > 0), "%s: frames without a name, counted %lu", mode,
+		     (unsigned long)ju64(t, root, "edges.python_unnamed"));
 	want(t, !strstr(m->c.outs.s, "SSSS"), "%s: what lies behind a text is shown", mode);
 	want(t, fakes[nth].told ? strstr(m->c.errs.s, fakes[nth].told) != NULL : !strstr(m->c.errs.s, NOT_SHOWN), "%s: wanted to be told '%s', got: %.300s", mode,
 	     fakes[nth].told ?: "nothing", m->c.errs.s);

@@ -10,15 +10,18 @@
 
 #define KNOWN (1ull << 63)
 
-enum { NATIVE, NAMED, NAMELESS, CUT };
+enum { NATIVE, NAMED, UNASKED, UNREAD, NAMELESS, CUT };
 
 static void expect_words(const uint32_t stacks[][2], size_t n, uint64_t n_counted, const char *want)
 {
 	const struct snap_counter edges[] = { { "abandoned", "", 7 }, { "python_unnamed", "", n_counted } };
 	static const struct snap_module modules[] = { { "/usr/bin/app", "aa", NULL }, { PYTHON_PATH, NULL, NULL } };
+	const struct line line = { .function = "f", .file = "f.py", .line = 1 }, nameless = { .file = "f.py", .line = 1 };
 	struct place places[] = {
 		[NATIVE] = { .module = 0, .offset = 0x1234 },
-		[NAMED] = { .module = 1, .offset = KNOWN | 0x7f0000001000 },
+		[NAMED] = { .module = 1, .offset = KNOWN | 0x7f0000001000, .resolved = true, .lines = &line, .n_lines = 1 },
+		[UNASKED] = { .module = 1, .offset = KNOWN | 0x7f0000002000 },
+		[UNREAD] = { .module = 1, .offset = KNOWN | 0x7f0000003000, .resolved = true, .lines = &nameless, .n_lines = 1 },
 		[NAMELESS] = { .module = 1, .offset = 0x7f0000001000 },
 		[CUT] = { .module = 1, .offset = 0 },
 	};
@@ -46,10 +49,12 @@ Test(python_names, that_are_missing)
 {
 	static const uint32_t whole[][2] = { { NATIVE, NAMED }, { NAMED, NAMED } };
 	static const uint32_t one[][2] = { { NATIVE, NAMED }, { NAMED, NAMELESS } };
+	static const uint32_t unasked[][2] = { { NATIVE, UNASKED }, { NAMED, UNREAD } };
 	static const uint32_t two[][2] = { { CUT, NATIVE }, { NAMED, NAMED }, { NAMELESS, NAMELESS } };
 
 	expect_words(whole, 2, 0, NULL);
 	expect_words(whole, 2, 1, "1 time there was no room for frames of Python, or for the name of one");
-	expect_words(one, 2, 1, "1 of 2 stacks has frames of Python without a name: new code ran faster than its names could be read");
-	expect_words(two, 3, 0, "2 of 3 stacks have frames of Python without a name: new code ran faster than its names could be read");
+	expect_words(one, 2, 1, "1 of 2 stacks has frames of Python without a name: it could not be read when its code ran, or not be kept");
+	expect_words(unasked, 2, 1, "1 of 2 stacks has frames of Python without a name: it could not be read when its code ran, or not be kept");
+	expect_words(two, 3, 0, "2 of 3 stacks have frames of Python without a name: it could not be read when its code ran, or not be kept");
 }

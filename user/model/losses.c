@@ -137,7 +137,7 @@ void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const str
 		s->losses_total += c[i].n;
 	s->edges = c + n;
 	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
-		c[n++] = counted(i, cut->counters[i]);
+		c[n++] = counted(i, cut->counters[i] + (i == MT_EDGE_PYTHON_UNNAMED ? info->n_codes_unkept : 0));
 	c[n++] = counted(EDGE_INSIDE, s->ended ? cut->n_inside : 0);
 	s->n_edges = c + n - s->edges;
 }

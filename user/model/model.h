@@ -114,6 +114,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t paused_ns;	/* of it, without probes */
 	uint64_t n_left_out;	/* processes and programs that this user may not look into */
 	uint64_t n_unread;	/* mapped files that were not read */
+	uint64_t n_codes_unkept;	/* of Python, which have no name */
 	struct heap_reading reading;
 	int64_t wall_now_ns;
 	bool ended;

@@ -119,8 +119,9 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
 
 static bool is_nameless_python(const struct snapshot *s, const struct place *p)
 {
-	return p->module >= 0 && (size_t)p->module < s->n_modules && !strcmp(s->modules[p->module].path ?: "", PYTHON_PATH) && !PYTHON_IS_KNOWN(p->offset) &&
-	       !has_name(p);
+	/* that of code which was reported is not missing as long as nobody has looked it up */
+	return p->module >= 0 && (size_t)p->module < s->n_modules && !strcmp(s->modules[p->module].path ?: "", PYTHON_PATH) &&
+	       (p->resolved || !PYTHON_IS_KNOWN(p->offset)) && !has_name(p);
 }
 
 /* Stacks that have none of Python's frames, though they ran it. */
@@ -151,7 +152,7 @@ char *missing_names__of_python(const struct snapshot *s)
 	}
 	if (!n_nameless)
 		return no_room_words(s);
-	if (asprintf(&ret, "%s of %s stacks %s frames of Python without a name: new code ran faster than its names could be read",
+	if (asprintf(&ret, "%s of %s stacks %s frames of Python without a name: it could not be read when its code ran, or not be kept",
 		     fmt_exact(a, n_nameless), fmt_exact(b, n_stacks), n_nameless == 1 ? "has" : "have") < 0)
 		return NULL;
 	return ret;

@@ -129,6 +129,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.paused_ns = tracees__paused_ns(&s->tracees),
 		.n_left_out = tracees__n_left_out(&s->tracees),
 		.n_unread = readers__n_unread(),
+		.n_codes_unkept = s->tracees.n_codes_unkept,
 		.reading = session__last_reading(s),
 		.wall_now_ns = wall_ns(),
 		.ended = m->last || s->end_ns,

@@ -198,6 +198,7 @@ struct tracees {
 	struct scout *scout;	/* owned; --overhead where processes come and go; else NULL */
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
 	uint32_t python_doubts;	/* how often code of Python may have been freed unseen */
+	uint64_t n_codes_unkept;	/* reports of code of Python for which there was no room */
 	struct vec(struct early_code) early_codes;	/* tracee_python.c */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
 	struct leaving *leaving;	/* probes on their way out; NULL: none */

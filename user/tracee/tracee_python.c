@@ -302,12 +302,15 @@ static void keep_early(struct tracees *t, const struct mt_python_code *code, siz
 	while (n_old < t->early_codes.n && v[n_old].seen_ns + EARLY_NS < code->seen_ns)
 		n_old++;
 	/* a part of them at once: each time all are moved */
-	if (t->early_codes.n - n_old >= EARLY_CODES)
+	if (t->early_codes.n - n_old >= EARLY_CODES) {
 		n_old += EARLY_CODES / 4;
+		t->n_codes_unkept += EARLY_CODES / 4;
+	}
 	if (n_old)
 		forget_early(t, n_old);
 	slot = new.record ? vec_push(&t->early_codes) : NULL;
 	if (!slot) {
+		t->n_codes_unkept++;
 		free(new.record);
 		return;
 	}
@@ -331,11 +334,14 @@ static void note_code(const void *record, size_t len, void *arg)
 		return;
 	}
 	book = book_of(l);
-	if (!book)
+	if (!book) {
+		t->n_codes_unkept++;
 		return;
+	}
 	if (len >= sizeof(*code) && code->n_lines > sizeof(code->lines))
 		all = complete(l->tracee, code);
-	code_book__add(book->script, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len);
+	if (code_book__add(book->script, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len))
+		t->n_codes_unkept++;
 }
 
 void tracees__claim_codes(struct tracees *t, uint32_t proc)

@@ -3,7 +3,7 @@
  * Owns the line of the header that says that names are missing, and where they would come from:
  *
  *	names  72% of the program's frames have no name (nginx, libssl.so.3): install nginx-dbgsym libssl3-dbgsym, or try --debuginfod
- *	names  12 of 5,794 stacks have frames of Python without a name: new code ran faster than its names could be read
+ *	names  12 of 5,794 stacks have frames of Python without a name: it could not be read when its code ran, or not be kept
  */
 #include "present/missing_names.h"
 #include "present/text/report_parts.h"
