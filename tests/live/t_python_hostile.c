@@ -92,6 +92,7 @@ static const struct {
 	{ TEXTS, "lines_of_2g", "whole", 2, "leaf", NULL },
 	{ TEXTS, "unmapped_name", "whole", 2, "", NULL },
 	{ RUNTIME, "dealloc_elsewhere", "whole", 0, NULL, NOT_SHOWN },
+	{ RUNTIME, "dealloc_in_eval", "whole", 0, NULL, NOT_SHOWN },
 	{ RUNTIME, "other_version", "whole", 0, NULL, NOT_SHOWN },
 	{ RUNTIME, "no_version", "whole", 0, NULL, NOT_SHOWN },
 	{ RUNTIME, "garbage", NULL, 0, NULL, NULL },

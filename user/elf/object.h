@@ -155,6 +155,9 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
  */
 int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name);
 
+/* The ELF address that a variable at vaddr has in it from the start; false: it is not in the file. */
+bool object__initial_address(const struct object *obj, uint64_t vaddr, uint64_t *ret);
+
 /*
  * Has the object a slot for a function of its own, which the loader fills with
  * whatever function has that name first? Then it does not call it directly by that name.

@@ -369,9 +369,8 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
 
 #define MAX_RELAS (4ull << 20)
 
-/* Calls fn with each slot that is filled by a symbol, until it says true. */
-static bool each_slot(const struct object *obj, uint64_t table, uint64_t len,
-		      bool (*fn)(uint64_t slot, uint32_t symbol, void *arg), void *arg)
+/* Calls fn with each relocation, until it says true. */
+static bool each_rela(const struct object *obj, uint64_t table, uint64_t len, bool (*fn)(const Elf64_Rela *r, void *arg), void *arg)
 {
 	uint64_t off, i, j, n = MIN(len / sizeof(Elf64_Rela), MAX_RELAS);
 	Elf64_Rela chunk[256];
@@ -384,18 +383,68 @@ static bool each_slot(const struct object *obj, uint64_t table, uint64_t len,
 		if (object__read_at(obj, off + i * sizeof(chunk[0]), chunk, here * sizeof(chunk[0])))
 			return false;
 		for (j = 0; j < here; j++) {
-			uint32_t type = ELF64_R_TYPE(chunk[j].r_info);
-
 			if (stint__is_over())
 				return false;
-			if (!chunk[j].r_addend &&
-			    (obj->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
-							 type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT) &&
-			    fn(chunk[j].r_offset, ELF64_R_SYM(chunk[j].r_info), arg))
+			if (fn(&chunk[j], arg))
 				return true;
 		}
 	}
 	return false;
+}
+
+struct slot_calls {
+	uint16_t machine;
+	bool (*fn)(uint64_t slot, uint32_t symbol, void *arg);
+	void *arg;
+};
+
+static bool call_for_slot(const Elf64_Rela *r, void *arg)
+{
+	const struct slot_calls *c = arg;
+	uint32_t type = ELF64_R_TYPE(r->r_info);
+
+	return !r->r_addend &&
+	       (c->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
+					  type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT) &&
+	       c->fn(r->r_offset, ELF64_R_SYM(r->r_info), c->arg);
+}
+
+/* Calls fn with each slot that is filled by a symbol, until it says true. */
+static bool each_slot(const struct object *obj, uint64_t table, uint64_t len,
+		      bool (*fn)(uint64_t slot, uint32_t symbol, void *arg), void *arg)
+{
+	struct slot_calls calls = { obj->machine, fn, arg };
+
+	return each_rela(obj, table, len, call_for_slot, &calls);
+}
+
+struct word_search {
+	uint16_t machine;
+	uint64_t at, word;
+};
+
+static bool is_relative_word(const Elf64_Rela *r, void *arg)
+{
+	struct word_search *s = arg;
+
+	s->word = r->r_addend;
+	return r->r_offset == s->at && ELF64_R_TYPE(r->r_info) == (s->machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE);
+}
+
+bool object__initial_address(const struct object *obj, uint64_t vaddr, uint64_t *ret)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	struct word_search s = { obj->machine, vaddr, 0 };
+	struct dynamic dyn;
+	uint64_t off;
+
+	read_dynamic(obj, &dyn);
+	/* where it does not move, or all such words are listed apart (RELR), the word itself has it */
+	if (!each_rela(obj, dyn.rela, dyn.rela_len, is_relative_word, &s) &&
+	    (!object__vaddr_to_offset(obj, vaddr, &off) || object__read_at(obj, off, &s.word, sizeof(s.word))))
+		return false;
+	*ret = s.word;
+	return true;
 }
 
 struct slot_search {

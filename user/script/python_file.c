@@ -53,5 +53,7 @@ int python_file__read(struct object *obj, struct python_file *ret)
 	variables__done(&all);
 	if (!ret->code_type)
 		ret->runtime = 0;
+	else
+		object__initial_address(obj, ret->code_type + PYTHON_TP_DEALLOC, &ret->dealloc);
 	return 0;
 }

@@ -112,7 +112,7 @@ struct known_file {
 	bool left_out;		/* there are too many of them; its points count once */
 	struct extra_points extras[N_EXTRAS];
 	struct python_file *python;	/* owned; NULL: not read, or no interpreter's */
-	uint64_t python_frees[2];	/* where it frees code, shared probes: offsets; 0: no more */
+	bool python_probed;	/* where it frees code; of shared probes */
 	bool python_told;
 	struct within *within;	/* owned; NULL: none of its functions is one of --within */
 	uint32_t within_list;	/* number of its ranges in the kernel's table */

@@ -162,5 +162,5 @@ void known_file__forget_probes(struct known_file *k)
 	for (size_t i = 0; i < N_EXTRAS; i++)
 		if (k->extras[i].state == EXTRA_PROBED)
 			k->extras[i].state = EXTRA_FOUND;
-	memset(k->python_frees, 0, sizeof(k->python_frees));
+	k->python_probed = false;
 }

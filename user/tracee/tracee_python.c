@@ -18,8 +18,6 @@
 
 static const char python_path[] = PYTHON_PATH;
 
-#define TP_DEALLOC 48		/* of a type, in all versions */
-
 /* ---- which process has one, and where */
 
 static bool read_memory(uint64_t addr, void *buf, size_t len, void *arg)
@@ -77,59 +75,52 @@ static int begins_function(const struct object *obj, uint64_t vaddr, bool *ret)
 	return 0;
 }
 
-/* Of a file whose probes are shared: a free place for one more; NULL: it is there already, or *ret_full. */
-static uint64_t *place_for(struct known_file *k, uint64_t offset, bool *ret_full)
-{
-	*ret_full = false;
-	for (size_t i = 0; i < ARRAY_SIZE(k->python_frees); i++) {
-		if (!k->python_frees[i])
-			return &k->python_frees[i];
-		if (k->python_frees[i] == offset)
-			return NULL;
-	}
-	*ret_full = true;
-	return NULL;
-}
-
-/* Whether its state has an interpreter: then its loader is done with it. */
+/* Whether its state has an interpreter: then its loader is done with it. While it is not, anything may be there. */
 static bool has_begun(const struct mt_python *python, struct tracee *p)
 {
-	uint64_t first = 0;
+	uint64_t first = 0, word;
 
-	return read_memory(python->runtime + python->interpreters, &first, sizeof(first), p) && first;
+	return read_memory(python->runtime + python->interpreters, &first, sizeof(first), p) && first && read_memory(first, &word, sizeof(word), p);
+}
+
+/* What its type of code says that frees it, an ELF address; false: that is no code of its file, so far. */
+static bool find_dealloc(struct tracee *p, const struct known_file *k, uint64_t bias, uint64_t *ret)
+{
+	uint64_t dealloc = 0;
+
+	if (!read_memory(k->python->code_type + bias + PYTHON_TP_DEALLOC, &dealloc, sizeof(dealloc), p) || !object__is_code(k->plan.object, dealloc - bias))
+		return false;
+	*ret = dealloc - bias;
+	return true;
 }
 
 /*
- * Where the interpreter frees code, by what its type says in the process: that is the process's to write, so only the beginning of a
- * function is probed, where a breakpoint does no harm. -EAGAIN: the loader has not written it yet.
+ * Where the interpreter frees code. Its file says where, which all processes share: what its type says in the process is the process's
+ * to write. Files, too, are somebody's, so only the beginning of a function is probed, where a breakpoint does no harm.
  */
-static int probe_frees(struct tracees *t, struct tracee *p, struct known_file *k, uint64_t bias, struct err *e)
+static int probe_frees(struct tracees *t, struct tracee *p, struct known_file *k, uint64_t dealloc, struct err *e)
 {
 	struct attachment *a = tracees__probes_of(t, p);
 	const struct object *obj = k->plan.object;
-	uint64_t dealloc = 0, offset, *place = NULL;
 	struct spot_points at = {};
-	bool begins, full = false;
+	uint64_t offset;
+	bool begins;
 	int err;
 
-	if (!read_memory(k->python->code_type + bias + TP_DEALLOC, &dealloc, sizeof(dealloc), p) || !object__is_code(obj, dealloc - bias) ||
-	    !object__vaddr_to_offset(obj, dealloc - bias, &offset))
-		return -EAGAIN;
-	if (t->shared_probes)
-		place = place_for(k, offset, &full);
-	if (!a || (t->shared_probes && !place && !full))
+	if (dealloc != k->python->dealloc || !object__vaddr_to_offset(obj, dealloc, &offset))
+		return err_set(e, -EINVAL, "it does not free code as its file says");
+	if (!a || (t->shared_probes && k->python_probed))
 		return 0;
-	err = begins_function(obj, dealloc - bias, &begins);
+	err = begins_function(obj, dealloc, &begins);
 	if (err)
 		return err_set(e, err, "its functions cannot be listed: %s", strerror(-err));
-	if (!begins || full)
+	if (!begins)
 		return err_set(e, -EINVAL, "it does not free code as a Python does");
 	if (!spot_points__at(&at, offset))
 		return err_set(e, -ENOMEM, "out of memory");
 	err = attachment__add_python(a, obj, &at, e);
 	vec_done(&at);
-	if (!err && place)
-		*place = offset;
+	k->python_probed |= !err && t->shared_probes;
 	return err;
 }
 
@@ -147,8 +138,9 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 	_cleanup_err_ struct err why = {};
 	struct python_symbols syms;
 	struct mt_python python;
-	uint64_t vaddr, bias;
+	uint64_t vaddr, bias, dealloc;
 	unsigned int minor;
+	bool loaded;
 	int err;
 
 	if (!object__offset_to_vaddr(r->object, r->file_off, &vaddr))
@@ -156,13 +148,15 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 	bias = r->start - vaddr;
 	syms = symbols_at(k->python, bias);
 	err = python__layout(&syms, &mem, &python, &minor, &why);
-	if (!err)
-		err = probe_frees(t, p, k, bias, &why);
-	if (err == -EAGAIN && has_begun(&python, p))
-		err = err_set(&why, -EINVAL, "it frees code outside of its own file");
-	l->awaits_python = err == -EAGAIN;
+	loaded = find_dealloc(p, k, bias, &dealloc);
+	/* before its loader is done what is read is not what will be there, or cannot be read; nor can it of a process that ends */
+	l->awaits_python = err == -EFAULT || (!loaded && (err || !has_begun(&python, p)));
 	if (l->awaits_python)
 		return 0;
+	if (!loaded)
+		err = err_set(&why, -EINVAL, "it frees code outside of its own file");
+	else if (!err)
+		err = probe_frees(t, p, k, dealloc, &why);
 	l->knows_python = true;
 	if (err == -ENOMEM)
 		return err_set(e, err, "%s", err_msg(&why));
