@@ -422,6 +422,8 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 		err = space__copy(&tracee__life(p)->space, &parent->space, e);
 	if (!err) {
 		tracee__life(p)->code_seq = parent->code_seq;
+		/* it has what its parent had when it was forked, which may have been nothing yet */
+		tracee__life(p)->awaits_python = parent->knows_python || parent->awaits_python;
 		err = tracee__update_unwind(t, p, e);
 	}
 	if (err)
