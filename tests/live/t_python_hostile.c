@@ -228,3 +228,30 @@ TEST(python_by_symbols_alone)
 	want(t, !json_object_get(process_of(t, root, f.c.pid, 0), "runtime"), "runtime, wanted none");
 	fx__quit(t, &f);
 }
+
+/* A process that has ended takes no room of others where addresses of freed code are kept. */
+TEST(python_that_frees_much_code)
+{
+	const char *program = in_dir(t, "python3.11");
+	struct spawn s = { .argv = { program, "much_freed" } };
+	uint64_t n_inside = 0;
+	json_t *root, *site;
+	struct fx f;
+	struct mt m;
+	size_t i;
+
+	copy_file(t, fixture("fake_python"), program);
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-f", "-v", "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: addresses of freed code of Python: 10", " of processes that ended forgotten", patience_s(60));
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	json_array_foreach(jget(root, "sites"), i, site)
+		if (ju64(t, site, "max_size") == 3001 && has_python_frame(site, "leaf"))
+			n_inside += ju64(t, site, "alloc_calls");
+	want_eq(t, "blocks with a frame of Python", 1000, n_inside);
+	fx__quit(t, &f);
+}

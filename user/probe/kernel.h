@@ -74,6 +74,7 @@ struct kernel {
 		void *arg;
 	} on_call;		/* during kernel__read_calls */
 	struct ring_buffer *python_ring;	/* NULL: frames of Python are not walked */
+	uint64_t python_unkept;	/* the programs' count of them, when room was made for more */
 	struct {
 		void (*fn)(const void *record, size_t len, void *arg);
 		void *arg;
@@ -114,6 +115,12 @@ int kernel__open_python(struct kernel *k, struct err *e);
 bool kernel__sees_python(const struct kernel *k);
 int kernel__set_python(struct kernel *k, const struct mt_python *p);
 void kernel__drop_python(struct kernel *k, uint32_t proc);
+/*
+ * Code was freed at more addresses than there is room for, so that none is known by its address: those of processes that have ended
+ * are forgotten. How many; false: there is room.
+ */
+bool kernel__lacks_python_room(const struct kernel *k);
+size_t kernel__forget_python_frees(struct kernel *k);
 int kernel__python_fd(const struct kernel *k);	/* readable if there is something to read; -1: none */
 /* Each record is a struct mt_python_code, which may end within its lines. */
 void kernel__read_python(struct kernel *k, void (*fn)(const void *record, size_t len, void *arg), void *arg);

@@ -73,6 +73,38 @@ void kernel__drop_python(struct kernel *k, uint32_t proc)
 	bpf_map__update_elem(k->skel->maps.pythons, &slot, sizeof(slot), &none, sizeof(none), BPF_ANY);
 }
 
+static uint64_t n_unkept(const struct kernel *k)
+{
+	return __atomic_load_n(&k->skel->bss->mt_python_unkept, __ATOMIC_RELAXED);
+}
+
+bool kernel__lacks_python_room(const struct kernel *k)
+{
+	return k->python_ring && n_unkept(k) != k->python_unkept;
+}
+
+size_t kernel__forget_python_frees(struct kernel *k)
+{
+	int fd = bpf_map__fd(k->skel->maps.python_frees);
+	uint64_t key, next, unkept = n_unkept(k);
+	int err = bpf_map_get_next_key(fd, NULL, &next);
+	size_t n = 0;
+
+	/* entries are added meanwhile: it need not find them, but has to end */
+	for (size_t i = 0; !err && i < 2 * (size_t)MT_PYTHON_FREES; i++) {
+		const struct mt_proc *p = &k->procs[MT_PROC_SLOT(next >> 48)];
+
+		key = next;
+		err = bpf_map_get_next_key(fd, &key, &next);
+		/* its code runs no more, so nobody asks; one that has the same number later has others */
+		if ((p->number != key >> 48 || p->ended) && !bpf_map_delete_elem(fd, &key))
+			n++;
+	}
+	if (n)
+		k->python_unkept = unkept;
+	return n;
+}
+
 int kernel__python_fd(const struct kernel *k)
 {
 	return k->python_ring ? bpf_map__fd(k->skel->maps.python_ring) : -1;

@@ -254,12 +254,12 @@ static void on_python_awaited(void *arg)
 
 	if (tracees__retry_python(&s->tracees, &s->failure))
 		session__fail(s);
+	if (kernel__lacks_python_room(s->kernel))
+		session__make_python_room(s);
 }
 
-/* How often it is asked whether tables are about to be full; a look at some numbers. */
+/* How often it is asked whether tables are about to be full, and interpreters loaded; a look at some numbers. */
 #define ROOM_NS (SECOND_NS / 20)
-/* How often an interpreter that is being loaded is looked at. */
-#define AWAITED_NS (SECOND_NS / 100)
 
 static int fill_loop(struct session *s, struct err *e)
 {
@@ -279,7 +279,7 @@ static int fill_loop(struct session *s, struct err *e)
 	if (!err && kernel__spots_fd(s->kernel) >= 0)
 		err = loop__add_fd(s->loop, kernel__spots_fd(s->kernel), session__on_spots, s);
 	if (!err && kernel__python_fd(s->kernel) >= 0)
-		err = loop__add_fd(s->loop, kernel__python_fd(s->kernel), on_python, s) ?: loop__add_timer(s->loop, AWAITED_NS, false, on_python_awaited, s);
+		err = loop__add_fd(s->loop, kernel__python_fd(s->kernel), on_python, s) ?: loop__add_timer(s->loop, ROOM_NS, false, on_python_awaited, s);
 	if (!err && !s->spots.waiting)
 		err = session__start_timers(s);
 	if (!err && s->budget)

@@ -73,6 +73,7 @@ struct session {
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {
 		struct respite respite;	/* of making room urgently */
+		struct respite python_respite;
 		uint64_t in_use;	/* what was in use after that */
 		uint64_t told_ns;	/* all that the programs reported until then has been handled */
 	} recycle;
@@ -138,6 +139,7 @@ int session__take_cut(struct session *s, const struct cut_opts *how, enum patien
 void session__recycle(struct session *s);
 void session__make_room(struct session *s);
 void session__watch_room(void *arg);	/* the latter, for the loop */
+void session__make_python_room(struct session *s);	/* in the list of addresses where code was freed */
 /* Messages that are there are kept, until they are read; true: some are. */
 bool session__keep_events(struct session *s);
 /* session_memory.c: before the trace begins. -errno */

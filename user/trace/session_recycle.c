@@ -182,6 +182,21 @@ void session__make_room(struct session *s)
 	respite__begin(&s->recycle.respite, began_ns, now_ns(), URGENT_NS);
 }
 
+#define PYTHON_ROOM_NS (10 * SECOND_NS)	/* a million entries are gone through, one by one */
+
+void session__make_python_room(struct session *s)
+{
+	uint64_t began_ns = now_ns();
+	size_t n;
+
+	if (!respite__is_over(&s->recycle.python_respite, began_ns))
+		return;
+	n = kernel__forget_python_frees(s->kernel);
+	if (n)
+		say_verbose("addresses of freed code of Python: %zu of processes that ended forgotten in %.1f ms", n, (now_ns() - began_ns) / 1e6);
+	respite__begin(&s->recycle.python_respite, began_ns, now_ns(), PYTHON_ROOM_NS);
+}
+
 void session__watch_room(void *arg)
 {
 	struct session *s = arg;
