@@ -288,7 +288,8 @@ __noinline __u64 python_walk(struct mt_python_walk *w, const struct mt_python *c
 	w->frame = frame_of(w, c);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < 2 * MT_MAX_DEPTH; i++)	/* some of them are shims */
-		if (python_step(w, c) && !next_state(w, c))
+		/* the first is never so; without it clang 14 has a jump into the loop, which kernel 6.1 refuses */
+		if (w->n > mt_config.depth || (python_step(w, c) && !next_state(w, c)))
 			break;
 	if (w->frame)
 		w->hash = hash_frame(w->hash, 1);
