@@ -115,6 +115,19 @@ TEST(heap_census_idle)
 		check_heap(t, NULL, "heapledger", NULL, &heaps[i]);
 }
 
+/* Where no cache has a block in it, none says what their keys are: blocks of the program that look like one are none all the same. */
+TEST(heap_census_of_tables)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct checked k;
+	struct fx f;
+
+	fx__start(t, &f, "heapledger", ledger, "0", "100", "large", "tables", NULL);
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--say", NULL });
+	want_idle(t, "tables", &k);
+	fx__quit(t, &f);
+}
+
 /* A census of what is kept, which comes when it is told to: mappings as the kernel tells them by the memory, or as text that was read before. */
 static void keep(struct test *t, struct fx *k, pid_t pid, const char *ledger, bool by_text)
 {

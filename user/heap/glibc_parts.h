@@ -45,6 +45,7 @@ struct tcache_shape {
 	uint64_t chunk_bytes;	/* of its chunk, or 16 more where the rest was too small to be one */
 	unsigned int n_bins, count_bytes;
 	bool counts_room;	/* what it counts is room that is left */
+	bool may_lack_keys;	/* of some versions */
 };
 extern const struct tcache_shape tcache_shapes[];
 extern const size_t n_tcache_shapes;
@@ -129,6 +130,8 @@ struct taking {
 	uint64_t n_mapped_unsure;
 	size_t n_inside;	/* of one that is stopped: threads within the allocator */
 	uint64_t n_on_the_way;	/* blocks that its threads may have taken out of lists */
+	uint64_t not_libcs[64];	/* words that are no keys of tcaches */
+	size_t n_not_libcs;
 };
 
 int lines__new(struct target *t, struct lines **ret);

@@ -13,12 +13,14 @@
 #define LARGE_MIN 0x400
 #define FIT_TRIES 4
 #define LEARN_CHUNKS 4096	/* of a segment: where tcaches usually are */
+#define KEY_WINDOW 65536ul
+#define LIBC_DATA_MAX (64ul << 20)	/* in which its variables are searched for */
 #define HEADS_WRONG 16		/* of a tcache that changed since the walk */
 
 const struct tcache_shape tcache_shapes[] = {
-	{ 0x290, 64, 2, false },	/* 2.30 to 2.41 */
-	{ 0x300, 76, 2, true },		/* 2.42 on */
-	{ 0x250, 64, 1, false },	/* 2.26 to 2.29 */
+	{ 0x290, 64, 2, false, false },	/* 2.30 to 2.41 */
+	{ 0x300, 76, 2, true, false },	/* 2.42 on */
+	{ 0x250, 64, 1, false, true },	/* 2.26 to 2.29 */
 };
 const size_t n_tcache_shapes = ARRAY_SIZE(tcache_shapes);
 
@@ -214,17 +216,67 @@ static bool fits(const struct fit *f)
 	return f->empty || (f->n_good && f->n_bad * 4 <= f->n_good);
 }
 
+/* Where libc's variables end: what is initialised lies in main_arena's mapping, the rest in an anonymous one that follows. */
+static uint64_t end_of_data(const struct taking *k)
+{
+	const struct mapping *m = maps__find(&k->t->maps, k->l->module_end);
+
+	return m && m->start == k->l->module_end && is_anon(m) ? m->end : k->l->module_end;
+}
+
+static bool has_word(struct taking *k, uint64_t start, uint64_t end, uint64_t word)
+{
+	_cleanup_free_ char *bytes = malloc(KEY_WINDOW);
+	uint64_t n = 0;
+
+	/* in a static program libc's are the last ones */
+	for (uint64_t at = end; bytes && at > start; at -= n) {
+		n = MIN(KEY_WINDOW, at - start);
+		if (!target__read_present(k->t, at - n, bytes, n))
+			continue;
+		for (size_t off = 0; off + sizeof(word) <= n; off += sizeof(word))
+			if (word_at(bytes, off) == word)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * A random key is a variable of libc's. Blocks of a program may look like a tcache otherwise: counts, and pointers to blocks whose
+ * sizes go up as those of bins do. What is no key is remembered, and so many are looked for and no more.
+ */
+static bool is_libcs_word(struct taking *k, uint64_t key)
+{
+	uint64_t end = end_of_data(k);
+
+	for (size_t i = 0; i < k->n_not_libcs; i++)
+		if (k->not_libcs[i] == key)
+			return false;
+	if (k->n_not_libcs == ARRAY_SIZE(k->not_libcs))
+		return false;
+	if (has_word(k, MAX(k->l->module_start, end - MIN(end, LIBC_DATA_MAX)), end, key))
+		return true;
+	k->not_libcs[k->n_not_libcs++] = key;
+	return false;
+}
+
+/* Before 2.29 there were none; then a tcache's own address, and from 2.34 on a random number. */
+static bool may_be_key(struct taking *k, uint64_t addr, const struct tcache_shape *s, uint64_t key)
+{
+	return key == addr || s->may_lack_keys || (key >> 32 && is_libcs_word(k, key));
+}
+
 /* With the key known, two heads that have it are no accident; and one that was a tcache before still is. */
-static bool is_tcache(const struct taking *k, uint64_t addr, const struct fit *f)
+static bool is_tcache(struct taking *k, uint64_t addr, const struct tcache_shape *s, const struct fit *f)
 {
 	bool has_it = f->n_good && taking__has_key(k, addr, f->key);
 
 	if (k->l->key_kind == KEY_UNKNOWN)
-		return fits(f);
+		return f->empty || (fits(f) && may_be_key(k, addr, s, f->key));
 	return f->empty || addresses__has(&k->l->known_tcaches, addr) || (has_it && (f->n_good > 1 || !f->n_bad));
 }
 
-/* The key that all have, or each its own address: never a number that a program would write. */
+/* The key that all have, or each its own address. */
 static void learn_from(struct taking *k, uint64_t addr, const struct tcache_shape *s, const struct fit *f)
 {
 	if (!f->n_good)
@@ -232,7 +284,7 @@ static void learn_from(struct taking *k, uint64_t addr, const struct tcache_shap
 	if (f->key == addr) {
 		k->l->key_kind = KEY_OWN_ADDRESS;
 		k->g->tcache_key = 0;
-	} else if (k->l->key_kind != KEY_OWN_ADDRESS && f->key >> 32) {
+	} else if (k->l->key_kind != KEY_OWN_ADDRESS && f->key >> 32 && is_libcs_word(k, f->key)) {
 		k->l->key_kind = KEY_RANDOM;
 		k->g->tcache_key = f->key;
 	} else {
@@ -300,7 +352,7 @@ static int choose_shape(struct taking *k, struct err *e)
 
 		if (is_over(k, i))
 			return err_set(e, -EINTR, "stopped");
-		if (fits(&f))
+		if (fits(&f) && may_be_key(k, k->maybe_tcaches.v[i], s, f.key))
 			n_good[s - tcache_shapes] += f.n_good;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(n_good); i++)
@@ -336,7 +388,7 @@ static struct fit find_fit(struct taking *k, uint64_t addr, const struct tcache_
 {
 	struct fit f = fit_of(k, addr, s);
 
-	for (int i = 0; i < FIT_TRIES && !k->t->stopped && k->l->key_kind != KEY_UNKNOWN && k->maybe_tcaches.n < TRIED_AGAIN_MAX && f.n_bad && !is_tcache(k, addr, &f); i++) {
+	for (int i = 0; i < FIT_TRIES && !k->t->stopped && k->l->key_kind != KEY_UNKNOWN && k->maybe_tcaches.n < TRIED_AGAIN_MAX && f.n_bad && !is_tcache(k, addr, s, &f); i++) {
 		lines__forget(k->lines);
 		f = fit_of(k, addr, s);
 	}
@@ -359,7 +411,7 @@ int taking__find_tcaches(struct taking *k, struct err *e)
 
 		if (is_over(k, i))
 			return err_set(e, -EINTR, "stopped");
-		if (!s || !is_tcache(k, addr, &f))
+		if (!s || !is_tcache(k, addr, s, &f))
 			continue;
 		if (k->l->key_kind == KEY_UNKNOWN)
 			learn_from(k, addr, s, &f);

@@ -401,7 +401,8 @@ static int finish(struct session *s, struct err *e)
 	/* nothing but CMD is waited for now, if even that */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
-	s->status = s->cut_short ? EXIT_FAILED : snap->losses_total && !s->opts->serve.on ? EXIT_LOSSES : EXIT_DONE;
+	/* what could not be written is worse than what it would have said of losses */
+	s->status = err || s->cut_short ? EXIT_FAILED : snap->losses_total && !s->opts->serve.on ? EXIT_LOSSES : EXIT_DONE;
 	snapshot__free(snap);
 	return err;
 }
