@@ -378,7 +378,8 @@ static const struct column of_thread[] = {
 	  .format = show_bytes_rate, .tone = rate_tone },
 	{ "bytes", "BYTES", 9, .scaled = true, .field = COUNTER("alloc_bytes") },
 	{ "average", "AVG", 9, .scaled = true, .drop = 6, .mean = true, .field = COUNTER("alloc_bytes"), .over = COUNTER("alloc_calls") },
-	{ "frees", "FREES", 7, .scaled = true, .drop = 3, .field = COUNTER("free_calls") },
+	/* which thread frees is seen where frees are */
+	{ "frees", "FREES", 7, .scaled = true, .drop = 3, .needs = HAS_LIFETIMES, .field = COUNTER("free_calls") },
 	{ "temporary", "TEMP", 4, .drop = 5, .field = COUNTER("temp_calls"), .over = COUNTER("alloc_calls") },
 	{ "temporary-calls", "TEMPORARY", 9, .scaled = true, .two_snapshots = true, .field = COUNTER("temp_calls") },
 	{ "reallocs", "REALLOC", 7, .scaled = true, .drop = 7, .label = "Reallocs", .field = COUNTER("realloc_calls") },

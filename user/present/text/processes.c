@@ -81,7 +81,7 @@ static void hints(struct report *r, const struct snap_process *const *v, size_t 
 			runs = v[i];
 	}
 	if (ended && r->s->known & HAS_LIVE_BYTES)
-		report__line(r, "ended: what is live was not freed before the end");
+		report__line(r, "ended: what is live was not freed before the end%s", r->s->reading.n_unread ? ", but for those whose heap was not read" : "");
 	if (oom)
 		report__line(r, "OOM: killed by the kernel, which had no memory left");
 	if (runs)
