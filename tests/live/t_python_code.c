@@ -71,6 +71,46 @@ TEST(python_code_in_bursts)
 	want_eq(t, "functions", 8000, n);
 }
 
+/* Where each lies is kept from one report to the next: other code that came there meanwhile has a name of its own in all of them. */
+TEST(python_code_between_reports)
+{
+	struct spawn s = { .argv = { python(t), fixture("python/again.py"), "turns" } };
+	json_t *root, *site;
+	unsigned int n = 0;
+	struct fx f;
+	struct mt m;
+	size_t i, k;
+
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &m);
+	for (int turn = 1; turn <= 100 && n < 10000; turn++) {
+		char file[32];
+
+		snprintf(file, sizeof(file), "x.%d.json", turn);
+		child__kill(t, &m.c, SIGUSR1);
+		child__wait_err(t, &m.c, "malloctrace: snapshot", "written", patience_s(60));
+		root = with_frames(json_load_file(in_dir(t, "%s", file), 0, NULL));
+		must(t, root, "%s", file);
+		json_array_foreach(jget(root, "sites"), i, site) {
+			json_t *frame;
+			unsigned int number;
+
+			json_array_foreach(jget(site, "stack"), k, frame) {
+				if (!is_python(frame) || sscanf(jstr(frame, "function"), "f%u", &number) != 1)
+					continue;
+				want_eq(t, jstr(frame, "function"), number, ju64(t, site, "max_size"));
+				n++;
+			}
+		}
+		json_decref(root);
+	}
+	want(t, n >= 10000, "wanted ten thousand functions in all reports, got %u", n);
+	json_decref(mt__stop_json(t, &m, SIGINT, 0));
+	fx__go(t, &f);
+	fx__quit(t, &f);
+}
+
 /* ---- threads in numbers */
 
 /* Whose state is far behind in the interpreter's list, and who is not the one that holds the lock. */

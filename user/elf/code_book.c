@@ -49,7 +49,7 @@ struct code_book {
 	struct pool pool;
 	size_t n_seen;		/* of all addresses */
 	uint64_t n_bytes;	/* of the pool: names, files, lines */
-	uint64_t n_lost;
+	uint64_t n_lost, n_changes;
 };
 
 struct code_book *code_book__new(void)
@@ -73,6 +73,11 @@ void code_book__free(struct code_book *b)
 	hash__done(&b->by_print);
 	pool__done(&b->pool);
 	free(b);
+}
+
+uint64_t code_book__n_changes(const struct code_book *b)
+{
+	return b->n_changes;
 }
 
 uint64_t code_book__n_lost(const struct code_book *b)
@@ -293,6 +298,7 @@ static int add_sighting(struct code_book *b, struct address *a, uint64_t seen_ns
 	err = known ? 0 : new_code(b, *c, &id);
 	if (err)
 		return err;
+	b->n_changes += a->n_seen > 0;
 	memmove(a->seen + at + 1, a->seen + at, (a->n_seen - at) * sizeof(*a->seen));
 	a->seen[at] = (struct sighting){ seen_ns, id };
 	a->n_seen++;
@@ -306,6 +312,7 @@ static void count_loss(struct code_book *b, uint64_t addr, uint64_t seen_ns)
 	struct address *a = hash__get(&b->addresses, key_of(addr));
 
 	b->n_lost++;
+	b->n_changes++;
 	if (a && (!a->lost_ns || seen_ns < a->lost_ns))
 		a->lost_ns = MAX(seen_ns, 1);
 }

@@ -32,6 +32,8 @@ void code_book__free(struct code_book *b);
  */
 int code_book__add(struct code_book *b, const void *record, size_t len);
 uint64_t code_book__n_lost(const struct code_book *b);
+/* How often what code_book__find() has said of an address may be wrong from then on: other code came there, or its report was lost. */
+uint64_t code_book__n_changes(const struct code_book *b);
 
 /*
  * The last one that was seen at the address until then. ret_sole: no other one was ever there, as far as is known. False: none

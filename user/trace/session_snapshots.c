@@ -47,6 +47,8 @@ static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 		session__let_heaps_go_on(s, false);
 	if (!err)
 		session__doubt_unread(s);
+	/* code is reported before its first stack is there: else one that is in the cut would have the name of code that was at its address before */
+	tracees__note_code(&s->tracees);
 	/* after it: nothing that a snapshot has is later than its end */
 	if (!how->marked_ns)
 		s->cut_mono_ns = now_ns();

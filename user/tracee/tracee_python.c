@@ -319,6 +319,7 @@ static void note_code(const void *record, size_t len, void *arg)
 	struct tracee_life *l;
 	struct object *book;
 	_cleanup_free_ char *all = NULL;
+	uint64_t n_changes;
 
 	if (len < MT_PYTHON_CODE_HEADER)
 		return;
@@ -334,8 +335,11 @@ static void note_code(const void *record, size_t len, void *arg)
 	}
 	if (len >= sizeof(*code) && code->n_lines > sizeof(code->lines))
 		all = complete(l->tracee, code);
+	n_changes = code_book__n_changes(book->script);
 	if (code_book__add(book->script, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len))
 		t->n_codes_unkept++;
+	/* where its frames lie is kept from one snapshot to the next, as that of mapped files is */
+	t->n_changes += code_book__n_changes(book->script) - n_changes;
 }
 
 void tracees__claim_codes(struct tracees *t, uint32_t proc)
@@ -375,8 +379,6 @@ void tracees__locate_python(const struct tracees *t, const struct tracee_life *l
 	if (!ret->offset || !l)
 		return;
 	ret->fixed = ret->timeless = false;
-	if (!l->script || !code_book__find(l->script->script, ret->offset, t_ns, &code, &ret->timeless))
-		tracees__note_code((struct tracees *)t);
 	if (!l->script || !code_book__find(l->script->script, ret->offset, t_ns, &code, &ret->timeless))
 		return;
 	ret->module = ret->handle = l->script;
