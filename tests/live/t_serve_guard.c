@@ -207,12 +207,14 @@ TEST(serve_cannot_fork)
 	served__stop(t, &s);
 }
 
+#define OF_ONE 64
+
 /* One address cannot take all connections where others come from, too. */
 TEST(serve_one_address)
 {
 	const char *token = in_dir(t, "token"), *port;
 	char listen[40], c;
-	int fds[17], fd;
+	int fds[OF_ONE + 1], fd;
 	unsigned int n;
 	struct mt m;
 	struct fx f;
@@ -225,14 +227,14 @@ TEST(serve_one_address)
 	snprintf(listen, sizeof(listen), "0.0.0.0:%u", n);
 	mt__start(t, &m, "serve", "-p", pid_arg(f.c.pid), "--listen", listen, "--token-file", token, NULL);
 	child__wait_err(t, &m.c, "malloctrace: serving", NULL, patience_s(60));
-	for (size_t i = 0; i < 17; i++) {
+	for (size_t i = 0; i <= OF_ONE; i++) {
 		fds[i] = connect_to(t, port);
 		(void)!write(fds[i], "GET /met", 8);
 	}
 	/* the last one is closed; those before it wait for the rest */
-	want(t, recv(fds[16], &c, 1, 0) <= 0, "17 connections of one address");
-	want(t, recv(fds[15], &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN, "not even 16");
-	for (size_t i = 0; i < 17; i++)
+	want(t, recv(fds[OF_ONE], &c, 1, 0) <= 0, "one more connection of one address");
+	want(t, recv(fds[OF_ONE - 1], &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN, "not even %d", OF_ONE);
+	for (size_t i = 0; i <= OF_ONE; i++)
 		close(fds[i]);
 	mt__stop(t, &m, SIGTERM, 0);
 	want_unprobed(t, f.c.pid);

@@ -48,7 +48,7 @@ const struct command_row opt_commands[] = {
 	{ "heap", CMD_HEAP, HEAP, .takes_target = true, .usage = opts__heap_usage, .about = opts__heap_about,
 	  .exits = "Exit: 0 done; 1 failed, or no heap was recognised;\n2 usage." },
 	{ "help", CMD_HELP, .max_files = SIZE_MAX },
-	{ "serve", CMD_TRACE, SERVE, .takes_target = true, .usage = opts__serve_usage, .about = opts__serve_about, .exits = "Exit: 0 ended by a signal; 1 failed; 2 usage." },
+	{ "serve", CMD_TRACE, SERVE, .takes_target = true, .usage = opts__serve_usage, .about = opts__serve_about, .exits = "Exit: 0 ended by a signal, or all targets of -p have ended; 1 failed; 2 usage." },
 };
 const size_t n_opt_commands = ARRAY_SIZE(opt_commands);
 

@@ -501,7 +501,7 @@ static void put_own(FILE *out, const struct snapshot *s, const struct metrics_ow
 	put_double(out, "malloctrace_observed_ratio", "gauge", "The share of the time that processes were observed in; below 1 with a budget.", s->observed_share);
 	put_double(out, "malloctrace_probe_cpu_ratio", "gauge", "The share of the processes' CPU time that probes took, as far as it is measured.",
 		   s->target_cpu_ns ? (double)s->probe_ns_estimate / (double)s->target_cpu_ns : 0);
-	put_u64(out, "malloctrace_probe_hits_total", "counter", "How often a probe was hit.", s->probe_hits);
+	put_u64(out, "malloctrace_probe_hits_total", "counter", "How often a probe was hit.", own->probe_hits);
 	put_double(out, "malloctrace_cpu_seconds_total", "counter", "CPU time of the process that traces; readers and what speaks HTTP are not in it.", (double)s->tool_cpu_ns / 1e9);
 	put_u64(out, "malloctrace_processes", "gauge", "Traced processes that run.", n_running);
 	put_u64(out, "malloctrace_sites", "gauge", "Call stacks that are known.", s->n_sites);

@@ -16,6 +16,7 @@ struct metrics;
 struct metrics_own {
 	uint64_t snapshot_ns;		/* what it took to take the snapshot of this scrape */
 	uint64_t n_requests;		/* answered so far */
+	uint64_t probe_hits;		/* the most that a snapshot had: while a process is put away, one may lack some of its */
 	uint64_t n_pushed, n_push_dropped, n_push_failed;
 	bool pushes;			/* --push */
 	const char *const *profiles;	/* files that conditions have written, the newest ones that are still there */

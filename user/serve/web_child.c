@@ -36,11 +36,11 @@
 #include "serve/web_query.h"
 #include "util/util.h"
 
-#define CONNECTIONS_MAX 64
-#define CONNECTIONS_OF_ONE 16	/* address, where others than this machine's can come from */
+#define CONNECTIONS_MAX 512
+#define CONNECTIONS_OF_ONE 64	/* address, where others than this machine's can come from */
 #define SLOTS 32
 #define REQUEST_BYTES (16u << 10)
-#define IDLE_S 20		/* of a client that neither sends nor reads */
+#define IDLE_S 5		/* of a client that neither sends nor reads */
 #define ANSWER_MS 60000		/* for the other process to answer, beside the seconds that were asked for */
 #define UNREAD_MAX (256ull << 20)	/* bytes of answers that clients have not read yet */
 
@@ -446,6 +446,7 @@ static struct MHD_Daemon *start(void)
 	struct MHD_OptionItem tls[] = {
 		{ MHD_OPTION_HTTPS_MEM_CERT, 0, web.texts[WEB_CERT] },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0, web.texts[WEB_KEY] },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
 		{ web.texts[WEB_CLIENT_CA] ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, web.texts[WEB_CLIENT_CA] },
 		{ MHD_OPTION_END, 0, NULL },
 	}, none[] = { { MHD_OPTION_END, 0, NULL } };

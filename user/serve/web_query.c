@@ -39,6 +39,8 @@ const char *web_query__take(struct serve_ask *ask, const char *key, const char *
 			continue;
 		if (!served[ask->what].narrows)
 			return "means nothing here";
+		if (a->room ? *to : memcmp(to, &(uint32_t){ 0 }, sizeof(uint32_t)))
+			return "is given twice";
 		if (!a->room) {
 			if (parse_u64(value, 1, a->most, &n))
 				return a->most == INT_MAX ? "want a process's number" : "want seconds, from 1 to " DIGITS(SERVE_SECONDS_MAX);

@@ -25,6 +25,8 @@ void session__over(struct session *s)
 {
 	/* not all of them have ended: nobody asked for that */
 	s->cut_short |= s->tracees.n_closed > 0;
+	if (s->serving)
+		say("all targets have ended, and so does serve");
 	if (s->live)
 		live__on_all_ended(s);
 	else

@@ -47,7 +47,7 @@ struct serving {
 	struct serve_ask asks[AT_ONCE];	/* questions that are not answered yet, in their order */
 	size_t n_asks;
 	bool rests;		/* then nothing is read from the HTTP process */
-	uint64_t n_requests;
+	uint64_t n_requests, probe_hits;
 	struct push push;
 	bool push_is_due;
 	bool push_fails, push_ended;	/* which was said */
@@ -194,7 +194,7 @@ static int write_answer(struct serving *v, const struct serve_ask *a, struct sna
 		[SERVE_HEAP] = "pprof", [SERVE_ALLOCS] = "pprof", [SERVE_JSON] = "json", [SERVE_PAGE] = "html",
 	};
 	const char *names[METRICS_NAMES];
-	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests, .pushes = v->push.fd >= 0 };
+	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests, .probe_hits = MAX(v->probe_hits, snap->probe_hits), .pushes = v->push.fd >= 0 };
 
 	if (own.pushes) {
 		read_pushes(v);
@@ -203,6 +203,7 @@ static int write_answer(struct serving *v, const struct serve_ask *a, struct sna
 		own.n_push_dropped = v->push.counts.dropped + v->push.n_refused;
 	}
 
+	v->probe_hits = own.probe_hits;
 	own.profiles = names;
 	own.n_profiles = list_profiles(v, names, &own);
 	if (a->what == SERVE_METRICS)
