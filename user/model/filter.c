@@ -14,6 +14,7 @@
 #include "model/frees.h"
 #include "model/heaps.h"
 #include "util/invoker.h"
+#include "util/nomem.h"
 #include "util/own_name.h"
 
 #define LEAK "leak:"
