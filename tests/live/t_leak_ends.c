@@ -89,8 +89,11 @@ TEST(leak_of_one_whose_end_is_lost)
 	if (!holder)
 		skip(t, "this kernel keeps no memory past the end of its process");
 	kill(holder, SIGKILL);
-	for (freed = n_freed(d); n_freed(d) < freed + 1000;)
+	freed = n_freed(d);
+	for (int i = 0; i < 20000 && n_freed(d) < freed + 1000; i++)
 		poll(NULL, 0, 1);
+	if (n_freed(d) < freed + 1000)
+		skip(t, "this machine is so busy that all was freed before the heap was read");
 	fx__send(t, &f, 's');
 	fx__read_ledger(t, &f);
 	fx__quit(t, &f);
