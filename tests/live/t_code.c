@@ -89,7 +89,7 @@ static uint64_t storm(struct test *t, const char *program, unsigned int n, uint6
 /* Programs that allocate at once and end, without frame pointers: their file is known from the start. */
 TEST_ALONE(code_exec_storm)
 {
-	uint64_t whole, n = storm(t, NULL, (unsigned int)scaled(50), &whole);
+	uint64_t whole, n = storm(t, NULL, (unsigned int)scaled(500), &whole);
 
 	want_eq(t, "allocations with a whole stack", n, whole);
 }
