@@ -213,6 +213,8 @@ test("a_death_is_told", async () => {
 	assert.match(await text("#conditions"), /Began when aeMain was called\. Ended when exitFromChild was called\. Only what was allocated within processCommand\./);
 	assert.match(await text("#conditions"), /requested sizes, with what it maps itself \(--mmap\)\./);
 	assert.match(await text("#conditions"), /Python: seen: objects larger than 512 bytes, .*; not seen: small objects, .*--python-objects.*/);
+	// nothing here is a frame of Python, so there is nothing that it would change
+	assert.doesNotMatch(await text("#conditions"), /--python off/);
 	assert.doesNotMatch(await text("#conditions"), /Every allocation/);
 	// as the live view names it: a wrapper is passed over
 	assert.strictEqual((await texts("#top .top-name"))[0], "raxTryInsert");
