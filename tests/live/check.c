@@ -23,13 +23,24 @@ static void tell(struct test *t, const char *fmt, va_list ap)
 	char text[1024];
 
 	t->n_failed++;
-	if (t->n_failed > MAX_TOLD)
+	t->n_told++;
+	if (t->n_told > MAX_TOLD)
 		return;
 	vsnprintf(text, sizeof(text), fmt, ap);
-	printf("%s %s: %s\n", t->n_failed == 1 ? "FAIL" : "    ", t->name, text);
-	if (t->n_failed == MAX_TOLD)
+	printf("%s %s: %s%s\n", t->n_failed == 1 ? "FAIL" : "    ", t->name, t->about, text);
+	if (t->n_told == MAX_TOLD)
 		printf("     %s: (no more is told)\n", t->name);
 	fflush(stdout);
+}
+
+void about(struct test *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(t->about, sizeof(t->about), fmt, ap);
+	va_end(ap);
+	t->n_told = 0;
 }
 
 bool want(struct test *t, bool ok, const char *fmt, ...)

@@ -5,7 +5,7 @@
  * other figures, no probe left.
  *
  * With MISHAPS=all each call fails in its turn; with MISHAPS=places (`make fault-test`), of those for memory, the first one from each
- * place. Else some of them do.
+ * place; with MISHAPS=FIRST-LAST those calls. Else some of them do.
  */
 #include "mishap.h"
 
@@ -43,8 +43,7 @@ static bool has_words(const char *said)
 
 static void tell(const struct scene *s, const char *what, int status, const char *said)
 {
-	want(s->t, false, "%s, call %" PRIu64 "%s: %s; status %d, stderr: %.300s; it was %.1500s", s->name, s->m->at, s->lasting ? " and all after it" : "", what, status, said,
-	     s->m->where);
+	want(s->t, false, "%s: %s; status %d, stderr: %.600s", s->name, what, status, said);
 }
 
 /* It ended in a fair way, as far as that can be seen from outside: false if it was told. */
@@ -85,6 +84,7 @@ static struct outcome run(const struct scene *s, const char *const *args, const 
 	mt__start_v(s->t, &m, &how);
 	mishap__begun();
 	o.status = child__wait(s->t, &m.c);
+	mishap__has_been(s->t, s->m);
 	o.out = m.c.outs;
 	o.err = m.c.errs;
 	o.file = file ? read_all(file, &o.n_file) : NULL;
@@ -116,7 +116,7 @@ static void every_call(struct scene *s, const char *const *args, const char *fil
 	struct outcome wanted;
 	struct walk w;
 
-	mishap__ask(s->m, 0, false);
+	mishap__ask(s->t, s->m, 0, false);
 	wanted = run(s, args, file);
 	must(s->t, wanted.status == 0, "%s without a fault, wanted 0, got %d: %.300s", s->name, wanted.status, wanted.err.s);
 	must(s->t, s->m->n_calls > 0, "%s: no call was counted", s->name);
@@ -124,7 +124,7 @@ static void every_call(struct scene *s, const char *const *args, const char *fil
 	do {
 		struct outcome got;
 
-		mishap__ask(s->m, w.at, s->lasting);
+		mishap__ask(s->t, s->m, w.at, s->lasting);
 		got = run(s, args, file);
 		if (s->m->n_failed && want_fair(s, got.status, got.err.s)) {
 			if (!got.status && !same(&wanted, &got))
@@ -287,7 +287,7 @@ static void trace_once(const struct scene *s, uint64_t at)
 
 	fx__start(s->t, &f, "basic", "family", NULL);
 	how.argv[2] = pid_arg(f.c.pid);
-	mishap__ask(s->m, at, s->lasting);
+	mishap__ask(s->t, s->m, at, s->lasting);
 	mishap__prepare(s->t, s->m, s->kind, &how);
 	mt__start_v(s->t, &m, &how);
 	mishap__begun();
@@ -296,6 +296,7 @@ static void trace_once(const struct scene *s, uint64_t at)
 	if (attached)
 		kill(m.c.pid, SIGINT);
 	status = child__wait(s->t, &m.c);
+	mishap__has_been(s->t, s->m);
 	strncat(said, m.c.errs.s, sizeof(said) - 1 - strlen(said));
 	if (want_fair(s, status, said) && (!status || status == 3))
 		want_figures(s, &f, &m.c, status);
