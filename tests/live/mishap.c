@@ -258,10 +258,8 @@ static void find_file(const struct seccomp_notif *n, const struct call *c, char 
 	char link[64];
 	ssize_t len = 0;
 
-	if (c->of == OF_FD) {
-		snprintf(link, sizeof(link), "/proc/%u/fd/%d", n->pid, (int)n->data.args[0]);
-		len = readlink(link, ret, room - 1);
-	} else if (c->of) {
+	ret[0] = 0;
+	if (c->of == OF_PATH || c->of == OF_PATH_AT) {
 		uint64_t from = n->data.args[c->of == OF_PATH_AT];
 		/* not beyond the page: what comes after it may not be there */
 		size_t left = 4096 - from % 4096, most = left < room ? left : room - 1;
@@ -269,25 +267,35 @@ static void find_file(const struct seccomp_notif *n, const struct call *c, char 
 
 		len = process_vm_readv((pid_t)n->pid, &to, 1, &at, 1, 0);
 	}
+	/* with an empty path it is about the descriptor */
+	if (c->of == OF_FD || (c->of == OF_PATH_AT && !ret[0])) {
+		snprintf(link, sizeof(link), "/proc/%u/fd/%d", n->pid, (int)n->data.args[0]);
+		len = readlink(link, ret, room - 1);
+	}
 	ret[len > 0 ? len : 0] = 0;
+}
+
+static bool is_about(const struct mishap *m, const char *file)
+{
+	return (!m->of[0][0] && !m->of[1][0]) || (m->of[0][0] && strstr(file, m->of[0])) || (m->of[1][0] && strstr(file, m->of[1]));
 }
 
 static bool fails(struct mishap *m, const struct seccomp_notif *n, const struct call *c)
 {
+	char file[256];
 	uint64_t at;
 
 	if (!m->pid || !is_thread_of(m->pid, n->pid) || (c->kind == MISHAP_WRITES && n->data.args[0] == 2 && c->nr != __NR_renameat))
 		return false;
+	find_file(n, c, file, sizeof(file));
+	if (!is_about(m, file))
+		return false;
 	at = ++m->n_calls;
 	if (!m->at || (m->lasting ? at < m->at : at != m->at))
 		return false;
-	if (!m->n_failed++) {
-		char file[256];
-
-		find_file(n, c, file, sizeof(file));
+	if (!m->n_failed++)
 		snprintf(m->where, sizeof(m->where), "%s(%#llx, %#llx, %#llx, %#llx) %s", c->name, (unsigned long long)n->data.args[0],
 			 (unsigned long long)n->data.args[1], (unsigned long long)n->data.args[2], (unsigned long long)n->data.args[3], file);
-	}
 	return true;
 }
 
