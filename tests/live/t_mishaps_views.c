@@ -231,6 +231,7 @@ static void view_once(struct test *t, struct mishap *m, uint64_t at)
 	}
 	free(seen);
 	tmux(t, &s, "kill-server", NULL);
+	want_unprobed(t, s.fx.c.pid);
 	fx__quit(t, &s.fx);
 }
 
