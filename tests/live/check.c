@@ -17,19 +17,32 @@
 #include <unistd.h>
 
 #define MAX_TOLD 12
+#define MAX_TOLD_ABOUT 3	/* of each that about() names */
 
 static void tell(struct test *t, const char *fmt, va_list ap)
 {
+	unsigned int most = t->about[0] ? MAX_TOLD_ABOUT : MAX_TOLD;
 	char text[1024];
 
 	t->n_failed++;
-	if (t->n_failed > MAX_TOLD)
+	t->n_told++;
+	if (t->n_told > most)
 		return;
 	vsnprintf(text, sizeof(text), fmt, ap);
-	printf("%s %s: %s\n", t->n_failed == 1 ? "FAIL" : "    ", t->name, text);
-	if (t->n_failed == MAX_TOLD)
+	printf("%s %s: %s%s\n", t->n_failed == 1 ? "FAIL" : "    ", t->name, t->about, text);
+	if (t->n_told == most)
 		printf("     %s: (no more is told)\n", t->name);
 	fflush(stdout);
+}
+
+void about(struct test *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(t->about, sizeof(t->about), fmt, ap);
+	va_end(ap);
+	t->n_told = 0;
 }
 
 bool want(struct test *t, bool ok, const char *fmt, ...)

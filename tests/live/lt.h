@@ -17,6 +17,8 @@ struct test {			/* in memory shared with its keeper */
 	const char *name;
 	char dir[128];		/* an empty directory, removed after the test */
 	unsigned int n_checks, n_failed;
+	unsigned int n_told;	/* failed checks, since about() */
+	char about[1024];
 	char skip[256];
 };
 
@@ -55,6 +57,8 @@ unsigned int patience_s(unsigned int s);
 #define LT_PRINTF(a, b) __attribute__((format(printf, a, b)))
 bool want(struct test *t, bool ok, const char *fmt, ...) LT_PRINTF(3, 4);
 void must(struct test *t, bool ok, const char *fmt, ...) LT_PRINTF(3, 4);
+/* Of a test that is many: what the next checks are of. A failed one begins with it, and as many are told of each. "": all of the test. */
+void about(struct test *t, const char *fmt, ...) LT_PRINTF(2, 3);
 _Noreturn void skip(struct test *t, const char *fmt, ...) LT_PRINTF(2, 3);
 bool want_eq(struct test *t, const char *what, uint64_t wanted, uint64_t got);
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -23,60 +24,65 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ROW(call, kind, err) { __NR_##call, #call, kind, err }
+#define ROW(call, kind, err, of) { __NR_##call, #call, kind, err, of }
+
+/* What its first or its second argument is, for those who want to know which file it was. */
+enum of_call { OF_NOTHING, OF_FD, OF_PATH, OF_PATH_AT };
 
 static const struct call {
 	int nr;
 	const char *name;
 	enum mishap_kind kind;
 	int err;
+	enum of_call of;
 } calls[] = {
-	ROW(bpf, MISHAP_KERNEL, ENOMEM),
-	ROW(perf_event_open, MISHAP_KERNEL, EMFILE),
-	ROW(openat, MISHAP_FILES, EMFILE),
-	ROW(read, MISHAP_FILES, EIO),
-	ROW(pread64, MISHAP_FILES, EIO),
-	ROW(fstat, MISHAP_FILES, EIO),
-	ROW(newfstatat, MISHAP_FILES, EIO),
-	ROW(statx, MISHAP_FILES, EIO),
-	ROW(readlinkat, MISHAP_FILES, EIO),
-	ROW(getdents64, MISHAP_FILES, EIO),
-	ROW(faccessat, MISHAP_FILES, EIO),
-	ROW(process_vm_readv, MISHAP_FILES, ENOMEM),
-	ROW(write, MISHAP_WRITES, EIO),
-	ROW(writev, MISHAP_WRITES, EIO),
-	ROW(pwrite64, MISHAP_WRITES, EIO),
-	ROW(renameat, MISHAP_WRITES, EIO),
-	ROW(mmap, MISHAP_OTHERS, ENOMEM),
-	ROW(mremap, MISHAP_OTHERS, ENOMEM),
-	ROW(clone, MISHAP_OTHERS, EAGAIN),
-	ROW(clone3, MISHAP_OTHERS, EAGAIN),
-	ROW(pipe2, MISHAP_OTHERS, EMFILE),
-	ROW(dup, MISHAP_OTHERS, EMFILE),
-	ROW(dup3, MISHAP_OTHERS, EMFILE),
-	ROW(fcntl, MISHAP_OTHERS, EMFILE),
-	ROW(ioctl, MISHAP_OTHERS, EIO),
-	ROW(epoll_create1, MISHAP_OTHERS, EMFILE),
-	ROW(epoll_ctl, MISHAP_OTHERS, ENOMEM),
-	ROW(timerfd_create, MISHAP_OTHERS, EMFILE),
-	ROW(timerfd_settime, MISHAP_OTHERS, EINVAL),
-	ROW(eventfd2, MISHAP_OTHERS, EMFILE),
-	ROW(signalfd4, MISHAP_OTHERS, EMFILE),
-	ROW(inotify_init1, MISHAP_OTHERS, EMFILE),
-	ROW(inotify_add_watch, MISHAP_OTHERS, ENOSPC),
-	ROW(pidfd_open, MISHAP_OTHERS, EMFILE),
-	ROW(getrandom, MISHAP_OTHERS, EAGAIN),
+	ROW(bpf, MISHAP_KERNEL, ENOMEM, OF_NOTHING),
+	ROW(perf_event_open, MISHAP_KERNEL, EMFILE, OF_NOTHING),
+	ROW(openat, MISHAP_FILES, EMFILE, OF_PATH_AT),
+	ROW(read, MISHAP_FILES, EIO, OF_FD),
+	ROW(pread64, MISHAP_FILES, EIO, OF_FD),
+	ROW(fstat, MISHAP_FILES, EIO, OF_FD),
+	ROW(newfstatat, MISHAP_FILES, EIO, OF_PATH_AT),
+	ROW(statx, MISHAP_FILES, EIO, OF_PATH_AT),
+	ROW(readlinkat, MISHAP_FILES, EIO, OF_PATH_AT),
+	ROW(getdents64, MISHAP_FILES, EIO, OF_FD),
+	ROW(faccessat, MISHAP_FILES, EIO, OF_PATH_AT),
+	ROW(process_vm_readv, MISHAP_FILES, ENOMEM, OF_NOTHING),
+	ROW(write, MISHAP_WRITES, EIO, OF_FD),
+	ROW(writev, MISHAP_WRITES, EIO, OF_FD),
+	ROW(pwrite64, MISHAP_WRITES, EIO, OF_FD),
+	ROW(renameat, MISHAP_WRITES, EIO, OF_PATH_AT),
+	ROW(mmap, MISHAP_OTHERS, ENOMEM, OF_NOTHING),
+	ROW(mremap, MISHAP_OTHERS, ENOMEM, OF_NOTHING),
+	ROW(clone, MISHAP_OTHERS, EAGAIN, OF_NOTHING),
+	ROW(clone3, MISHAP_OTHERS, EAGAIN, OF_NOTHING),
+	ROW(pipe2, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(dup, MISHAP_OTHERS, EMFILE, OF_FD),
+	ROW(dup3, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(fcntl, MISHAP_OTHERS, EMFILE, OF_FD),
+	ROW(ioctl, MISHAP_OTHERS, EIO, OF_FD),
+	ROW(epoll_create1, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(epoll_ctl, MISHAP_OTHERS, ENOMEM, OF_NOTHING),
+	ROW(timerfd_create, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(timerfd_settime, MISHAP_OTHERS, EINVAL, OF_NOTHING),
+	ROW(eventfd2, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(signalfd4, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(inotify_init1, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(inotify_add_watch, MISHAP_OTHERS, ENOSPC, OF_NOTHING),
+	ROW(pidfd_open, MISHAP_OTHERS, EMFILE, OF_NOTHING),
+	ROW(getrandom, MISHAP_OTHERS, EAGAIN, OF_NOTHING),
 #ifdef __NR_open
-	ROW(open, MISHAP_FILES, EMFILE),
-	ROW(stat, MISHAP_FILES, EIO),
-	ROW(lstat, MISHAP_FILES, EIO),
-	ROW(readlink, MISHAP_FILES, EIO),
-	ROW(access, MISHAP_FILES, EIO),
-	ROW(rename, MISHAP_WRITES, EIO),
-	ROW(dup2, MISHAP_OTHERS, EMFILE),
+	ROW(open, MISHAP_FILES, EMFILE, OF_PATH),
+	ROW(stat, MISHAP_FILES, EIO, OF_PATH),
+	ROW(lstat, MISHAP_FILES, EIO, OF_PATH),
+	ROW(readlink, MISHAP_FILES, EIO, OF_PATH),
+	ROW(access, MISHAP_FILES, EIO, OF_PATH),
+	ROW(rename, MISHAP_WRITES, EIO, OF_PATH),
+	ROW(dup2, MISHAP_OTHERS, EMFILE, OF_NOTHING),
 #endif
 };
 #define N_CALLS (sizeof(calls) / sizeof(*calls))
@@ -87,6 +93,7 @@ static pid_t answers;		/* who answers; it ends with the last one that asks */
 
 static uint64_t places[MISHAP_PLACES];	/* of the walk under way */
 static bool by_places;
+static uint64_t asked_at;	/* in the run under way; 0: none */
 
 static bool is_asked_for(const char *what)
 {
@@ -97,7 +104,8 @@ static bool is_asked_for(const char *what)
 
 struct walk mishap__walk(const struct mishap *m, uint64_t some)
 {
-	uint64_t step = 1, n = 0;
+	const char *how = getenv("MISHAPS");
+	uint64_t step = 1, n = 0, first, last;
 
 	if (m->in_memory && is_asked_for("places")) {
 		for (size_t i = 0; i < MISHAP_PLACES; i++)
@@ -107,6 +115,8 @@ struct walk mishap__walk(const struct mishap *m, uint64_t some)
 		return (struct walk){ 1, 1, n, true };
 	}
 	by_places = false;
+	if (how && sscanf(how, "%" SCNu64 "-%" SCNu64, &first, &last) == 2 && first)
+		return (struct walk){ first, 1, last, false };
 	/* a run may make more calls than another */
 	if (is_asked_for("all") || is_asked_for("places"))
 		return (struct walk){ 1, 1, UINT64_MAX, false };
@@ -148,8 +158,18 @@ struct mishap *mishap__new(struct test *t)
 	return m;
 }
 
-void mishap__ask(struct mishap *m, uint64_t at, bool lasting)
+void mishap__has_been(struct test *t, const struct mishap *m)
 {
+	if (m->n_failed)
+		about(t, "%s %" PRIu64 "%s, %.700s: ", by_places ? "place" : "call", asked_at, m->lasting ? " and all after it" : "", m->where);
+	else
+		about(t, "no call failed: ");
+}
+
+void mishap__ask(struct test *t, struct mishap *m, uint64_t at, bool lasting)
+{
+	about(t, "%s %" PRIu64 "%s: ", by_places ? "place" : "call", at, lasting ? " and all after it" : "");
+	asked_at = at;
 	m->at = by_places ? 0 : at;
 	m->place = by_places && at ? places[at - 1] : 0;
 	m->note_places = !at && is_asked_for("places");
@@ -232,18 +252,50 @@ static bool is_thread_of(pid_t pid, uint32_t tid)
 	return !access(task, F_OK);
 }
 
+/* The path that it was given, or that of the file which it is about. */
+static void find_file(const struct seccomp_notif *n, const struct call *c, char *ret, size_t room)
+{
+	char link[64];
+	ssize_t len = 0;
+
+	ret[0] = 0;
+	if (c->of == OF_PATH || c->of == OF_PATH_AT) {
+		uint64_t from = n->data.args[c->of == OF_PATH_AT];
+		/* not beyond the page: what comes after it may not be there */
+		size_t left = 4096 - from % 4096, most = left < room ? left : room - 1;
+		struct iovec to = { ret, most }, at = { (void *)from, most };
+
+		len = process_vm_readv((pid_t)n->pid, &to, 1, &at, 1, 0);
+	}
+	/* with an empty path it is about the descriptor */
+	if (c->of == OF_FD || (c->of == OF_PATH_AT && !ret[0])) {
+		snprintf(link, sizeof(link), "/proc/%u/fd/%d", n->pid, (int)n->data.args[0]);
+		len = readlink(link, ret, room - 1);
+	}
+	ret[len > 0 ? len : 0] = 0;
+}
+
+static bool is_about(const struct mishap *m, const char *file)
+{
+	return (!m->of[0][0] && !m->of[1][0]) || (m->of[0][0] && strstr(file, m->of[0])) || (m->of[1][0] && strstr(file, m->of[1]));
+}
+
 static bool fails(struct mishap *m, const struct seccomp_notif *n, const struct call *c)
 {
+	char file[256];
 	uint64_t at;
 
 	if (!m->pid || !is_thread_of(m->pid, n->pid) || (c->kind == MISHAP_WRITES && n->data.args[0] == 2 && c->nr != __NR_renameat))
+		return false;
+	find_file(n, c, file, sizeof(file));
+	if (!is_about(m, file))
 		return false;
 	at = ++m->n_calls;
 	if (!m->at || (m->lasting ? at < m->at : at != m->at))
 		return false;
 	if (!m->n_failed++)
-		snprintf(m->where, sizeof(m->where), "%s(%#llx, %#llx, %#llx, %#llx)", c->name, (unsigned long long)n->data.args[0],
-			 (unsigned long long)n->data.args[1], (unsigned long long)n->data.args[2], (unsigned long long)n->data.args[3]);
+		snprintf(m->where, sizeof(m->where), "%s(%#llx, %#llx, %#llx, %#llx) %s", c->name, (unsigned long long)n->data.args[0],
+			 (unsigned long long)n->data.args[1], (unsigned long long)n->data.args[2], (unsigned long long)n->data.args[3], file);
 	return true;
 }
 

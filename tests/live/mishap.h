@@ -18,7 +18,7 @@ enum mishap_kind {
 /*
  * Which calls fail, one after the other: about `some` of them, the same each time as long as the runs are alike. With MISHAPS=all each,
  * until none fails. With MISHAPS=places that is so for system calls; of those for memory the first one from each place (a stack of
- * callers), as many come from the same one.
+ * callers), as many come from the same one. With MISHAPS=FIRST-LAST those calls.
  */
 struct walk {
 	uint64_t at, step, last;
@@ -34,7 +34,9 @@ void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind);
 /* In memory that is shared, and in a file of the test's directory. */
 struct mishap *mishap__new(struct test *t);
 /* The next run: the call of malloctrace's that a walk is at fails, and all after it if lasting; 0: none. */
-void mishap__ask(struct mishap *m, uint64_t at, bool lasting);
+void mishap__ask(struct test *t, struct mishap *m, uint64_t at, bool lasting);
+/* It was made: failed checks say from here on which call it was. */
+void mishap__has_been(struct test *t, const struct mishap *m);
 /* Before child__start() and after it: s gets what it needs. mishap__begun() is for system calls, and does nothing for memory. */
 void mishap__prepare(struct test *t, struct mishap *m, enum mishap_kind kind, struct spawn *s);
 void mishap__begun(void);

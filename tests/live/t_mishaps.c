@@ -5,7 +5,7 @@
  * other figures, no probe left.
  *
  * With MISHAPS=all each call fails in its turn; with MISHAPS=places (`make fault-test`), of those for memory, the first one from each
- * place. Else some of them do.
+ * place; with MISHAPS=FIRST-LAST those calls. Else some of them do.
  */
 #include "mishap.h"
 
@@ -22,6 +22,7 @@
 /* runs of a scene, if not all */
 #define SOME_RUNS 6
 #define SOME_TRACES 4
+#define FIRST_CALLS 12	/* of those about the target's file */
 #define OLD "what was there before"
 
 struct scene {
@@ -30,6 +31,7 @@ struct scene {
 	enum mishap_kind kind;
 	bool lasting;
 	const char *name;
+	const char *program;	/* of traces: a copy of a fixture that is deleted when it runs; NULL: the fixture itself */
 };
 
 /* ---- what came of it */
@@ -43,8 +45,7 @@ static bool has_words(const char *said)
 
 static void tell(const struct scene *s, const char *what, int status, const char *said)
 {
-	want(s->t, false, "%s, call %" PRIu64 "%s: %s; status %d, stderr: %.300s; it was %.1500s", s->name, s->m->at, s->lasting ? " and all after it" : "", what, status, said,
-	     s->m->where);
+	want(s->t, false, "%s: %s; status %d, stderr: %.600s", s->name, what, status, said);
 }
 
 /* It ended in a fair way, as far as that can be seen from outside: false if it was told. */
@@ -85,6 +86,7 @@ static struct outcome run(const struct scene *s, const char *const *args, const 
 	mt__start_v(s->t, &m, &how);
 	mishap__begun();
 	o.status = child__wait(s->t, &m.c);
+	mishap__has_been(s->t, s->m);
 	o.out = m.c.outs;
 	o.err = m.c.errs;
 	o.file = file ? read_all(file, &o.n_file) : NULL;
@@ -116,7 +118,7 @@ static void every_call(struct scene *s, const char *const *args, const char *fil
 	struct outcome wanted;
 	struct walk w;
 
-	mishap__ask(s->m, 0, false);
+	mishap__ask(s->t, s->m, 0, false);
 	wanted = run(s, args, file);
 	must(s->t, wanted.status == 0, "%s without a fault, wanted 0, got %d: %.300s", s->name, wanted.status, wanted.err.s);
 	must(s->t, s->m->n_calls > 0, "%s: no call was counted", s->name);
@@ -124,7 +126,7 @@ static void every_call(struct scene *s, const char *const *args, const char *fil
 	do {
 		struct outcome got;
 
-		mishap__ask(s->m, w.at, s->lasting);
+		mishap__ask(s->t, s->m, w.at, s->lasting);
 		got = run(s, args, file);
 		if (s->m->n_failed && want_fair(s, got.status, got.err.s)) {
 			if (!got.status && !same(&wanted, &got))
@@ -199,7 +201,7 @@ static void walk_lines(struct test *t, const struct line *lines, size_t n, unsig
 			args[k] = !strcmp(lines[i].args[k], "A") ? a : !strcmp(lines[i].args[k], "B") ? b : !strcmp(lines[i].args[k], "OUT") ? out : lines[i].args[k];
 		for (unsigned int kind = MISHAP_MEMORY; kind <= MISHAP_OTHERS; kind <<= 1)
 			if (kinds & kind)
-				every_call(&(struct scene){ t, m, kind, lasting, lines[i].name }, args, out);
+				every_call(&(struct scene){ t, m, kind, lasting, lines[i].name, NULL }, args, out);
 	}
 }
 
@@ -254,26 +256,48 @@ static bool attaches(struct test *t, struct child *c, char *said, size_t room)
 	}
 }
 
+/* A file that was not read is counted, and said: on its own, or with all that no descriptor was left for. */
+static void want_unread_told(struct test *t, json_t *root, const char *said)
+{
+	bool has_said = strstr(said, " could not be read: ") || strstr(said, "no more files can be opened");
+	uint64_t n = (uint64_t)json_integer_value(jget(root, "losses.unread_file"));
+
+	want(t, has_said || !n, "a file is not read, and that is not said: %.600s", said);
+	want_eq(t, "unread files", n, (uint64_t)json_integer_value(jget(root, "unread_files")));
+}
+
 /* Status 0: what the program did, to the last block. 3: something is lost, and counted. */
-static void want_figures(const struct scene *s, struct fx *f, struct child *c, int status)
+static void want_figures(const struct scene *s, struct fx *f, struct child *c, int status, const char *said)
 {
 	unsigned int n_failed = s->t->n_failed;
 	json_t *root = with_frames(json_loads(c->outs.s, JSON_REJECT_DUPLICATES, NULL));
 
 	if (!root) {
-		tell(s, "standard output is no JSON", status, c->errs.s);
+		tell(s, "standard output is no JSON", status, said);
 		return;
 	}
 	want_invariants(s->t, root);
 	if (status) {
 		want(s->t, ju64(s->t, root, "losses.total") > 0, "%s: status 3, and nothing is lost", s->name);
+		want_unread_told(s->t, root, said);
 	} else {
 		want_lossless(s->t, root);
 		want_ledger(s->t, root, process_of(s->t, root, f->c.pid, 0), &f->led, LED_ALL);
 	}
 	json_decref(root);
 	if (s->t->n_failed != n_failed)
-		tell(s, "figures, see above", status, c->errs.s);
+		tell(s, "figures, see above", status, said);
+}
+
+static void start_target(const struct scene *s, struct fx *f)
+{
+	struct spawn how = { .argv = { s->program ?: fixture("basic"), "family" } };
+
+	if (s->program)
+		copy_file(s->t, fixture("basic"), s->program);
+	fx__start_as(s->t, f, &how);
+	if (s->program)
+		unlink(s->program);
 }
 
 static void trace_once(const struct scene *s, uint64_t at)
@@ -285,9 +309,9 @@ static void trace_once(const struct scene *s, uint64_t at)
 	struct mt m;
 	int status;
 
-	fx__start(s->t, &f, "basic", "family", NULL);
+	start_target(s, &f);
 	how.argv[2] = pid_arg(f.c.pid);
-	mishap__ask(s->m, at, s->lasting);
+	mishap__ask(s->t, s->m, at, s->lasting);
 	mishap__prepare(s->t, s->m, s->kind, &how);
 	mt__start_v(s->t, &m, &how);
 	mishap__begun();
@@ -296,9 +320,10 @@ static void trace_once(const struct scene *s, uint64_t at)
 	if (attached)
 		kill(m.c.pid, SIGINT);
 	status = child__wait(s->t, &m.c);
+	mishap__has_been(s->t, s->m);
 	strncat(said, m.c.errs.s, sizeof(said) - 1 - strlen(said));
 	if (want_fair(s, status, said) && (!status || status == 3))
-		want_figures(s, &f, &m.c, status);
+		want_figures(s, &f, &m.c, status, said);
 	want_unprobed(s->t, f.c.pid);
 	fx__quit(s->t, &f);
 	free(m.c.outs.s);
@@ -309,7 +334,7 @@ static void trace_once(const struct scene *s, uint64_t at)
 
 static void every_trace(struct test *t, enum mishap_kind kind, bool lasting)
 {
-	struct scene s = { t, mishap__new(t), kind, lasting, "trace" };
+	struct scene s = { t, mishap__new(t), kind, lasting, "trace", NULL };
 	struct walk w;
 
 	trace_once(&s, 0);
@@ -327,3 +352,22 @@ TEST(mishaps_trace_kernel) { every_trace(t, MISHAP_KERNEL, false); }
 TEST(mishaps_trace_files) { every_trace(t, MISHAP_FILES, false); }
 TEST(mishaps_trace_writes) { every_trace(t, MISHAP_WRITES, false); }
 TEST(mishaps_trace_others) { every_trace(t, MISHAP_OTHERS, false); }
+
+/* Those about the target's own file, as it is and deleted: its functions have their names, or it is said that they are missing. */
+static void every_call_about(struct test *t, const char *program)
+{
+	struct scene s = { t, mishap__new(t), MISHAP_FILES, false, "trace", program };
+	/* it is opened first */
+	struct walk w = { 1, 1, getenv("MISHAPS") ? UINT64_MAX : FIRST_CALLS, false };
+
+	snprintf(s.m->of[0], sizeof(s.m->of[0]), "/map_files/");
+	snprintf(s.m->of[1], sizeof(s.m->of[1]), "/basic");
+	trace_once(&s, 0);
+	must(t, s.m->n_calls > 0, "no call was counted");
+	do
+		trace_once(&s, w.at);
+	while (walk__next(&w, s.m));
+}
+
+TEST(mishaps_trace_target) { every_call_about(t, NULL); }
+TEST(mishaps_trace_deleted) { every_call_about(t, in_dir(t, "basic")); }

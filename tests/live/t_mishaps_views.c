@@ -75,11 +75,12 @@ static struct heap_look look_once(struct test *t, struct mishap *m, enum mishap_
 	struct heap_look l;
 	struct mt mt;
 
-	mishap__ask(m, at, false);
+	mishap__ask(t, m, at, false);
 	mishap__prepare(t, m, kind, &how);
 	mt__start_v(t, &mt, &how);
 	mishap__begun();
 	l.status = child__wait(t, &mt.c);
+	mishap__has_been(t, m);
 	l.root = json_loads(mt.c.outs.s, 0, NULL);
 	l.said = mt.c.errs.s;
 	free(mt.c.outs.s);
@@ -136,11 +137,9 @@ static void fail_once(struct test *t, struct looks *l, uint64_t at)
 	char where[2048] = "";
 
 	if (failed)
-		want(t, got.status < 124 && (!got.status || strstr(got.said, "malloctrace: ")), "call %" PRIu64 ": status %d, stderr: %.300s; it was %.1000s", at, got.status, got.said,
-		     l->m->where);
+		want(t, got.status < 124 && (!got.status || strstr(got.said, "malloctrace: ")), "status %d, stderr: %.600s", got.status, got.said);
 	if (failed && !got.status)
-		want(t, !differ_from(t, &l->wanted, &got, where, sizeof(where)), "call %" PRIu64 ": status 0, and another heap, at %s; stderr: %.300s; it was %.1000s", at, where,
-		     got.said, l->m->where);
+		want(t, !differ_from(t, &l->wanted, &got, where, sizeof(where)), "status 0, and another heap, at %s; stderr: %.300s", where, got.said);
 	want_state(t, l->f.c.pid, 'S');
 	heap_look__done(&got);
 }
@@ -205,7 +204,7 @@ static void view_once(struct test *t, struct mishap *m, uint64_t at)
 	struct screen s = {};
 	const char *status;
 
-	mishap__ask(m, at, false);
+	mishap__ask(t, m, at, false);
 	m->in_memory = true;
 	fx__start(t, &s.fx, "basic", "family", NULL);
 	unlink(in_dir(t, "live.json"));
@@ -220,9 +219,9 @@ static void view_once(struct test *t, struct mishap *m, uint64_t at)
 		free(traces);
 		has_ended(t, &s, true, &seen);
 	}
+	mishap__has_been(t, m);
 	status = strstr(seen, "EXIT") + strlen("EXIT ");
-	want(t, atoi(status) < 124 && (!atoi(status) || strstr(seen, "malloctrace: ") || strstr(seen, "no memory")), "call %" PRIu64 ": the screen is:\n%s\nit was %.1500s", at, seen,
-	     m->where);
+	want(t, atoi(status) < 124 && (!atoi(status) || strstr(seen, "malloctrace: ") || strstr(seen, "no memory")), "the screen is:\n%s", seen);
 	if (!atoi(status)) {
 		json_t *root = with_frames(load_json(t, in_dir(t, "live.json")));
 
@@ -232,6 +231,7 @@ static void view_once(struct test *t, struct mishap *m, uint64_t at)
 	}
 	free(seen);
 	tmux(t, &s, "kill-server", NULL);
+	want_unprobed(t, s.fx.c.pid);
 	fx__quit(t, &s.fx);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "trace/uses_parts.h"
+#include "util/log.h"
 
 #define PROC 3
 #define HEAP 0x550000000000ull
@@ -129,20 +130,38 @@ Test(uses, bound_of_those_that_ended)
 /* ---- who is stopped */
 
 /* Snapshots are made of stopped ones, unless that has failed: then not for a while, or never again; but Ctrl-C is no failure. */
+static void on_say(const char *text, void *arg)
+{
+	char *said = arg;
+
+	strncat(said, text, 255 - strlen(said));
+}
+
 Test(uses, who_is_to_stop)
 {
 	static const struct {
 		int err;
 		bool is_late, now, later;
-	} rows[] = { { 0, false, true, true },		{ -ENOENT, false, true, true },	   { -ESRCH, false, true, true },	{ -EINTR, false, true, true },
-		     { -EINTR, true, false, false },	{ -ETIMEDOUT, true, false, true }, { -EPROTO, false, false, true }, { -EBUSY, false, false, true } };
+		const char *says;
+	} rows[] = { { 0, false, true, true, "" },
+		     { -ENOENT, false, true, true, "" },
+		     { -ESRCH, false, true, true, "" },
+		     { -EINTR, false, true, true, "" },
+		     { -EINTR, true, false, false, "7 is not stopped for its heap to be read: that takes more than a tenth of a second" },
+		     { -ETIMEDOUT, true, false, true, "7 is not stopped for its heap to be read: why" },
+		     { -EPROTO, false, false, true, "7 is not stopped for its heap to be read: why" },
+		     { -EBUSY, false, false, true, "7 is not stopped for its heap to be read: why" } };
+	char said[256];
 
+	log__redirect(&(struct log_sink){ .say = on_say, .arg = said });
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t now = now_ns();
-		struct user_of_heap h = {};
+		struct user_of_heap h = { .pid = 7 };
 
-		if (rows[i].err)
+		said[0] = 0;
+		for (unsigned int k = 0; k < 2 && rows[i].err; k++)
 			uses__note_unstopped(&h, rows[i].err, rows[i].is_late, "why");
+		cr_expect_str_eq(said, rows[i].says, "%d is said, and once", rows[i].err);
 		uses = (struct uses){ .may_stop = true, .began_ns = now };
 		cr_expect_eq(uses__is_to_stop(&uses, &h), rows[i].now, "%d", rows[i].err);
 		uses.began_ns = now + 61 * SECOND_NS;
@@ -150,6 +169,7 @@ Test(uses, who_is_to_stop)
 		uses.may_stop = false;
 		cr_expect_not(uses__is_to_stop(&uses, &h), "nobody asked for a snapshot");
 	}
+	log__redirect(NULL);
 }
 
 /* ---- whose figures are known */

@@ -201,6 +201,21 @@ static int no_memory(struct err *e, const char *path)
 	return err_set(e, -ENOMEM, "no memory to read %s", path);
 }
 
+/* It is mapped, and what is in it is not known. */
+static void note_unopened(struct objects *o, const char *name, uint64_t dev, uint64_t ino, int err)
+{
+	bool is_full = err == -EMFILE || err == -ENFILE;
+
+	o->is_full |= is_full;
+	/* a user who may not read it is told so, and too many have one sentence for all */
+	if (err == -EACCES || o->unprobed)
+		return;
+	if (is_full)
+		readers__count_unread(dev, ino);
+	else
+		readers__lose_file(name, dev, ino, err == -EAGAIN ? "a process holds a lease on it (F_SETLEASE)" : strerror(-err), true);
+}
+
 /* Makes an object of obj, whose fd and path are set, and puts it into the table. Takes obj, also on failure. */
 static int keep(struct objects *o, struct object *obj, struct object **ret, struct err *e)
 {
@@ -210,6 +225,8 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 
 	if (fstat(obj->fd, &st)) {
 		r = err_set(e, -errno, "%s: %s", obj->path, strerror(errno));
+		if (obj->ino)
+			note_unopened(o, obj->path, obj->dev, obj->ino, r);
 		object__put(obj);
 		return r;
 	}
@@ -235,20 +252,8 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 	return 0;
 }
 
-/* It is mapped, and what is in it is not known. */
-static void note_unopened(const struct objects *o, const char *name, const struct stat *st, int err)
-{
-	/* a user who may not read it is told so, and too many have one sentence for all */
-	if (err == -EACCES || o->unprobed)
-		return;
-	if (err == -EMFILE || err == -ENFILE)
-		readers__count_unread(st->st_dev, st->st_ino);
-	else
-		readers__lose_file(name, st->st_dev, st->st_ino, err == -EAGAIN ? "a process holds a lease on it (F_SETLEASE)" : strerror(-err), true);
-}
-
-/* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. */
-static int get_opened(struct objects *o, int path_fd, const char *name, struct object **ret, struct err *e)
+/* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. m: where it is mapped; NULL: nowhere. */
+static int get_opened(struct objects *o, int path_fd, const char *name, const struct mapping *m, struct object **ret, struct err *e)
 {
 	_cleanup_free_ char *clean = strdup(name);
 	struct object *obj;
@@ -258,8 +263,12 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	if (!clean)
 		return no_memory(e, "a file");
 	clean_name(clean);
-	if (fstat(path_fd, &st) < 0)
-		return err_set(e, -errno, "%s: %s", clean, strerror(errno));
+	if (fstat(path_fd, &st) < 0) {
+		r = err_set(e, -errno, "%s: %s", clean, strerror(errno));
+		if (m)
+			note_unopened(o, clean, dev_of(m), m->ino, r);
+		return r;
+	}
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EINVAL, "%s is not a regular file", clean);
 	obj = find(o, BY_STAT, st.st_dev, st.st_ino);
@@ -272,8 +281,7 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	fd = o->all.n < descriptors__for_targets() ? elffile__open_found(path_fd) : -EMFILE;
 	if (fd < 0) {
 		r = fd;
-		o->is_full |= r == -EMFILE || r == -ENFILE;
-		note_unopened(o, clean, &st, r);
+		note_unopened(o, clean, st.st_dev, st.st_ino, r);
 		if (r == -EACCES)
 			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH),
 					       "this user may not read %s", clean);
@@ -372,7 +380,7 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, boo
 	fd = elffile__find(link);
 	r = fd < 0 ? fd : -ESTALE;
 	if (fd >= 0 && (is_file_of(m, fd) || is_named(m, link)))
-		return get_opened(o, fd, m->path, ret, e);
+		return get_opened(o, fd, m->path, m, ret, e);
 	/* it has been unmapped, and another file lies in its place */
 	if (fd >= 0)
 		close(fd);
@@ -382,7 +390,10 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, boo
 	if (fd == -ENOENT && in_own_root && m->path[0] == '/')
 		fd = open_in_root(getpid(), m, "");
 	if (fd >= 0)
-		return get_opened(o, fd, m->path, ret, e);
+		return get_opened(o, fd, m->path, m, ret, e);
+	/* what is not found under its name is there all the same, where nothing was wanting */
+	if (err_is_want(fd) || err_is_want(r))
+		note_unopened(o, clean, dev_of(m), m->ino, err_is_want(fd) ? fd : r);
 	if (m->deleted)
 		return r == -EPERM ? rights__refused(e, r, RIGHT_BIT(RIGHT_CHECKPOINT_RESTORE),
 						     "%s is deleted, and this user may not reach it through /proc/%d/map_files",
@@ -454,7 +465,7 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
 	struct invoker_rights own = invoker__begin();
 	_cleanup_close_ int fd = elffile__find(path);
 	_cleanup_free_ char *whole = fd < 0 ? NULL : realpath(path, NULL);
-	int err = fd < 0 ? fd : get_opened(o, fd, whole ? whole : path, ret, e);
+	int err = fd < 0 ? fd : get_opened(o, fd, whole ? whole : path, NULL, ret, e);
 
 	invoker__end(&own);
 	/* no capability of malloctrace's would change that */
