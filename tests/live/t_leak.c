@@ -207,12 +207,28 @@ TEST(leak_of_two_c_libraries)
 {
 	json_t *root;
 	struct fx f;
+	struct mt m;
 
 	fx__start(t, &f, "twolibcs", "--usable", NULL);
 	root = trace(t, &f, 0, "--mode", "leak", NULL);
 	want_eq(t, "blocks that are kept", 1000, site_sum(t, root, process_of(t, root, f.c.pid, 0), "kept_here", "live_blocks"));
 	want_u64(t, root, "heaps_not_read", 1);
+	want_u64(t, root, "processes[0].heaps_not_read", 1);
+	want_u64(t, root, "processes[0].live_unsure_blocks", ju64(t, root, "totals.live_blocks"));
+	want_u64(t, root, "live_unsure_blocks", ju64(t, root, "totals.live_blocks"));
 	fx__quit(t, &f);
+	/* met while there was no heap to be read, and lost at its end */
+	fx__start(t, &f, "twolibcs", "--usable", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGUSR1);
+	child__wait_err(t, &m.c, "malloctrace: snapshot", NULL, 30);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_invariants(t, root);
+	want_u64(t, root, "processes[0].heaps_not_read", 1);
+	want_u64(t, root, "live_unsure_blocks", ju64(t, root, "totals.live_blocks"));
 }
 
 /* ---- the end of the process: it is not stopped, nor waited for, and its heap is read all the same */
