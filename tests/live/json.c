@@ -232,6 +232,30 @@ static void want_moments(struct test *t, json_t *list, uint64_t end_ns, const ch
 	}
 }
 
+static uint64_t or_none(json_t *j, const char *key)
+{
+	return (uint64_t)json_integer_value(jget(j, key));
+}
+
+/* --mode leak: what is not known of all is what is not known of each; calls that came after the end are of any of them. */
+static void want_unsure(struct test *t, json_t *root)
+{
+	uint64_t n_unread = 0, unsure = 0, all = or_none(root, "live_unsure_blocks");
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(jget(root, "processes"), i, p) {
+		uint64_t live = or_none(p, "totals.live_blocks"), own = or_none(p, "live_unsure_blocks");
+
+		want(t, own <= live && (own == live || !jget(p, "heaps_not_read")), "process %zu: of %" PRIu64 " live blocks %" PRIu64 " are unsure, its heap was%s read", i,
+		     live, own, jget(p, "heaps_not_read") ? " not" : "");
+		unsure += own;
+		n_unread += or_none(p, "heaps_not_read");
+	}
+	want_eq(t, "heaps_not_read, the sum of all processes", n_unread, or_none(root, "heaps_not_read"));
+	want(t, all >= unsure && all <= or_none(root, "totals.live_blocks"), "live_unsure_blocks, wanted at least the sum of all processes %" PRIu64 ", got %" PRIu64, unsure, all);
+}
+
 void want_invariants(struct test *t, json_t *root)
 {
 	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *p;
@@ -252,6 +276,7 @@ void want_invariants(struct test *t, json_t *root)
 	}
 	sums = sum_sites(t, sites, max_id, n);
 	want_times(t, root);
+	want_unsure(t, root);
 	want_moments(t, jget(root, "snapshots"), ju64(t, root, "duration_ns"), "snapshots");
 	json_array_foreach(processes, i, p) {
 		uint64_t id = ju64(t, p, "id");

@@ -218,7 +218,7 @@ TEST(heap_census_static)
 
 static const char *const tunables[] = {
 	"tcache_count=0", "tcache_max=1000000", "tcache_max=100", "hugetlb=1", "perturb=85", "arena_max=1", "mxfast=0", "mmap_max=0",
-	"mmap_threshold=4096",
+	"mmap_threshold=4096", "mmap_threshold=256",
 };
 
 static void check_tunables(struct test *t, const char *const *prefix, const char *name)

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -109,9 +110,11 @@ TEST(leak_of_one_whose_end_is_lost)
 /* Children that have come and gone before malloctrace hears of them. */
 TEST(leak_of_children_that_were_not_met)
 {
-	json_t *root;
+	uint64_t unsure = 0;
+	json_t *root, *p;
 	struct fx f;
 	struct mt m;
+	size_t i;
 
 	fx__start(t, &f, "ends", "children", "7", NULL);
 	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--mode", "leak", "--json", NULL);
@@ -123,5 +126,21 @@ TEST(leak_of_children_that_were_not_met)
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_eq(t, "processes", 8, json_array_size(jget(root, "processes")));
 	want_u64(t, root, "heaps_not_read", 7);
+	want_invariants(t, root);
+	json_array_foreach(jget(root, "processes"), i, p) {
+		bool is_child = ju64(t, p, "pid") != (uint64_t)f.c.pid;
+
+		want(t, !is_child == !jget(p, "heaps_not_read"), "process %zu: heaps_not_read, wanted it of each child, and of none else", i);
+		want(t, !is_child || ju64(t, p, "live_unsure_blocks") == ju64(t, p, "totals.live_blocks"), "process %zu: live_unsure_blocks, wanted all that are live", i);
+		unsure += is_child ? ju64(t, p, "live_unsure_blocks") : 0;
+	}
+	want(t, unsure > 0 && ju64(t, root, "live_unsure_blocks") == unsure, "live_unsure_blocks, wanted those of the children, %" PRIu64 ", got %" PRIu64, unsure,
+	     ju64(t, root, "live_unsure_blocks"));
 	fx__quit(t, &f);
+	must(t, !json_dump_file(root, in_dir(t, "x.json"), 0), "x.json cannot be written");
+	mt__run(t, &m, "report", in_dir(t, "x.json"), "--view", "processes", NULL);
+	want(t, strstr(m.c.outs.s, " not read ") && strstr(m.c.outs.s, "not read: the heaps of"), "the table of processes, wanted that in it, got: %.900s", m.c.outs.s);
+	/* of the one that was read, nothing is unsure */
+	mt__run(t, &m, "report", in_dir(t, "x.json"), "--view", "processes", "-p", pid_arg(f.c.pid), NULL);
+	want(t, !strstr(m.c.outs.s, "not read") && !strstr(m.c.outs.s, "freed"), "the one that was read alone, wanted no doubt, got: %.900s", m.c.outs.s);
 }

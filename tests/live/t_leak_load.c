@@ -106,6 +106,7 @@ static void storm(struct test *t, const char *env)
 }
 
 TEST(leak_storm) { storm(t, NULL); }
+TEST(leak_mapped_caches_storm) { storm(t, "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=256:glibc.malloc.arena_max=1"); }
 TEST(leak_huge_pages_storm) { storm(t, "GLIBC_TUNABLES=glibc.malloc.hugetlb=2"); }
 
 /* ---- marks: no heap is read at the instant of a call, and that is said */

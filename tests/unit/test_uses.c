@@ -77,7 +77,7 @@ Test(uses, what_was_lost)
 static uint64_t bound_of_cut(bool is_mark)
 {
 	uses__read_later(&uses, is_mark);
-	return uses__bound(&uses);
+	return uses__bound(&heap);
 }
 
 static void begin_stopped(void)
@@ -119,12 +119,12 @@ Test(uses, bound_beside_a_mark)
 	cr_expect_eq(bound_of_cut(false), 2, "of ours");
 }
 
-/* What ended is in the sum for good. */
-Test(uses, bound_of_those_that_ended)
+/* Any of its blocks may have been freed. */
+Test(uses, bound_of_one_that_was_not_read)
 {
 	begin_stopped();
-	uses.ended_bound = 40;
-	cr_expect_eq(bound_of_cut(false), 42);
+	heap.was_read = false;
+	cr_expect_eq(bound_of_cut(false), BOUND_UNKNOWN);
 }
 
 /* ---- who is stopped */

@@ -288,6 +288,8 @@ static int read_blocks(struct taking *k, struct err *e)
 		r = walk_all(k, e);
 	if (!r)
 		r = merge_mapped(k, e);
+	if (!r)
+		r = taking__note_mapped_tcaches(k, e);
 	return r ? r : taking__read_caches(k, e);
 }
 

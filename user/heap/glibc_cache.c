@@ -320,7 +320,7 @@ static bool has_arena(const struct taking *k, const struct segment *s)
 
 uint64_t taking__n_in_lost_tcaches(struct taking *k, bool moving)
 {
-	uint64_t n = 0;
+	uint64_t n = moving ? k->n_lost_mapped * SMALL_BINS * TCACHE_COUNT : 0;
 
 	for (size_t i = 0; i < k->segments.n; i++) {
 		const struct segment *s = &k->segments.v[i];

@@ -111,6 +111,7 @@ struct taking {
 	struct vec(struct glibc_arena) arenas;
 	struct segments segments;	/* by address */
 	struct addresses maybe_tcaches, tcaches;	/* blocks, by address */
+	size_t n_lost_mapped;	/* of those with a mapping of their own: may be tcaches, and could not be made out */
 	struct addresses freed;	/* blocks that are in caches and fast bins */
 	struct addresses linked;	/* numbers of blocks in use whose first word could be the link of a fast bin */
 	struct vec(struct heap_block) mapped;	/* by address */
@@ -163,6 +164,8 @@ int taking__check_chunks(struct taking *k, struct err *e);
 /* Could a block be a tcache, by what it has in it? Cheap: most blocks of that size are not. */
 bool tcache__may_be(const char *bytes, const struct tcache_shape *s);
 const struct tcache_shape *tcache__shape_of(const struct glibc_layout *l, uint64_t chunk_bytes);
+/* After the walk: of the blocks that have a mapping of their own, those that may be one. */
+int taking__note_mapped_tcaches(struct taking *k, struct err *e);
 /* Before the walk: the key, if a tcache is where they usually are. */
 void taking__learn_key(struct taking *k);
 bool taking__is_key(const struct taking *k, uint64_t word);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "heap/glibc_cache.h"
+#include "heap/target_parts.h"
 
 #define LARGE_MIN 0x400
 #define FIT_TRIES 4
@@ -16,6 +17,7 @@
 #define KEY_WINDOW 65536ul
 #define LIBC_DATA_MAX (64ul << 20)	/* in which its variables are searched for */
 #define HEADS_WRONG 16		/* of a tcache that changed since the walk */
+#define MAPPED_AT_ONCE 16
 
 const struct tcache_shape tcache_shapes[] = {
 	{ 0x290, 64, 2, false, false },	/* 2.30 to 2.41 */
@@ -328,11 +330,74 @@ void taking__learn_key(struct taking *k)
 
 /* ---- which blocks are tcaches */
 
-const struct tcache_shape *taking__shape_at(struct taking *k, uint64_t addr)
+static uint64_t in_pages(const struct taking *k, uint64_t bytes)
 {
+	return (bytes + k->t->page_bytes - 1) & ~(k->t->page_bytes - 1);
+}
+
+/* One with a mapping of its own (glibc.malloc.mmap_threshold) is as long as that, whatever its kind: the first that it may be, from `from` on. */
+static const struct tcache_shape *shape_of_mapped(const struct taking *k, uint64_t addr, uint64_t size, size_t from)
+{
+	for (size_t i = from; i < n_tcache_shapes; i++) {
+		const struct tcache_shape *s = &tcache_shapes[i];
+
+		if ((!k->l->tcache || k->l->tcache == s) && !((addr - CHUNK_HEADER) % k->t->page_bytes) &&
+		    in_pages(k, size & ~CHUNK_FLAGS) == in_pages(k, s->chunk_bytes + CHUNK_HEADER))
+			return s;
+	}
+	return NULL;
+}
+
+static const struct tcache_shape *next_shape_at(struct taking *k, uint64_t addr, const struct tcache_shape *last)
+{
+	size_t from = last ? last - tcache_shapes + 1 : 0;
 	uint64_t size;
 
-	return lines__word(k->lines, addr - 8, &size) ? tcache__shape_of(k->l, size & ~CHUNK_FLAGS) : NULL;
+	if (!lines__word(k->lines, addr - 8, &size))
+		return NULL;
+	if (size & CHUNK_IS_MAPPED)
+		return shape_of_mapped(k, addr, size, from);
+	return last ? NULL : tcache__shape_of(k->l, size & ~CHUNK_FLAGS);
+}
+
+const struct tcache_shape *taking__shape_at(struct taking *k, uint64_t addr)
+{
+	return next_shape_at(k, addr, NULL);
+}
+
+/* Of n mapped blocks, those that may be one, by what they have in them. */
+static int note_maybe_mapped(struct taking *k, const uint64_t *addrs, size_t n, struct err *e)
+{
+	char bytes[MAPPED_AT_ONCE][TCACHE_BYTES_MAX];
+
+	target__read_heads(k->t, addrs, n, bytes, sizeof(*bytes));
+	for (size_t i = 0; i < n; i++) {
+		const struct tcache_shape *s = NULL;
+
+		do
+			s = next_shape_at(k, addrs[i], s);
+		while (s && !tcache__may_be(bytes[i], s));
+		if (s && !push_address(&k->maybe_tcaches, addrs[i]))
+			return NO_MEMORY(e);
+	}
+	return 0;
+}
+
+int taking__note_mapped_tcaches(struct taking *k, struct err *e)
+{
+	uint64_t addrs[MAPPED_AT_ONCE];
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < k->mapped.n && !r; i++) {
+		if (taking__shape_at(k, k->mapped.v[i].addr))
+			addrs[n++] = k->mapped.v[i].addr;
+		if (n < MAPPED_AT_ONCE && i + 1 < k->mapped.n)
+			continue;
+		r = target__go_on(k->t, "reading the caches of the heap", 1) ? err_set(e, -EINTR, "stopped") : note_maybe_mapped(k, addrs, n, e);
+		n = 0;
+	}
+	return r;
 }
 
 /* Asked in turn, of things that take some microseconds each. */
@@ -347,13 +412,16 @@ static int choose_shape(struct taking *k, struct err *e)
 	uint64_t n_good[ARRAY_SIZE(tcache_shapes)] = {}, most = 0;
 
 	for (size_t i = 0; i < k->maybe_tcaches.n; i++) {
-		const struct tcache_shape *s = taking__shape_at(k, k->maybe_tcaches.v[i]);
-		struct fit f = s ? fit_of(k, k->maybe_tcaches.v[i], s) : (struct fit){};
+		uint64_t addr = k->maybe_tcaches.v[i];
 
 		if (is_over(k, i))
 			return err_set(e, -EINTR, "stopped");
-		if (fits(&f) && may_be_key(k, k->maybe_tcaches.v[i], s, f.key))
-			n_good[s - tcache_shapes] += f.n_good;
+		for (const struct tcache_shape *s = NULL; (s = next_shape_at(k, addr, s));) {
+			struct fit f = fit_of(k, addr, s);
+
+			if (fits(&f) && may_be_key(k, addr, s, f.key))
+				n_good[s - tcache_shapes] += f.n_good;
+		}
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(n_good); i++)
 		if (n_good[i] > most) {
@@ -399,11 +467,16 @@ int taking__find_tcaches(struct taking *k, struct err *e)
 {
 	int r = 0;
 
-	k->tcaches.n = 0;
+	k->tcaches.n = k->n_lost_mapped = 0;
 	if (!k->l->tcache)
 		r = choose_shape(k, e);
-	if (r || !k->l->tcache)
-		return r ? r : push_empty(k, e);
+	if (r)
+		return r;
+	if (!k->l->tcache) {
+		for (size_t i = 0; i < k->maybe_tcaches.n; i++)
+			k->n_lost_mapped += taking__is_mapped(k, k->maybe_tcaches.v[i]);
+		return push_empty(k, e);
+	}
 	for (size_t i = 0; i < k->maybe_tcaches.n; i++) {
 		uint64_t addr = k->maybe_tcaches.v[i];
 		const struct tcache_shape *s = taking__shape_at(k, addr);
@@ -411,8 +484,10 @@ int taking__find_tcaches(struct taking *k, struct err *e)
 
 		if (is_over(k, i))
 			return err_set(e, -EINTR, "stopped");
-		if (!s || !is_tcache(k, addr, s, &f))
+		if (!s || !is_tcache(k, addr, s, &f)) {
+			k->n_lost_mapped += f.n_good && taking__has_key(k, addr, f.key) && taking__is_mapped(k, addr);
 			continue;
+		}
 		if (k->l->key_kind == KEY_UNKNOWN)
 			learn_from(k, addr, s, &f);
 		if (!push_address(&k->tcaches, addr))

@@ -179,6 +179,8 @@ void life__add_sums(struct life *sum, struct life *l)
 	to->row.peak_bytes += from->row.peak_bytes;
 	cut_error__add(&to->row.var, &from->row.var);
 	add_hist(&to->row.hist, &from->row.hist);
+	sum->n_heaps_unread += l->n_heaps_unread;
+	sum->unsure_blocks += MIN(l->unsure_blocks, UINT64_MAX - sum->unsure_blocks);
 	life__fold_threads(l, 0);
 	sum->n_more_ended += l->n_more_ended;
 	thread_counts__add(&sum->more_ended, &l->more_ended);

@@ -313,6 +313,8 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->parent = l->parent;
 	p->wall_started_ns = l->wall_started_ns;
 	p->unseen_ns = l->unseen_ns;
+	p->n_heaps_unread = l->n_heaps_unread;
+	p->unsure_blocks = l->unsure_blocks;
 	/* of one that ended before it was examined, what it had at its first instruction says nothing */
 	p->rss_bytes = l->ended && !l->rss_seen && !l->age_at_attach_ns ? 0 : l->rss_bytes;
 	p->most_rss_bytes = l->most_rss_bytes;
@@ -497,6 +499,19 @@ static void build_totals(const struct build *b)
 	}
 }
 
+/* No more can be wrong of a process than it has, nor of all than of each. */
+static void build_unsure(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_processes; i++) {
+		struct snap_process *p = (struct snap_process *)&s->processes[i];
+
+		p->unsure_blocks = MIN(p->unsure_blocks, p->c.live_blocks);
+		s->reading.unsure_blocks += p->unsure_blocks;
+		s->reading.n_unread += p->n_heaps_unread;
+	}
+	s->reading.unsure_blocks = MIN(s->reading.unsure_blocks, s->totals.live_blocks);
+}
+
 struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
 				 const struct model_calls *calls)
 {
@@ -546,6 +561,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 		b.failed |= frees__build(s, m, cut, process_of_proc, calls) != 0;
 	take_variances(s, m, cut, process_of_proc);
 	build_totals(&b);
+	build_unsure(s);
 	trends__processes(info, s);
 	places__copy(&m->places, s);
 out:

@@ -30,6 +30,7 @@ struct life {
 	uint32_t parent;	/* id, 0: none */
 	int64_t wall_started_ns, started_ns;	/* see life_info */
 	uint64_t unseen_ns;
+	uint64_t n_heaps_unread, unsure_blocks;	/* see model__set_unsure() */
 	uint64_t rss_bytes, rss_at_attach_bytes;
 	uint64_t most_rss_bytes;	/* 0: not known */
 	bool rss_seen;		/* since it was added */

@@ -244,6 +244,16 @@ void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
 		l->unseen_ns = unseen_ns;
 }
 
+void model__set_unsure(struct model *m, uint32_t proc, bool is_unread, uint64_t unsure_blocks)
+{
+	struct life *l = model__life(m, proc);
+
+	if (!l)
+		return;
+	l->n_heaps_unread = is_unread;
+	l->unsure_blocks = unsure_blocks;
+}
+
 void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit)
 {
 	struct life *l = model__life(m, proc);

@@ -76,6 +76,11 @@ int model__exit_signal(const struct model *m, uint32_t proc);
 bool model__has_ended(const struct model *m, uint32_t proc);	/* false also for one that is not known */
 /* It had an allocator for this long before that was probed. */
 void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
+/*
+ * --mode leak: at most so many of its blocks count as live that were freed, UINT64_MAX: any of them may. is_unread: its heap was never
+ * read. Of one that has ended it is the last word, and no estimate is left.
+ */
+void model__set_unsure(struct model *m, uint32_t proc, bool is_unread, uint64_t unsure_blocks);
 /* runtime: a name of the table in model/runtimes.c */
 /* It has moved there. Strings are copied; may be NULL. */
 void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit);
@@ -115,7 +120,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t n_left_out;	/* processes and programs that this user may not look into */
 	uint64_t n_unread;	/* mapped files that were not read */
 	uint64_t n_codes_unkept;	/* of Python, which have no name */
-	struct heap_reading reading;
+	struct heap_reading reading;	/* without what is known of each process */
 	int64_t wall_now_ns;
 	bool ended;
 	uint64_t target_cpu_ns, tool_cpu_ns;

@@ -60,8 +60,11 @@ static void take_processes(struct snapshot *to, const struct snapshot *s, const 
 		const struct snap_process *p = &s->processes[i];
 
 		process_of[i] = FREES_GONE;
-		if (!is_wanted(p, n))
+		if (!is_wanted(p, n)) {
+			to->reading.n_unread -= MIN(p->n_heaps_unread, to->reading.n_unread);
+			to->reading.unsure_blocks -= MIN(p->unsure_blocks, to->reading.unsure_blocks);
 			continue;
+		}
 		process_of[i] = (uint32_t)to->n_processes;
 		v[to->n_processes++] = *p;
 		counters__add(&to->totals, &p->c);

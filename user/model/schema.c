@@ -128,6 +128,8 @@ static const struct field process_fields_rows[] = {
 	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
 	ROW("lost_stacks", FIELD_U64, AT(snap_process, lost_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
 	ROW("missed_frees", FIELD_U64, AT(snap_process, missed_frees), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("heaps_not_read", FIELD_U64, AT(snap_process, n_heaps_unread), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("live_unsure_blocks", FIELD_U64, AT(snap_process, unsure_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes), .unit = UNIT_BYTES, .needs = KNOWN_RSS, .line = 6),
 	ROW("peak_rss_bytes", FIELD_U64, AT(snap_process, most_rss_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_NULL),
 	ROW("rss_at_attach_bytes", FIELD_U64, AT(snap_process, rss_at_attach_bytes), .unit = UNIT_BYTES),

@@ -310,6 +310,8 @@ struct snap_process {
 	uint64_t unseen_ns;
 	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
 	uint64_t missed_frees;	/* and of missed_free */
+	uint64_t n_heaps_unread;	/* --mode leak: 1: its heap was never read; of a row of several: how many of them */
+	uint64_t unsure_blocks;	/* at most so many count as live that were freed */
 	int64_t since_baseline_bytes;	/* as of a site */
 	struct trend trend;
 	struct counters c;

@@ -32,6 +32,8 @@ char *reading__words(const struct snapshot *s)
 {
 	const struct heap_reading *h = &s->reading;
 	uint64_t ago_ns = s->duration_ns > h->at_ns ? s->duration_ns - h->at_ns : 0;
+	/* of those that were not read, at any time */
+	const char *since = h->n_unread ? "" : " since";
 	char text[WORDS_MAX] = "", a[FMT_MAX], *words = NULL;
 	int n;
 
@@ -51,11 +53,12 @@ char *reading__words(const struct snapshot *s)
 	if (h->at_ns && h->n_unread)
 		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", fmt_exact(a, h->n_unread),
 			      h->n_unread == 1 ? "" : "es", h->n_unread == 1 ? "it" : "they");
-	if (h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
-		n += snprintf(text + n, sizeof(text) - n, "; any of the blocks that count as live may have been freed since");
-	else if (h->unsure_blocks)
-		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed since may still count as live", fmt_exact(a, h->unsure_blocks),
-			      h->unsure_blocks == 1 ? "" : "s", h->unsure_blocks == 1 ? "was" : "were");
+	/* where nothing was read, that was said */
+	if (h->at_ns && h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
+		n += snprintf(text + n, sizeof(text) - n, "; any of the blocks that count as live may have been freed%s", since);
+	else if (h->unsure_blocks && h->unsure_blocks < s->totals.live_blocks)
+		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed%s may still count as live", fmt_exact(a, h->unsure_blocks),
+			      h->unsure_blocks == 1 ? "" : "s", h->unsure_blocks == 1 ? "was" : "were", since);
 	add_probed(s, text, n, false);
 	return asprintf(&words, "%s", text) < 0 ? NULL : words;
 }

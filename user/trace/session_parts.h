@@ -179,6 +179,8 @@ void session__let_heaps_go_on(struct session *s, bool was_cut);
 void session__note_cut(struct session *s);
 /* After a cut: how many of its live blocks may have been freed before it. May read heaps once more, but not for a mark's cut. */
 void session__bound_uses(struct session *s, bool is_mark);
+/* The same of each process, for a snapshot of that cut. */
+void session__note_unsure(struct session *s);
 /* How what s->cut shows as live was found out. */
 struct heap_reading session__last_reading(const struct session *s);
 /* What a look is to find out. */

@@ -164,6 +164,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	/* at the end that was done before probes went */
 	if (!s->end_ns)
 		session__bound_uses(s, m->mark);
+	session__note_unsure(s);
 	info = info_of(s, m);
 	snap = model__snapshot(s->model, cut, &info, &calls);
 	if (!snap || tracees__list_probes(&s->tracees, snap)) {
@@ -178,8 +179,6 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 		limits__of_machine(snap);
 	session__put_tags(s, cut, snap);
 	session__put_heaps(s, snap);
-	/* no more can be too many than there are */
-	snap->reading.unsure_blocks = MIN(snap->reading.unsure_blocks, snap->totals.live_blocks);
 	snapshot__find_unexplained(snap);
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);

@@ -92,7 +92,7 @@ static void add(struct uses *u, const struct tracee_life *l, bool goes_on)
 	u->last_of_slot[MT_PROC_SLOT(l->proc)] = l->proc;
 	if (!h) {
 		u->v.n -= slot != NULL;
-		u->n_unread++;
+		model__set_unsure(u->s->model, l->proc, true, BOUND_UNKNOWN);
 		return;
 	}
 	*slot = h;
@@ -139,7 +139,7 @@ static void read_last(struct uses *u, struct user_of_heap *h)
 	if (collect__alloc_calls(u->s->collect, h->proc))
 		err = h->is_open ? uses__read(u, h, UINT64_MAX, false, &e) : err_set(&e, -ESRCH, "it was not open");
 	else
-		h->was_read = true;
+		h->has_none = true;
 	if (err == -EINTR && !u->s->finishing) {
 		h->has_ended = false;
 		return;
@@ -157,8 +157,7 @@ static void leave(struct uses *u, size_t i)
 	struct user_of_heap *h = u->v.v[i];
 
 	/* what other allocators have needs no reading */
-	u->n_unread += !h->was_read && h->bound;
-	u->ended_bound += h->was_read ? h->bound : 0;
+	model__set_unsure(u->s->model, h->proc, uses__is_unread(h) && h->bound, h->bound);
 	if (uses__find(u, h->proc) == h)
 		u->by_slot[MT_PROC_SLOT(h->proc)] = NULL;
 	u->v.v[i] = u->v.v[--u->v.n];
@@ -445,11 +444,16 @@ struct heap_reading session__last_reading(const struct session *s)
 	if (u->cut_read_ns)
 		r = (struct heap_reading){ .at_ns = MAX(u->cut_read_ns - MIN(s->start_ns, u->cut_read_ns), 1ull), .took_ns = u->took_ns,
 					   .paused_ns = u->paused_ns };
-	r.n_unread = u->n_unread;
-	for (size_t i = 0; i < u->v.n; i++)
-		r.n_unread += !u->v.v[i]->was_read;
-	r.unsure_blocks = uses__bound(u);
+	r.unsure_blocks = u->unrecorded;
 	return r;
+}
+
+void session__note_unsure(struct session *s)
+{
+	const struct uses *u = s->uses;
+
+	for (size_t i = 0; u && i < u->v.n; i++)
+		model__set_unsure(s->model, u->v.v[i]->proc, uses__is_unread(u->v.v[i]), uses__bound(u->v.v[i]));
 }
 
 /* ---- begin and end */

@@ -65,7 +65,7 @@ static void read_later(struct user_of_heap *h)
 static void note_cut_bound(struct uses *u, struct user_of_heap *h, bool is_mark)
 {
 	h->cut_bound = h->bound;
-	if (!h->was_read || (!is_mark && is_settled(h)))
+	if (uses__is_unread(h) || (!is_mark && is_settled(h)))
 		return;
 	h->cut_bound = BOUND_UNKNOWN;
 	if (h->has_none && h->is_open)
@@ -99,16 +99,12 @@ bool uses__read_later(struct uses *u, bool is_mark)
 	return true;
 }
 
-uint64_t uses__bound(const struct uses *u)
+bool uses__is_unread(const struct user_of_heap *h)
 {
-	uint64_t sum = u->unrecorded + u->ended_bound;
+	return !h->was_read && !h->has_none;
+}
 
-	for (size_t i = 0; i < u->v.n; i++) {
-		const struct user_of_heap *h = u->v.v[i];
-
-		if (h->was_read && h->cut_bound == BOUND_UNKNOWN)
-			return BOUND_UNKNOWN;
-		sum += h->was_read ? h->cut_bound : 0;
-	}
-	return sum;
+uint64_t uses__bound(const struct user_of_heap *h)
+{
+	return uses__is_unread(h) ? BOUND_UNKNOWN : h->cut_bound;
 }

@@ -39,7 +39,7 @@ struct user_of_heap {
 	uint64_t cut_bound;	/* and do so in the last cut, or in a mark's that was read since. BOUND_UNKNOWN: it ran, and nothing was read then */
 	bool was_read, has_ended;
 	bool is_lost;		/* it has ended, and could not be read then: any of its blocks may have been freed */
-	bool has_none;		/* glibc has no heap in it, and so frees nothing unseen */
+	bool has_none;		/* glibc had no heap in it when it was to be read, and so freed nothing unseen */
 	bool was_passed;	/* it was read in the last pass */
 	bool stood;		/* and stood still for that, until a cut of ours was taken */
 	uint64_t paused_before_ns;	/* for how long it had stood still when the last pass began */
@@ -59,8 +59,6 @@ struct uses {
 	uint64_t not_before_ns;	/* by the budget */
 	uint64_t cost_ns;	/* CPU time of the last pass */
 	double fill;		/* of the table, after the last pass */
-	uint64_t n_unread;	/* lives that have ended, and were never read */
-	uint64_t ended_bound;	/* the bounds of lives that have ended, and were */
 	uint64_t read_ns;	/* when the last reading ended, CLOCK_MONOTONIC; 0: there was none */
 	uint64_t took_ns;	/* the same one */
 	uint64_t paused_ns;	/* --exact: for how long it stood still for the last pass, or the longest of several processes */
@@ -93,7 +91,8 @@ int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, 
  * was taken before anybody knew of it.
  */
 bool uses__read_later(struct uses *u, bool is_mark);
-uint64_t uses__bound(const struct uses *u);	/* of all of them; BOUND_UNKNOWN */
+bool uses__is_unread(const struct user_of_heap *h);	/* it may have one, of which nothing is known */
+uint64_t uses__bound(const struct user_of_heap *h);	/* BOUND_UNKNOWN */
 /* session_uses.c: NULL: its heap is not read. */
 struct user_of_heap *uses__find(const struct uses *u, uint32_t proc);
 

@@ -178,10 +178,8 @@ static int read_heap(struct uses *u, struct user_of_heap *h, uint64_t born_befor
 			reading__done(&v[i]);
 		/* where glibc has no heap there is nothing that is freed unseen */
 		h->has_none = err == -ENOENT;
-		if (h->has_none) {
-			h->was_read = true;
+		if (h->has_none)
 			h->calls = calls;
-		}
 		return err;
 	}
 	uses__forget_readings(h);
