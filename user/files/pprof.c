@@ -19,6 +19,7 @@
 
 #include "files/export.h"
 #include "files/notes.h"
+#include "model/runtimes.h"
 #include "util/ids.h"
 #include "util/util.h"
 
@@ -303,10 +304,15 @@ static void mappings(struct pprof *p)
 	}
 }
 
-static uint64_t function(struct pprof *p, const struct line *l)
+/*
+ * Readers shorten a name that is the linker's, too: go tool pprof leaves out what is in angle brackets, which are C++'s
+ * templates, and Python's <module> would be nothing. Functions of Python have no name for a linker.
+ */
+static uint64_t function(struct pprof *p, const struct line *l, bool for_linkers)
 {
+	uint64_t name = string(p, l->function);
 	uint32_t id = 0;
-	int err = key_ids__get(&p->functions, (struct key){ .a = string(p, l->function), .b = string(p, l->file) }, &id, NULL);
+	int err = key_ids__get(&p->functions, (struct key){ .a = name, .b = string(p, l->file), .c = for_linkers ? name : 0 }, &id, NULL);
 
 	if (err)
 		p->err = err;
@@ -319,6 +325,7 @@ static void locations(struct pprof *p)
 
 	for (size_t i = 0; i < s->n_places; i++) {
 		const struct place *place = &s->places[i];
+		bool for_linkers = place->module < 0 || strcmp(s->modules[place->module].path ?: "", PYTHON_PATH) != 0;
 
 		put_u64(p, &p->record, LOCATION_ID, i + 1);
 		put_u64(p, &p->record, LOCATION_MAPPING, (uint64_t)place->module + 1);
@@ -328,7 +335,7 @@ static void locations(struct pprof *p)
 
 			if (!l->function || !*l->function)
 				continue;
-			put_u64(p, &p->inner, LINE_FUNCTION, function(p, l));
+			put_u64(p, &p->inner, LINE_FUNCTION, function(p, l, for_linkers));
 			put_u64(p, &p->inner, LINE_NUMBER, l->line);
 			put_inner(p, LOCATION_LINE);
 		}
@@ -336,7 +343,7 @@ static void locations(struct pprof *p)
 	}
 	/* a sample must have a location */
 	put_u64(p, &p->record, LOCATION_ID, s->n_places + 1);
-	put_u64(p, &p->inner, LINE_FUNCTION, function(p, &(struct line){ .function = "[no stack]" }));
+	put_u64(p, &p->inner, LINE_FUNCTION, function(p, &(struct line){ .function = "[no stack]" }, true));
 	put_inner(p, LOCATION_LINE);
 	put_record(p, PROFILE_LOCATION);
 }
@@ -346,7 +353,7 @@ static void functions(struct pprof *p)
 	for (size_t i = 0; i < p->functions.n; i++) {
 		put_u64(p, &p->record, FUNCTION_ID, i + 1);
 		put_u64(p, &p->record, FUNCTION_NAME, p->functions.v[i].a);
-		put_u64(p, &p->record, FUNCTION_SYSTEM_NAME, p->functions.v[i].a);
+		put_u64(p, &p->record, FUNCTION_SYSTEM_NAME, p->functions.v[i].c);
 		put_u64(p, &p->record, FUNCTION_FILE, p->functions.v[i].b);
 		put_record(p, PROFILE_FUNCTION);
 	}
