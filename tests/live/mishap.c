@@ -99,27 +99,32 @@ static bool is_asked_for(const char *what)
 {
 	const char *how = getenv("MISHAPS");
 
-	return how && !strcmp(how, what);
+	return how && !strncmp(how, what, strlen(what));
+}
+
+/* Of all that there are, or of those that stand behind the word: from n[0] to n[1]. */
+static struct walk walk_of(uint64_t last, bool of_places)
+{
+	uint64_t n[2] = { 1, last };
+
+	sscanf(getenv("MISHAPS"), "%*s %" SCNu64 "-%" SCNu64, &n[0], &n[1]);
+	return (struct walk){ n[0], 1, n[1] < last ? n[1] : last, of_places };
 }
 
 struct walk mishap__walk(const struct mishap *m, uint64_t some)
 {
-	const char *how = getenv("MISHAPS");
-	uint64_t step = 1, n = 0, first, last;
+	uint64_t step = 1, n = 0;
 
-	if (m->in_memory && is_asked_for("places")) {
+	by_places = m->in_memory && is_asked_for("places");
+	if (by_places) {
 		for (size_t i = 0; i < MISHAP_PLACES; i++)
 			if (m->places[i])
 				places[n++] = m->places[i];
-		by_places = true;
-		return (struct walk){ 1, 1, n, true };
+		return walk_of(n, true);
 	}
-	by_places = false;
-	if (how && sscanf(how, "%" SCNu64 "-%" SCNu64, &first, &last) == 2 && first)
-		return (struct walk){ first, 1, last, false };
 	/* a run may make more calls than another */
 	if (is_asked_for("all") || is_asked_for("places"))
-		return (struct walk){ 1, 1, UINT64_MAX, false };
+		return walk_of(UINT64_MAX, false);
 	/* a power of two, so that a few calls more or less are the same walk */
 	while (step * 2 * some <= m->n_calls)
 		step *= 2;

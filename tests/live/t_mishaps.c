@@ -5,7 +5,7 @@
  * other figures, no probe left.
  *
  * With MISHAPS=all each call fails in its turn; with MISHAPS=places (`make fault-test`), of those for memory, the first one from each
- * place; with MISHAPS=FIRST-LAST those calls. Else some of them do.
+ * place; with MISHAPS='all 51-54' or 'places 51-54' those alone. Else some of them do.
  */
 #include "mishap.h"
 

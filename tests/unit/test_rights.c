@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* How sets of capabilities are put into words. What is held depends on who runs the tests: the live tests see to that. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "util/rights.h"
 #include "util/util.h"
@@ -30,6 +32,41 @@ Test(rights, lacking_is_a_part)
 		cr_assert_eq(rights__lacking(RIGHT_BIT(r)), right__held(r) ? 0 : RIGHT_BIT(r));
 	cr_assert_eq(rights__lacking(0), 0);
 }
+
+#ifndef __SANITIZE_ADDRESS__	/* it ends a process that has no memory */
+/* All that the process may have, down to the smallest block. */
+static bool take_all_memory(void)
+{
+	const struct rlimit none = { 0, RLIM_INFINITY };
+	volatile char stack[256 << 10];	/* it does not grow any more then */
+	void *volatile got;		/* a compiler leaves no call out */
+
+	for (size_t i = 0; i < sizeof(stack); i += 4096)
+		stack[i] = 0;
+	if (setrlimit(RLIMIT_AS, &none))
+		return false;
+	for (size_t n = 1 << 20; n > 4096; n /= 2)
+		while ((got = malloc(n)))
+			;
+	for (size_t n = 4096; n; n -= 8)
+		while ((got = malloc(n)))
+			;
+	return true;
+}
+
+/* What is held does not depend on memory. */
+Test(rights, held_without_memory)
+{
+	const struct rlimit much = { RLIM_INFINITY, RLIM_INFINITY };
+	unsigned int before = rights__lacking(~0u), after;
+	bool is_taken = take_all_memory();
+
+	after = rights__lacking(~0u);
+	setrlimit(RLIMIT_AS, &much);
+	cr_assert(is_taken);
+	cr_assert_eq(after, before, "wanted %#x, got %#x", before, after);
+}
+#endif
 
 Test(rights, refusal_is_one_line)
 {
