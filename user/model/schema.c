@@ -221,7 +221,8 @@ static const struct field mark_fields_rows[] = {
 	WHOLE(alloc_bytes, UNIT_BYTES, 0),
 	WHOLE(live_blocks, UNIT_COUNT, HAS_LIVE_BYTES),
 	WHOLE(all_live_bytes, UNIT_BYTES, HAS_LIVE_BYTES),
-	WHOLE(heap_read_at_ns, UNIT_NS, HAS_LIVE_BYTES),
+	ROW("heap_read_at_ns", FIELD_U64, AT(snap_mark, heap_read_at_ns), .unit = UNIT_NS, .empty = EMPTY_IS_ABSENT),
+	ROW("live_unsure_blocks", FIELD_U64, AT(snap_mark, unsure_blocks), .unit = UNIT_COUNT, .empty = EMPTY_IS_ABSENT),
 };
 FIELDS(mark_fields);
 

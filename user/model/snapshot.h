@@ -169,7 +169,8 @@ struct snap_mark {
 	uint64_t live_bytes;	/* of the process, then */
 	bool whole;		/* a snapshot was taken at that instant; the four below hold, over all processes */
 	uint64_t alloc_calls, alloc_bytes, live_blocks, all_live_bytes;
-	uint64_t heap_read_at_ns;	/* --mode leak: of when live figures are, since the trace's start; 0: of then */
+	uint64_t heap_read_at_ns;	/* --mode leak: of when live figures are, since the trace's start; 0: of then, or no heap was read yet */
+	uint64_t unsure_blocks;	/* of live_blocks, as of a snapshot */
 };
 
 #define SNAPSHOT_MAX_TAKEN 1024

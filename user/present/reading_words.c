@@ -65,8 +65,14 @@ char *reading__words(const struct snapshot *s)
 
 const char *reading__mark_words(const struct snapshot *s)
 {
-	for (size_t i = 0; i < s->n_marks; i++)
-		if (s->marks[i].heap_read_at_ns)
-			return "live figures of a mark are of the last reading of the heap before it";
-	return NULL;
+	bool any_read = false, any_unread = false;
+
+	for (size_t i = 0; i < s->n_marks; i++) {
+		any_read |= s->marks[i].heap_read_at_ns > 0;
+		any_unread |= !s->marks[i].heap_read_at_ns && s->marks[i].unsure_blocks;
+	}
+	if (any_read && any_unread)
+		return "live figures of a mark are of the last reading of the heap before it; where there was none, all that was allocated counts";
+	return any_read ? "live figures of a mark are of the last reading of the heap before it" :
+	       any_unread ? "no heap was read before a mark: all that was allocated counts as live there" : NULL;
 }
