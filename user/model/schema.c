@@ -288,6 +288,7 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("heap_read_at_ns", FIELD_U64, reading.at_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("heap_read_took_ns", FIELD_U64, reading.took_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("heap_read_paused_ns", FIELD_U64, reading.paused_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("exact_asked", FIELD_BOOL, reading.exact_asked, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("heaps_not_read", FIELD_U64, reading.n_unread, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("live_unsure_blocks", FIELD_U64, reading.unsure_blocks, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
