@@ -111,6 +111,18 @@ TEST(leak_huge_pages_storm) { storm(t, "GLIBC_TUNABLES=glibc.malloc.hugetlb=2");
 
 /* ---- marks: no heap is read at the instant of a call, and that is said */
 
+/* The file of a mark's snapshot says as much as its row does. */
+static void want_file(struct test *t, size_t number, json_t *mark)
+{
+	/* a request before each mark has a number, too */
+	json_t *root = load_json(t, in_dir(t, "m.%zu.json", 2 * number));
+
+	want_u64(t, root, "live_unsure_blocks", ju64(t, mark, "live_unsure_blocks"));
+	want_u64(t, root, "totals.live_blocks", ju64(t, mark, "live_blocks"));
+	want(t, !jget(root, "heap_read_at_ns") == !jget(mark, "heap_read_at_ns"), "heap_read_at_ns of its file, wanted it where its row has it");
+	json_decref(root);
+}
+
 TEST(leak_marks)
 {
 	const char *out = in_dir(t, "m.json");
@@ -145,6 +157,10 @@ TEST(leak_marks)
 		n_whole++;
 		want_u64(t, v, "alloc_calls", ledger__sum(&at[i], LED_ALLOC_CALLS));
 		/* before the first one there was no heap; a mark's time is that of the tick before it */
+		want(t, i || !jget(v, "heap_read_at_ns"), "heap_read_at_ns of the first, wanted none, as nothing was read before it");
+		want(t, ju64(t, v, "live_unsure_blocks") > 0 && ju64(t, v, "live_unsure_blocks") <= ju64(t, v, "live_blocks"),
+		     "live_unsure_blocks, wanted what may have been freed since the reading, got %llu", (unsigned long long)ju64(t, v, "live_unsure_blocks"));
+		want_file(t, i + 1, v);
 		want(t, !i || (ju64(t, v, "heap_read_at_ns") && ju64(t, v, "heap_read_at_ns") <= ju64(t, v, "t_ns") + TICK_NS),
 		     "heap_read_at_ns, wanted a time before the mark's %llu, got %llu", (unsigned long long)ju64(t, v, "t_ns"),
 		     i ? (unsigned long long)ju64(t, v, "heap_read_at_ns") : 0);

@@ -25,12 +25,12 @@ static const struct snap_tag tags[] = {
 };
 
 static const struct snap_mark marks[] = {
-	{ "flushAll", 1, 0, 1432, 3 * S, 3900 * KIB, true, 200000, 40 * MIB, 3400, 3900 * KIB, 0 },
-	{ "flushAll", 2, 0, 1432, 9 * S, 11 * MIB, true, 620000, 120 * MIB, 9800, 11 * MIB, 0 },
-	{ "reloadConfig", 1, 0, 1435, 12 * S, 14 * MIB, true, 860000, 160 * MIB, 12900, 14 * MIB, 0 },
-	{ "reloadConfig", 2, 0, 1435, 12001 * MS, 14 * MIB, false, 0, 0, 0, 0, 0 },
-	{ "flushAll", 3, 0, 1432, 15 * S, 25 * MIB, true, 1100000, 240 * MIB, 16900, 25 * MIB, 0 },
-	{ "flushAll", 4, 0, 1432, 27 * S, 35 * MIB, true, 1900000, 390 * MIB, 29900, 35 * MIB, 0 },
+	{ "flushAll", 1, 0, 1432, 3 * S, 3900 * KIB, true, 200000, 40 * MIB, 3400, 3900 * KIB, 0, 0 },
+	{ "flushAll", 2, 0, 1432, 9 * S, 11 * MIB, true, 620000, 120 * MIB, 9800, 11 * MIB, 0, 0 },
+	{ "reloadConfig", 1, 0, 1435, 12 * S, 14 * MIB, true, 860000, 160 * MIB, 12900, 14 * MIB, 0, 0 },
+	{ "reloadConfig", 2, 0, 1435, 12001 * MS, 14 * MIB, false, 0, 0, 0, 0, 0, 0 },
+	{ "flushAll", 3, 0, 1432, 15 * S, 25 * MIB, true, 1100000, 240 * MIB, 16900, 25 * MIB, 0, 0 },
+	{ "flushAll", 4, 0, 1432, 27 * S, 35 * MIB, true, 1900000, 390 * MIB, 29900, 35 * MIB, 0, 0 },
 };
 
 static const struct snap_taken taken[] = {

@@ -67,6 +67,34 @@ Test(memory_words, estimates_are_marked)
 	}
 }
 
+/* Usable sizes have pages in them that nobody touched: blocks may be more than what is resident. */
+Test(memory_words, more_is_live_than_is_resident)
+{
+	static const struct {
+		uint64_t resident, unsure;
+		const char *words;
+	} t[] = {
+		{ 64 << 20, 0, "live blocks explain 38.0 MiB of 64.0 MiB anonymous memory" },
+		{ 20 << 20, 0, "live blocks are 38.0 MiB, more than the 20.0 MiB of anonymous memory: not all of their pages were touched" },
+		{ 20 << 20, 7, "more than the 20.0 MiB of anonymous memory: not all of their pages were touched, or some of them were freed" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct snapshot *s = sample(false, false);
+		struct snap_memory *m = (struct snap_memory *)&s->processes[0].memory;
+		_cleanup_free_ char *text = NULL;
+
+		m->sized_blocks = 0;
+		m->heap_resident = t[i].resident;
+		m->large_resident = 0;
+		s->reading.unsure_blocks = t[i].unsure;
+		text = text_of(s, "text");
+		flatten(text);
+		cr_expect(strstr(text, t[i].words), "%zu: %s", i, text);
+		snapshot__free(s);
+	}
+}
+
 Test(memory_words, estimates_survive_files_and_groups)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {

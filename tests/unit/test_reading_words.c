@@ -20,6 +20,15 @@ Test(reading_words, each_part_where_it_applies)
 		/* nothing was read since it ran */
 		{ { .at_ns = 4 * SECOND_NS, .took_ns = 17 * MS_NS, .unsure_blocks = 1000 },
 		  "read in 17ms, 1.0s before this report; any of the blocks that count as live may have been freed since" },
+		/* --exact */
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .paused_ns = 3 * MS_NS }, "read in 1ms; exact; the process was stopped for 3ms" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true }, "read in 1ms; exact" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .unsure_blocks = 7 },
+		  "read in 1ms; not exact: the process was not stopped; up to 7 blocks that were freed since may still count as live" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = 200 * MS_NS, .exact_asked = true, .paused_ns = 101 * MS_NS, .unsure_blocks = 7 },
+		  "read in 200ms; not exact, though the process was stopped for 101ms; up to 7 blocks that were freed since may still count as live" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .n_unread = 2, .unsure_blocks = 9 },
+		  "read in 1ms; not read of 2 processes: what they freed may count as live; up to 9 blocks that were freed may still count as live" },
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .n_unread = 2 }, "read in 1ms; not read of 2 processes: what they freed may count as live" },
 	};
 
@@ -31,6 +40,30 @@ Test(reading_words, each_part_where_it_applies)
 		cr_expect_str_eq(words, t[i].words);
 		s.recording.mode = MT_MODE_FULL;
 		cr_expect_null(reading__words(&s), "other modes see every free");
+	}
+}
+
+/* Nobody is "the process" where there are two. */
+Test(reading_words, of_several)
+{
+	static const struct {
+		struct heap_reading is;
+		const char *words;
+	} t[] = {
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .paused_ns = 3 * MS_NS }, "read in 1ms; exact; processes were stopped, for 3ms at most" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .unsure_blocks = 7 },
+		  "read in 1ms; not exact: no process was stopped; up to 7 blocks that were freed since may still count as live" },
+		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .paused_ns = 101 * MS_NS, .unsure_blocks = 1000 },
+		  "read in 1ms; not exact, though processes were stopped, for 101ms at most; any of the blocks that count as live may have been freed since" },
+	};
+	static const struct snap_process two[2];
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct snapshot s = { .recording.mode = MT_MODE_LEAK, .duration_ns = 5 * SECOND_NS, .reading = t[i].is, .totals.live_blocks = 1000, .processes = two, .n_processes = 2 };
+		_cleanup_free_ char *words = reading__words(&s);
+
+		cr_assert(words);
+		cr_expect_str_eq(words, t[i].words);
 	}
 }
 

@@ -424,11 +424,11 @@ Test(tags, of_many_the_last_is_found_as_fast_as_the_first)
 static void add_marks(struct snapshot *s)
 {
 	static const struct snap_mark marks[] = {
-		{ "handle", 1, 0, 1432, 1000000000, 1 << 20, true, 1000, 1 << 20, 100, 1 << 20, 0 },
-		{ "handle", 2, 0, 1432, 1500000000, 1 << 20, false, 0, 0, 0, 0, 0 },
-		{ "handle", 3, 0, 1432, 2000000000, 3 << 20, true, 4000, 5 << 20, 300, 3 << 20, 0 },
+		{ "handle", 1, 0, 1432, 1000000000, 1 << 20, true, 1000, 1 << 20, 100, 1 << 20, 0, 0 },
+		{ "handle", 2, 0, 1432, 1500000000, 1 << 20, false, 0, 0, 0, 0, 0, 0 },
+		{ "handle", 3, 0, 1432, 2000000000, 3 << 20, true, 4000, 5 << 20, 300, 3 << 20, 0, 0 },
 		{ "a_function_with_quite_a_name_for_a_mark_that_is_set_at_each_call_of_it", 1, 0, 1432, 3000000000, 2 << 20, true, 4010,
-		  6 << 20, 200, 2 << 20, 0 },
+		  6 << 20, 200, 2 << 20, 0, 0 },
 	};
 
 	s->marks = marks;

@@ -100,6 +100,7 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->n_left_out += s->n_left_out;
 	to->n_unread += s->n_unread;
 	to->reading.at_ns = MAX(to->reading.at_ns, s->reading.at_ns);
+	to->reading.exact_asked |= s->reading.exact_asked;
 	to->reading.n_unread += s->reading.n_unread;
 	to->reading.unsure_blocks += s->reading.unsure_blocks;
 	to->reading.paused_ns = MAX(to->reading.paused_ns, s->reading.paused_ns);

@@ -221,7 +221,8 @@ static const struct field mark_fields_rows[] = {
 	WHOLE(alloc_bytes, UNIT_BYTES, 0),
 	WHOLE(live_blocks, UNIT_COUNT, HAS_LIVE_BYTES),
 	WHOLE(all_live_bytes, UNIT_BYTES, HAS_LIVE_BYTES),
-	WHOLE(heap_read_at_ns, UNIT_NS, HAS_LIVE_BYTES),
+	ROW("heap_read_at_ns", FIELD_U64, AT(snap_mark, heap_read_at_ns), .unit = UNIT_NS, .empty = EMPTY_IS_ABSENT),
+	ROW("live_unsure_blocks", FIELD_U64, AT(snap_mark, unsure_blocks), .unit = UNIT_COUNT, .empty = EMPTY_IS_ABSENT),
 };
 FIELDS(mark_fields);
 
@@ -287,6 +288,7 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("heap_read_at_ns", FIELD_U64, reading.at_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("heap_read_took_ns", FIELD_U64, reading.took_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("heap_read_paused_ns", FIELD_U64, reading.paused_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("exact_asked", FIELD_BOOL, reading.exact_asked, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("heaps_not_read", FIELD_U64, reading.n_unread, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("live_unsure_blocks", FIELD_U64, reading.unsure_blocks, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),

@@ -169,7 +169,8 @@ struct snap_mark {
 	uint64_t live_bytes;	/* of the process, then */
 	bool whole;		/* a snapshot was taken at that instant; the four below hold, over all processes */
 	uint64_t alloc_calls, alloc_bytes, live_blocks, all_live_bytes;
-	uint64_t heap_read_at_ns;	/* --mode leak: of when live figures are, since the trace's start; 0: of then */
+	uint64_t heap_read_at_ns;	/* --mode leak: of when live figures are, since the trace's start; 0: of then, or no heap was read yet */
+	uint64_t unsure_blocks;	/* of live_blocks, as of a snapshot */
 };
 
 #define SNAPSHOT_MAX_TAKEN 1024
@@ -404,7 +405,8 @@ struct snapshot {
 	struct heap_reading {	/* --mode leak: what is live, and what was freed, is of the last time that heaps were read */
 		uint64_t at_ns;		/* when that ended, since the trace began; 0: none was made */
 		uint64_t took_ns;
-		uint64_t paused_ns;	/* --exact: how long the processes stood still for it; 0: they went on */
+		bool exact_asked;	/* --exact; it was if nothing is unsure, and no heap was not read */
+		uint64_t paused_ns;	/* how long a process was stopped for it, at most; 0: none was */
 		uint64_t unsure_blocks;	/* counted as live, and perhaps freed by then */
 		uint64_t n_unread;	/* processes whose heaps were never read */
 	} reading;

@@ -152,6 +152,13 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 	/* an estimate that cannot be is of no use */
 	if (!use.known && r->s->estimated && live > m->heap_resident + m->large_resident)
 		return;
+	if (!use.known && live > m->heap_resident + m->large_resident) {
+		/* they were never written to, or count as live although they were freed */
+		para__item(&r->para, "live blocks are %s%s, more than the %s%s of anonymous memory: not all of their pages were touched%s", report__mark(r), fmt_bytes(a, live),
+			   mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident),
+			   r->s->reading.unsure_blocks ? ", or some of them were freed" : "");
+		return;
+	}
 	if (!use.known) {
 		/* another allocator than glibc: it is not known which mappings are its */
 		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), fmt_bytes(a, live),

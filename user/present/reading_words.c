@@ -28,6 +28,25 @@ static int add_probed(const struct snapshot *s, char *text, int at, bool is_firs
 			     name, n_more ? " and others" : "", n_more ? "their" : "its");
 }
 
+/*
+ * "; exact; the process was stopped for 3ms", "; not exact: the process was not stopped", "; not exact, though processes were stopped, for 101ms at
+ * most". Of what was asked to be exact, each report says whether it is.
+ */
+static int add_stop(const struct snapshot *s, char *text, int at)
+{
+	const struct heap_reading *h = &s->reading;
+	bool several = s->n_processes > 1 || (s->n_processes && s->processes[0].n_members > 1), exact = !h->unsure_blocks && !h->n_unread;
+	const char *how = !h->exact_asked ? "" : exact ? "exact; " : h->paused_ns ? "not exact, though " : "not exact: ";
+	char a[FMT_MAX];
+
+	if (h->paused_ns)
+		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s stopped%s for %s%s", how, several ? "processes were" : "the process was", several ? "," : "",
+				     fmt_duration(a, h->paused_ns), several ? " at most" : "");
+	if (h->exact_asked)
+		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s", exact ? "exact" : how, exact ? "" : several ? "no process was stopped" : "the process was not stopped");
+	return at;
+}
+
 char *reading__words(const struct snapshot *s)
 {
 	const struct heap_reading *h = &s->reading;
@@ -48,8 +67,8 @@ char *reading__words(const struct snapshot *s)
 		n = snprintf(text, sizeof(text), "read in %s", fmt_duration(a, h->took_ns));
 	if (h->at_ns && ago_ns >= MS_NS)
 		n += snprintf(text + n, sizeof(text) - n, ", %s before this report", fmt_duration(a, ago_ns));
-	if (h->paused_ns)
-		n += snprintf(text + n, sizeof(text) - n, "; the process was stopped for %s", fmt_duration(a, h->paused_ns));
+	if (h->at_ns)
+		n = add_stop(s, text, n);
 	if (h->at_ns && h->n_unread)
 		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", fmt_exact(a, h->n_unread),
 			      h->n_unread == 1 ? "" : "es", h->n_unread == 1 ? "it" : "they");
@@ -65,8 +84,14 @@ char *reading__words(const struct snapshot *s)
 
 const char *reading__mark_words(const struct snapshot *s)
 {
-	for (size_t i = 0; i < s->n_marks; i++)
-		if (s->marks[i].heap_read_at_ns)
-			return "live figures of a mark are of the last reading of the heap before it";
-	return NULL;
+	bool any_read = false, any_unread = false;
+
+	for (size_t i = 0; i < s->n_marks; i++) {
+		any_read |= s->marks[i].heap_read_at_ns > 0;
+		any_unread |= !s->marks[i].heap_read_at_ns && s->marks[i].unsure_blocks;
+	}
+	if (any_read && any_unread)
+		return "live figures of a mark are of the last reading of the heap before it; where there was none, all that was allocated counts";
+	return any_read ? "live figures of a mark are of the last reading of the heap before it" :
+	       any_unread ? "no heap was read before a mark: all that was allocated counts as live there" : NULL;
 }

@@ -112,9 +112,13 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 {
 	const struct opts *o = s->opts;
 	struct recording recording = o->recording;
+	struct heap_reading reading = session__last_reading(s);
 	struct scouted scouted = s->tracees.scout ? scout__sums(&s->tracees) : (struct scouted){};
 
 	recording.size = tracees__size(&s->tracees);
+	/* what it is of was read before it, and went on since */
+	if (m->mark)
+		reading.paused_ns = 0;
 	return (struct snapshot_info){
 		.recording = recording,
 		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
@@ -132,7 +136,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.n_left_out = tracees__n_left_out(&s->tracees),
 		.n_unread = readers__n_unread(),
 		.n_codes_unkept = s->tracees.n_codes_unkept,
-		.reading = session__last_reading(s),
+		.reading = reading,
 		.wall_now_ns = wall_ns(),
 		.ended = m->last || s->end_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),

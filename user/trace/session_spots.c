@@ -155,6 +155,7 @@ static void note(struct session *s, const struct mt_reached *r, const struct sna
 		row.live_blocks = whole->totals.live_blocks;
 		row.all_live_bytes = whole->totals.live_bytes;
 		row.heap_read_at_ns = whole->reading.at_ns;
+		row.unsure_blocks = whole->reading.unsure_blocks;
 	}
 	if (marks__add(&s->spots.marks, name_of(s, r->spot), model__life_id(s->model, r->proc), &row))
 		say("out of memory: a mark is not listed");

@@ -323,6 +323,7 @@ void session__read_uses(struct session *s, unsigned int how)
 	if (!u || (!force && u->is_fresh && !u->was_cut))
 		return;
 	u->is_fresh = false;
+	u->paused_ns = 0;
 	for (size_t i = 0; i < u->v.n; i++)
 		u->v.v[i]->was_passed = false;
 	/* after the end nothing is recorded any more, and the process goes on: what its heap has then says nothing of before */
@@ -332,7 +333,6 @@ void session__read_uses(struct session *s, unsigned int how)
 		return;
 	session__follow_uses(s);
 	u->began_ns = now;
-	u->paused_ns = 0;
 	u->may_stop = s->opts->exact && how & READ_FOR_SNAPSHOT && !s->spots.waiting;
 	order(u);
 	for (size_t i = 0; i < u->v.n; i++) {
@@ -444,6 +444,7 @@ struct heap_reading session__last_reading(const struct session *s)
 	if (u->cut_read_ns)
 		r = (struct heap_reading){ .at_ns = MAX(u->cut_read_ns - MIN(s->start_ns, u->cut_read_ns), 1ull), .took_ns = u->took_ns,
 					   .paused_ns = u->paused_ns };
+	r.exact_asked = s->opts->exact;
 	r.unsure_blocks = u->unrecorded;
 	return r;
 }

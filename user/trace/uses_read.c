@@ -115,8 +115,10 @@ void uses__note_unstopped(struct user_of_heap *h, int err, bool is_late, const c
 		return;
 	/* what is too large stays so */
 	h->unstopped_until_ns = err == -EINTR ? UINT64_MAX : now_ns() + UNSTOPPED_NS;
-	if (!h->said_unstopped)
-		say("%d is not stopped for its heap to be read: %s", (int)h->pid, err == -EINTR ? "that takes more than a tenth of a second" : why);
+	if (!h->said_unstopped && err == -EINTR)
+		say("%d was stopped for a tenth of a second, and its heap takes longer to be read: from now on it is read while it runs", (int)h->pid);
+	else if (!h->said_unstopped)
+		say("%d is not stopped for its heap to be read: %s", (int)h->pid, why);
 	h->said_unstopped = true;
 }
 

@@ -136,6 +136,8 @@ static void caveats(const struct top *t, char *buf, size_t size)
 		n += snprintf(buf + n, size - n, "  --mode %s", mode__name(s->recording.mode));
 	if (s->reading.at_ns && s->duration_ns > s->reading.at_ns && n < (int)size)
 		n += snprintf(buf + n, size - n, ", heap read %s ago", fmt_duration(a, s->duration_ns - s->reading.at_ns));
+	if (s->reading.exact_asked && n < (int)size)
+		n += snprintf(buf + n, size - n, ", %sexact", s->reading.unsure_blocks || s->reading.n_unread ? "not " : "");
 	if (s->recording.sample_bytes && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1 && n < (int)size)
