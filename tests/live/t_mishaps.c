@@ -22,7 +22,7 @@
 /* runs of a scene, if not all */
 #define SOME_RUNS 6
 #define SOME_TRACES 4
-#define FIRST_CALLS 12	/* of those about the target's file */
+#define FIRST_CALLS 8	/* of those about the target's file */
 #define OLD "what was there before"
 
 struct scene {
