@@ -144,9 +144,9 @@ void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind)
 {
 	const char *of = kind == MISHAP_MEMORY ? "memory" : kind == MISHAP_KERNEL ? "kernel" : kind == MISHAP_FILES ? "files" : kind == MISHAP_WRITES ? "writes" : "others";
 
-	/* the one that it ended at was there no more */
-	if (w->by_places || w->last == UINT64_MAX)
-		printf("%s, %s: %llu %s, each failed in its turn\n", what, of, (unsigned long long)w->at - 1, w->by_places ? "places" : "calls");
+	/* the one that it ended at was there no more, or is not asked for */
+	if (is_asked_for("all") || is_asked_for("places"))
+		printf("%s, %s: up to %s %llu, each failed in its turn\n", what, of, w->by_places ? "place" : "call", (unsigned long long)w->at - 1);
 }
 
 struct mishap *mishap__new(struct test *t)

@@ -37,15 +37,34 @@ void nomem__end_with(int with)
 	status = with;
 }
 
-_Noreturn void nomem__end(void)
+/* ---- the end */
+
+static bool is_ending, is_registered;
+
+static void say_why(void)
 {
 	static const char text[] = "malloctrace: out of memory\n";
 
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0) {
+	if (is_ending && write(STDERR_FILENO, text, sizeof(text) - 1) < 0) {
 		/* nothing reads it any more */
 	}
+}
+
+/* Registered before all others, it comes after them: what a screen has taken away is not read by anybody. */
+static void __attribute__((constructor)) register_words(void)
+{
+	is_registered = !atexit(say_why);
+}
+
+_Noreturn void nomem__end(void)
+{
+	is_ending = true;
+	if (!is_registered)
+		say_why();
 	exit(status);
 }
+
+/* ---- streams */
 
 /* The text of a stream; NULL: it has none. From one to the other, if there is a stream `from`. */
 static char **replace(FILE *from, FILE *to, char **text)
