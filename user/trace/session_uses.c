@@ -340,9 +340,11 @@ void session__read_uses(struct session *s, unsigned int how)
 		_cleanup_err_ struct err e = {};
 		int err;
 
-		/* descriptors, or memory, may have been short when it was tried */
-		if (!h->is_open && collect__goes_on(s->collect, h->proc))
+		/* descriptors, or memory, may have been short when it was tried, or nothing of it was there yet that could be kept */
+		if ((!h->is_open || (u->keeper && !h->kept)) && collect__goes_on(s->collect, h->proc)) {
+			close_heap(h);
 			open_heap(u, h);
+		}
 		if (!h->is_open)
 			continue;
 		h->paused_before_ns = h->target.paused_ns;
