@@ -164,6 +164,43 @@ TEST(leak_named_without_free)
 	fx__quit(t, &f);
 }
 
+/* The same where only the file tells: of a prefix, and of a free whose name is in no file. */
+TEST(leak_found_without_free)
+{
+	static const struct {
+		const char *fixture, *args[4], *says;
+	} cases[] = {
+		{ "prefix", { "--prefix", "lone_", "-O", "libpre.so" }, "--prefix: lone_malloc allocates" },
+		{ "custom", { "--sym", "malloc=my_alloc", "--sym", "free=my_fre" }, "--sym: my_alloc allocates" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *const *a = cases[i].args;
+		struct fx f;
+		struct mt m;
+
+		fx__start(t, &f, cases[i].fixture, NULL);
+		want_eq(t, "exit status", 2,
+			(uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", a[0], a[1], a[2], i ? a[3] : fixture(a[3]), "-d", "1", NULL));
+		want(t, strstr(m.c.errs.s, cases[i].says) && strstr(m.c.errs.s, "give --sym free=NAME"), "why, wanted that a free is missing, got: %.300s", m.c.errs.s);
+		/* other modes take it */
+		want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), a[0], a[1], a[2], i ? a[3] : fixture(a[3]), "-d", "1", NULL));
+		fx__quit(t, &f);
+	}
+}
+
+/* An allocator that is linked into a static program beside glibc's. */
+TEST(leak_linked_in)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "linked.static", "3000", NULL);
+	root = trace(t, &f, 0, "--mode", "leak", "--size", "requested", NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
+	fx__quit(t, &f);
+}
+
 /* ---- more of it */
 
 static void tuned(struct test *t, const char *env, const char *name, const char *a, const char *b, const char *c, unsigned int checks)
