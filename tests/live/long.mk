@@ -14,7 +14,7 @@ harm-test:
 	$(Q)$(MAKE) --no-print-directory all $(B)/live-tests fixtures
 	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --filter 'harm_*' --scale $$(($(TIMES) * 100))
 
-# Two tests of 12 seconds and one of 15 share the time.
+# Two tests of 12 seconds and two of 15 share the time.
 soak:
 	$(Q)scripts/install-deps build test
 	$(Q)$(MAKE) --no-print-directory all $(B)/live-tests fixtures

@@ -64,6 +64,25 @@ TEST(leak_says_what_it_does_not_know)
 		want(t, json_is_null(jget(root, keys[i])), "%s, wanted null", keys[i]);
 }
 
+/* What was found at the end is the last point of each course. */
+TEST(leak_last_is_noted)
+{
+	json_t *root = leak(t, "basic", "hundred", "1000", NULL, LED_LEAK), *line = jget(root, "processes[0].timeline"), *site, *last;
+	size_t i;
+
+	last = json_array_get(line, json_array_size(line) - 1);
+	must(t, last, "timeline, wanted the end in it, got %zu points", json_array_size(line));
+	want_u64(t, last, "live_bytes", ju64(t, root, "totals.live_bytes"));
+	want_u64(t, last, "live_blocks", ju64(t, root, "totals.live_blocks"));
+	json_array_foreach(jget(root, "sites"), i, site) {
+		line = jget(site, "history");
+		last = json_array_get(line, json_array_size(line) - 1);
+		must(t, last || !ju64(t, site, "live_bytes"), "history of site %zu, wanted the end in it", i);
+		if (last)
+			want_u64(t, last, "live_bytes", ju64(t, site, "live_bytes"));
+	}
+}
+
 /* ---- allocators whose blocks cannot be told from outside: their frees are seen, as in full mode, and nothing is unsure */
 
 static void want_probed_frees(struct test *t, json_t *root)
