@@ -246,6 +246,22 @@ TEST(leak_huge_pages_arenas) { tuned(t, HUGE_PAGES, "threads", "cross", "20000",
 /* A thread's cache has a mapping of its own, as everything else of its size. */
 #define SMALL_MAPPINGS "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=256"
 TEST(leak_mapped_cache) { tuned(t, SMALL_MAPPINGS, "basic", "chunks", NULL, NULL, LED_BUT_STACKS); }
+/* One that is empty is all zeros, as a block may be: what lay there before is unsure, until a free tells. */
+TEST(leak_below_a_mapped_cache)
+{
+	struct spawn s = { .argv = { fixture("threads"), "--usable", "mapped-cache", "0", "1" }, .env = { SMALL_MAPPINGS ":glibc.malloc.top_pad=0" } };
+	uint64_t live;
+	json_t *root;
+	struct fx f;
+
+	fx__start_as(t, &f, &s);
+	root = trace(t, &f, 0, "--mode", "leak", NULL);
+	live = site_sum(t, root, process_of(t, root, f.c.pid, 0), "thread_alloc", "live_blocks");
+	want_eq(t, "live_unsure_blocks, as many as are wrong", live, (uint64_t)json_integer_value(jget(root, "live_unsure_blocks")));
+	want_eq(t, "blocks that are held and called freed", 0, site_sum(t, root, process_of(t, root, f.c.pid, 0), "hold_here", "free_calls"));
+	fx__quit(t, &f);
+}
+
 TEST(leak_mapped_caches) { tuned(t, SMALL_MAPPINGS ":glibc.malloc.arena_max=1", "threads", "cross", "20000", "8", LED_STACKS | LED_ONLY | LED_REALLOC); }
 
 /* Sizes as requested, for another trap. */
