@@ -64,6 +64,25 @@ TEST(leak_says_what_it_does_not_know)
 		want(t, json_is_null(jget(root, keys[i])), "%s, wanted null", keys[i]);
 }
 
+/* What was found at the end is the last point of each course. */
+TEST(leak_last_is_noted)
+{
+	json_t *root = leak(t, "basic", "hundred", "1000", NULL, LED_LEAK), *line = jget(root, "processes[0].timeline"), *site, *last;
+	size_t i;
+
+	last = json_array_get(line, json_array_size(line) - 1);
+	must(t, last, "timeline, wanted the end in it, got %zu points", json_array_size(line));
+	want_u64(t, last, "live_bytes", ju64(t, root, "totals.live_bytes"));
+	want_u64(t, last, "live_blocks", ju64(t, root, "totals.live_blocks"));
+	json_array_foreach(jget(root, "sites"), i, site) {
+		line = jget(site, "history");
+		last = json_array_get(line, json_array_size(line) - 1);
+		must(t, last || !ju64(t, site, "live_bytes"), "history of site %zu, wanted the end in it", i);
+		if (last)
+			want_u64(t, last, "live_bytes", ju64(t, site, "live_bytes"));
+	}
+}
+
 /* ---- allocators whose blocks cannot be told from outside: their frees are seen, as in full mode, and nothing is unsure */
 
 static void want_probed_frees(struct test *t, json_t *root)
@@ -164,6 +183,43 @@ TEST(leak_named_without_free)
 	fx__quit(t, &f);
 }
 
+/* The same where only the file tells: of a prefix, and of a free whose name is in no file. */
+TEST(leak_found_without_free)
+{
+	static const struct {
+		const char *fixture, *args[4], *says;
+	} cases[] = {
+		{ "prefix", { "--prefix", "lone_", "-O", "libpre.so" }, "--prefix: lone_malloc allocates" },
+		{ "custom", { "--sym", "malloc=my_alloc", "--sym", "free=my_fre" }, "--sym: my_alloc allocates" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *const *a = cases[i].args;
+		struct fx f;
+		struct mt m;
+
+		fx__start(t, &f, cases[i].fixture, NULL);
+		want_eq(t, "exit status", 2,
+			(uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", a[0], a[1], a[2], i ? a[3] : fixture(a[3]), "-d", "1", NULL));
+		want(t, strstr(m.c.errs.s, cases[i].says) && strstr(m.c.errs.s, "give --sym free=NAME"), "why, wanted that a free is missing, got: %.300s", m.c.errs.s);
+		/* other modes take it */
+		want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), a[0], a[1], a[2], i ? a[3] : fixture(a[3]), "-d", "1", NULL));
+		fx__quit(t, &f);
+	}
+}
+
+/* An allocator that is linked into a static program beside glibc's. */
+TEST(leak_linked_in)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "linked.static", "3000", NULL);
+	root = trace(t, &f, 0, "--mode", "leak", "--size", "requested", NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
+	fx__quit(t, &f);
+}
+
 /* ---- more of it */
 
 static void tuned(struct test *t, const char *env, const char *name, const char *a, const char *b, const char *c, unsigned int checks)
@@ -190,6 +246,22 @@ TEST(leak_huge_pages_arenas) { tuned(t, HUGE_PAGES, "threads", "cross", "20000",
 /* A thread's cache has a mapping of its own, as everything else of its size. */
 #define SMALL_MAPPINGS "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=256"
 TEST(leak_mapped_cache) { tuned(t, SMALL_MAPPINGS, "basic", "chunks", NULL, NULL, LED_BUT_STACKS); }
+/* One that is empty is all zeros, as a block may be: what lay there before is unsure, until a free tells. */
+TEST(leak_below_a_mapped_cache)
+{
+	struct spawn s = { .argv = { fixture("threads"), "--usable", "mapped-cache", "0", "1" }, .env = { SMALL_MAPPINGS ":glibc.malloc.top_pad=0" } };
+	uint64_t live;
+	json_t *root;
+	struct fx f;
+
+	fx__start_as(t, &f, &s);
+	root = trace(t, &f, 0, "--mode", "leak", NULL);
+	live = site_sum(t, root, process_of(t, root, f.c.pid, 0), "thread_alloc", "live_blocks");
+	want_eq(t, "live_unsure_blocks, as many as are wrong", live, (uint64_t)json_integer_value(jget(root, "live_unsure_blocks")));
+	want_eq(t, "blocks that are held and called freed", 0, site_sum(t, root, process_of(t, root, f.c.pid, 0), "hold_here", "free_calls"));
+	fx__quit(t, &f);
+}
+
 TEST(leak_mapped_caches) { tuned(t, SMALL_MAPPINGS ":glibc.malloc.arena_max=1", "threads", "cross", "20000", "8", LED_STACKS | LED_ONLY | LED_REALLOC); }
 
 /* Sizes as requested, for another trap. */

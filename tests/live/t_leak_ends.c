@@ -144,3 +144,67 @@ TEST(leak_of_children_that_were_not_met)
 	mt__run(t, &m, "report", in_dir(t, "x.json"), "--view", "processes", "-p", pid_arg(f.c.pid), NULL);
 	want(t, !strstr(m.c.outs.s, "not read") && !strstr(m.c.outs.s, "freed"), "the one that was read alone, wanted no doubt, got: %.900s", m.c.outs.s);
 }
+
+/* ---- a process that becomes another program: the heap of the one before is read at its end, and that of the new one from then on */
+
+static void execs(struct test *t, const char *how, const char *follow)
+{
+	json_t *root, *old, *new;
+	struct ledger first;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "life", "--usable", how, fixture("basic"), "--usable", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--json", follow, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	first = f.led;
+	fx__send(t, &f, 'g');
+	fx__wait_ready(t, &f);		/* it is another program now */
+	if (strcmp(how, "exec") && !follow)
+		child__wait_err(t, &m.c, "malloctrace: ", "they were attached again", 10);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	old = process_of(t, root, f.c.pid, 0);
+	new = process_of(t, root, f.c.pid, 1);
+	want_bool(t, old, "ended", true);
+	/* libc has a block of the thread's */
+	want_ledger(t, root, old, &first, LED_REALLOC);
+	want_ledger(t, root, new, &f.led, LED_REALLOC);
+	want(t, !jget(root, "heaps_not_read") && !jget(root, "live_unsure_blocks"), "heaps_not_read and live_unsure_blocks, wanted none, got %lld and %lld",
+	     (long long)json_integer_value(jget(root, "heaps_not_read")), (long long)json_integer_value(jget(root, "live_unsure_blocks")));
+	fx__quit(t, &f);
+}
+
+TEST(leak_exec) { execs(t, "exec", NULL); }
+TEST(leak_exec_followed) { execs(t, "exec", "-f"); }
+TEST(leak_exec_by_thread) { execs(t, "exec-by-thread", NULL); }
+TEST(leak_exec_by_thread_followed) { execs(t, "exec-by-thread", "-f"); }
+
+/* At the first instruction of a program nothing of it is in memory yet but its stack: it is kept from there on, and read at its end. */
+static void command_execs(struct test *t, const char *how, const char *follow)
+{
+	const char *paths[2] = { in_dir(t, "first"), in_dir(t, "second") };
+	struct ledger l[2];
+	json_t *root;
+	struct mt m;
+
+	mt__start(t, &m, "--mode", "leak", "--json", follow, "--", fixture("life"), "--auto", paths[0], "--usable", how, fixture("basic"), "--auto", paths[1], "--usable", "family",
+		  NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	must(t, json_array_size(jget(root, "processes")) == 2, "processes, wanted 2, got %zu", json_array_size(jget(root, "processes")));
+	want(t, !jget(root, "heaps_not_read") && !jget(root, "live_unsure_blocks"), "heaps_not_read and live_unsure_blocks, wanted none, got %lld and %lld",
+	     (long long)json_integer_value(jget(root, "heaps_not_read")), (long long)json_integer_value(jget(root, "live_unsure_blocks")));
+	for (int i = 0; i < 2; i++) {
+		char *text = read_all(paths[i], NULL);
+
+		must(t, text && ledger__parse(&l[i], text), "the program left no ledger in %s", paths[i]);
+		free(text);
+		want_ledger(t, root, jget(root, i ? "processes[1]" : "processes[0]"), &l[i], LED_REALLOC);
+	}
+}
+
+TEST(leak_command_execs) { command_execs(t, "exec", "--no-source"); }
+TEST(leak_command_execs_followed) { command_execs(t, "exec", "-f"); }

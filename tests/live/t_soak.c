@@ -19,6 +19,7 @@
 
 #define SECONDS 12
 #define LEAK_SECONDS 15
+#define TURNS_SECONDS 15
 #define LIMIT_S 7200
 #define CROWD 200
 #define STACKS 10
@@ -242,6 +243,52 @@ TEST_AS(soak_leak, .alone = true, .limit_s = LIMIT_S)
 	want(t, l.n_read * 2 > l.n, "snapshots that had their heap read, wanted most of %" PRIu64 ", got %" PRIu64, l.n, l.n_read);
 	printf("  %" PRIu64 " allocations; of %" PRIu64 " snapshots %" PRIu64 " with a heap that was read: unsure %" PRIu64 " blocks on average, at most %" PRIu64
 	       "; at least too many, at most %" PRIu64 "\n", ju64(t, root, "totals.alloc_calls"), l.n, l.n_read, l.unsure / l.n, l.most_unsure, l.most_over);
+	end(t, &s, false);
+	fx__quit(t, &f);
+}
+
+/*
+ * What a reading costs, and what it spares, go up and down: a heap of a few blocks at full rate is read each second, one of many that nobody
+ * works with is left alone for as long as probes on free would have cost less. At each turn it rests, and what is live is what it says.
+ */
+TEST_AS(soak_leak_turns, .alone = true, .limit_s = LIMIT_S)
+{
+	const char *diary = in_dir(t, "diary");
+	uint64_t n_turns = 0, allocs = 0;
+	struct leak_soak l[2] = {};
+	struct soak s = {};
+	json_t *root, *p;
+	struct fx f;
+
+	fx__start(t, &f, "diary", "--usable", "turns", "400000", "3", diary, NULL);
+	l[0].pid = l[1].pid = f.c.pid;
+	l[0].diary = l[1].diary = diary__map(t, diary);
+	mt__start(t, &s.m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--batch", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &s.m);
+	fx__go(t, &f);
+	for (begin(t, &s, TURNS_SECONDS); goes_on(&s); n_turns++) {
+		fx__go(t, &f);
+		for (int i = 0; i < 3; i++)
+			check_second(t, &s, check_leak, &l[n_turns % 2]);
+		fx__send(t, &f, 's');
+		fx__read_ledger(t, &f);
+		root = snapshot(t, &s);
+		want_invariants(t, root);
+		want_lossless(t, root);
+		p = process_of(t, root, f.c.pid, 0);
+		want_ledger(t, root, p, &f.led, LED_REALLOC);
+		allocs = ju64(t, root, "totals.alloc_calls");
+		json_decref(root);
+	}
+	mt__stop(t, &s.m, SIGINT, 0);
+	root = load_json(t, in_dir(t, "x.json"));
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_REALLOC);
+	want_scan(t, root);
+	want(t, n_turns > 1, "turns, wanted both kinds");
+	printf("  %" PRIu64 " turns, %" PRIu64 " allocations\n", n_turns, allocs);
+	for (int i = 0; i < 2; i++)
+		printf("  %s: %" PRIu64 " snapshots, %" PRIu64 " with a heap that was read: unsure %" PRIu64 " blocks on average, at most %" PRIu64 "; at least too many, at most %" PRIu64 "\n",
+		       i ? "many blocks and hardly a call" : "full rate", l[i].n, l[i].n_read, l[i].n ? l[i].unsure / l[i].n : 0, l[i].most_unsure, l[i].most_over);
 	end(t, &s, false);
 	fx__quit(t, &f);
 }

@@ -74,6 +74,7 @@ static void end(struct taking *k)
 	vec_done(&k->segments);
 	vec_done(&k->maybe_tcaches);
 	vec_done(&k->tcaches);
+	vec_done(&k->maybe_empty);
 	vec_done(&k->freed);
 	vec_done(&k->linked);
 	vec_done(&k->mapped);
@@ -109,11 +110,21 @@ static int walk_all(struct taking *k, struct err *e)
 	return r;
 }
 
+/* Has it more threads than caches of them were found? One that has ended had as many as it had last. */
+static bool lacks_tcache(struct taking *k)
+{
+	uint64_t n = target__n_threads(k->t);
+
+	if (n)
+		k->l->n_threads = n;
+	return !k->l->n_threads || k->l->n_threads > k->tcaches.n;
+}
+
 /* Free ones leave, and count where they are. */
 static int drop_freed(struct taking *k, struct err *e)
 {
 	struct census *c = k->c;
-	size_t n = 0, j = 0, m = 0;
+	size_t n = 0, j = 0, m = 0, z = lacks_tcache(k) ? 0 : k->maybe_empty.n;
 
 	k->linked.n = 0;
 	for (size_t i = 0; i < c->blocks.n; i++) {
@@ -135,6 +146,10 @@ static int drop_freed(struct taking *k, struct err *e)
 			m++;
 		if (m < k->tcaches.n && k->tcaches.v[m] == b.addr)
 			b.flags |= BLOCK_LIBC;
+		while (z < k->maybe_empty.n && k->maybe_empty.v[z] < b.addr)
+			z++;
+		if (z < k->maybe_empty.n && k->maybe_empty.v[z] == b.addr)
+			b.flags |= BLOCK_MAYBE_LIBC;
 		*(b.flags & BLOCK_MAPPED ? &c->mapped_blocks : &a->blocks) += 1;
 		*(b.flags & BLOCK_MAPPED ? &c->mapped_bytes : &a->bytes) += b.usable;
 		c->blocks.v[n++] = b;

@@ -13,6 +13,7 @@ enum heap_block_flag {
 	BLOCK_MAPPED = 1,	/* has a mapping of its own */
 	BLOCK_LIBC = 2,		/* glibc's own book-keeping (a tcache): it points to free blocks, and is no root */
 	BLOCK_FOREIGN = 4,	/* another allocator's, known by a trace alone */
+	BLOCK_MAYBE_LIBC = 8,	/* it may be: an empty tcache is all zeros, and a thread has one that was not found */
 };
 
 #define USABLE_BITS 40

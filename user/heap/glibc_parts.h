@@ -63,6 +63,7 @@ struct glibc_layout {
 	struct addresses known_tcaches;	/* by address, as of the last census */
 	const struct tcache_shape *tcache;	/* NULL: none was met yet */
 	enum key_kind key_kind;
+	uint64_t n_threads;	/* when it had some last */
 	int64_t votes_for_mangled;	/* of links in lists, less those against it; 0: none was seen yet */
 };
 
@@ -111,6 +112,7 @@ struct taking {
 	struct vec(struct glibc_arena) arenas;
 	struct segments segments;	/* by address */
 	struct addresses maybe_tcaches, tcaches;	/* blocks, by address */
+	struct addresses maybe_empty;	/* of those with a mapping of their own, by address: as long as a tcache is, and all zeros */
 	size_t n_lost_mapped;	/* of those with a mapping of their own: may be tcaches, and could not be made out */
 	struct addresses freed;	/* blocks that are in caches and fast bins */
 	struct addresses linked;	/* numbers of blocks in use whose first word could be the link of a fast bin */

@@ -368,16 +368,18 @@ const struct tcache_shape *taking__shape_at(struct taking *k, uint64_t addr)
 /* Of n mapped blocks, those that may be one, by what they have in them. */
 static int note_maybe_mapped(struct taking *k, const uint64_t *addrs, size_t n, struct err *e)
 {
+	static const char zeros[TCACHE_BYTES_MAX];
 	char bytes[MAPPED_AT_ONCE][TCACHE_BYTES_MAX];
 
 	target__read_heads(k->t, addrs, n, bytes, sizeof(*bytes));
 	for (size_t i = 0; i < n; i++) {
-		const struct tcache_shape *s = NULL;
+		const struct tcache_shape *first = taking__shape_at(k, addrs[i]), *s = first;
 
-		do
+		while (s && !tcache__may_be(bytes[i], s))
 			s = next_shape_at(k, addrs[i], s);
-		while (s && !tcache__may_be(bytes[i], s));
 		if (s && !push_address(&k->maybe_tcaches, addrs[i]))
+			return NO_MEMORY(e);
+		if (!s && first && !memcmp(bytes[i], zeros, tcache__bytes(first)) && !push_address(&k->maybe_empty, addrs[i]))
 			return NO_MEMORY(e);
 	}
 	return 0;
@@ -389,6 +391,7 @@ int taking__note_mapped_tcaches(struct taking *k, struct err *e)
 	size_t n = 0;
 	int r = 0;
 
+	k->maybe_empty.n = 0;
 	for (size_t i = 0; i < k->mapped.n && !r; i++) {
 		if (taking__shape_at(k, k->mapped.v[i].addr))
 			addrs[n++] = k->mapped.v[i].addr;

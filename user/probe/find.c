@@ -266,7 +266,8 @@ static bool is_wanted(const struct search *s, const struct found *f)
 {
 	if (is_map(s, f))
 		return true;
-	if ((s->want.recording.mode == MT_MODE_COUNT || has_census(s)) && s->funcs->v[f->row].role == ROLE_FREE)
+	/* what one frees that is linked in beside glibc's is not in glibc's heap */
+	if (s->funcs->v[f->row].role == ROLE_FREE && (s->want.recording.mode == MT_MODE_COUNT || (has_census(s) && !(f->flags & FUNC_OWN_NAME))))
 		return false;
 	if (!has_usable(s) && !has_census(s))
 		return true;

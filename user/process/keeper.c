@@ -355,17 +355,23 @@ static int open_all(struct keeping *p, struct err *e)
 	return keeping__runner(p) ? 0 : err_set(e, -EAGAIN, "process %d has ended, or become another program, when it was to be kept", (int)p->pid);
 }
 
-/* A place that can be read without a wait. What is there later does not matter. */
+static bool can_be_read(const struct keeping *p, uint64_t addr)
+{
+	uint64_t word;
+
+	return is_present(p->pagemap, addr) && pread(p->mem, &word, sizeof(word), (off_t)addr) == sizeof(word);
+}
+
+/*
+ * A place that can be read without a wait. What is there later does not matter. At the first instruction of a program nothing is there yet
+ * but its stack, where the kernel has put its random bytes.
+ */
 static uint64_t find_place(const struct keeping *p, const struct maps *maps)
 {
-	for (size_t i = 0; i < maps->n; i++) {
-		uint64_t word;
-
-		if (maps->v[i].read && is_present(p->pagemap, maps->v[i].start) &&
-		    pread(p->mem, &word, sizeof(word), (off_t)maps->v[i].start) == sizeof(word))
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->v[i].read && can_be_read(p, maps->v[i].start))
 			return maps->v[i].start;
-	}
-	return 0;
+	return p->program.random_at && can_be_read(p, p->program.random_at) ? p->program.random_at : 0;
 }
 
 static int begin(struct keeping *p, struct holder *ret, struct err *e)
@@ -382,7 +388,7 @@ static int begin(struct keeping *p, struct holder *ret, struct err *e)
 		at = find_place(p, &maps);
 		maps__done(&maps);
 		if (!at)
-			return say_ended(p->pid, e);
+			return err_set(e, -ENODATA, "process %d cannot be kept: nothing of it is in memory", (int)p->pid);
 		err = begin_holder(p->k, p->mem, at, ret);
 	}
 	return err ? err_set(e, err, "process %d cannot be kept: %s", (int)p->pid, strerror(-err)) : 0;

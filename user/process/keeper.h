@@ -42,7 +42,7 @@ struct keeping;			/* one process's memory */
  */
 int keeper__new(struct keeper **ret, struct err *e);
 void keeper__free(struct keeper *k);	/* after all that it keeps; NULL: nothing */
-/* From here on it is kept. -ESRCH, -EPERM, -ENOMEM, -EAGAIN: it became another program meanwhile. */
+/* From here on it is kept. -ESRCH, -EPERM, -ENOMEM, -ENODATA: nothing of it is in memory now, -EAGAIN: it became another program meanwhile. */
 int keeper__keep(struct keeper *k, pid_t pid, struct keeping **ret, struct err *e);
 /* Lets go, and returns when that is done: if it has ended, its memory is gone. NULL: nothing */
 void keeping__free(struct keeping *p);

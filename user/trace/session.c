@@ -155,6 +155,11 @@ static int plan_probes(struct session *s, struct err *e)
 		err = tracees__check_spots(&s->tracees, e);
 	if (!err && o->pids.n)
 		err = tracees__check_prefix(&s->tracees, o->prefix, e);
+	if (!err && (o->pids.n || o->objects.n)) {
+		err = tracees__check_unfreed(&s->tracees, e);
+		if (err == -EINVAL)
+			s->status = EXIT_USAGE;
+	}
 	if (!err && o->pids.n)
 		tracees__tell_named(&s->tracees);
 	return err;

@@ -319,8 +319,8 @@ void session__read_uses(struct session *s, unsigned int how)
 	uint64_t now = now_ns(), began_cpu_ns = cpu_ns(), tick_ns = 0;
 	bool any = false, none = false, force = how & READ_NOW;
 
-	/* one that no cut was taken of yet is as good as another one */
-	if (!u || (!force && u->is_fresh && !u->was_cut))
+	/* one that no cut was taken of yet is as good as another one; and what was found for the last cut holds for all that is made of it */
+	if (!u || (!force && (s->end_ns || (u->is_fresh && !u->was_cut))))
 		return;
 	u->is_fresh = false;
 	u->paused_ns = 0;
@@ -340,9 +340,11 @@ void session__read_uses(struct session *s, unsigned int how)
 		_cleanup_err_ struct err e = {};
 		int err;
 
-		/* descriptors, or memory, may have been short when it was tried */
-		if (!h->is_open && collect__goes_on(s->collect, h->proc))
+		/* descriptors, or memory, may have been short when it was tried, or nothing of it was there yet that could be kept */
+		if ((!h->is_open || (u->keeper && !h->kept)) && collect__goes_on(s->collect, h->proc)) {
+			close_heap(h);
 			open_heap(u, h);
+		}
 		if (!h->is_open)
 			continue;
 		h->paused_before_ns = h->target.paused_ns;

@@ -22,7 +22,7 @@ static enum block_use count_unsure(uint32_t proc, uint64_t addr, uint64_t size, 
 	const struct uses *u = arg;
 	struct user_of_heap *h = uses__find(u, proc);
 
-	if (h && h->has_later && (born_ns >= u->cut_ns || !reading__has(&h->later, addr, uses__usable(u, size))))
+	if (h && h->has_later && (born_ns >= u->cut_ns || !reading__has(&h->later, addr, uses__usable(u, size)) || reading__may_be_libcs(&h->later, addr)))
 		h->cut_bound++;
 	return BLOCK_IN_USE;
 }

@@ -76,6 +76,7 @@ struct uses {
 enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *uses);
 uint64_t uses__usable(const struct uses *u, uint64_t size);	/* of a block that has this size in the table; 0: not known */
 bool reading__has(const struct reading *r, uint64_t addr, uint64_t usable);
+bool reading__may_be_libcs(const struct reading *r, uint64_t addr);	/* of a block that is there: or it is something of libc's, which lies there since */
 void reading__done(struct reading *r);
 void uses__forget_readings(struct user_of_heap *h);
 /* -ENOENT: there is none. -EPROTO: it changes too fast to be read, or is not as it should be; others of census__take(). */

@@ -37,12 +37,19 @@ bool reading__has(const struct reading *r, uint64_t addr, uint64_t usable)
 	return !usable || b->usable == usable || b->flags & BLOCK_MAPPED;
 }
 
+bool reading__may_be_libcs(const struct reading *r, uint64_t addr)
+{
+	uint32_t n = block_index__find(&r->index, addr);
+
+	return n != NO_BLOCK && r->census.blocks.v[n].flags & BLOCK_MAYBE_LIBC;
+}
+
 static enum block_use judge(const struct user_of_heap *h, uint64_t addr, uint64_t usable, uint64_t born_ns)
 {
 	/* the last one says it all; one before it may be right where that one missed a block, or it was freed between the two */
 	for (size_t i = h->n_readings; i; i--)
 		if (reading__has(&h->readings[i - 1], addr, usable))
-			return i == h->n_readings ? BLOCK_IN_USE : BLOCK_UNSURE;
+			return i == h->n_readings && !reading__may_be_libcs(&h->readings[i - 1], addr) ? BLOCK_IN_USE : BLOCK_UNSURE;
 	for (size_t i = 0; i < h->n_readings; i++)
 		if (is_unsettled(&h->readings[i].census, addr))
 			return BLOCK_UNSURE;

@@ -247,6 +247,8 @@ void tracees__tell_spots(struct tracees *t);
  * Where none has, a library may be loaded later.
  */
 int tracees__check_prefix(const struct tracees *t, const char *prefix, struct err *e);
+/* -EINVAL: --mode leak, and a function of --sym or --prefix allocates, while the one that frees is in no file. */
+int tracees__check_unfreed(const struct tracees *t, struct err *e);
 /* Which functions of --sym and --prefix are in no file: when the trace begins, and at its end. */
 void tracees__tell_named(const struct tracees *t);
 /* Probes are shared, and these processes are traced. Before probing->attach(); selection outlives the tracees. */

@@ -300,14 +300,51 @@ int tracees__check_prefix(const struct tracees *t, const char *prefix, struct er
 	return -ENOENT;
 }
 
+/* Of the user's own functions in files that were read: one that allocates, where none of them frees; NULL: there is none. */
+static const struct alloc_func *find_unfreed(const struct tracees *t)
+{
+	const struct alloc_func *ret = NULL;
+
+	for (size_t i = 0; i < t->funcs.n; i++) {
+		const struct alloc_func *f = &t->funcs.v[i];
+
+		if (!(f->flags & (FUNC_NAMED | FUNC_PREFIXED)) || !(f->flags & FUNC_FOUND))
+			continue;
+		if (f->role == ROLE_FREE)
+			return NULL;
+		if (f->role == ROLE_ALLOC || f->role == ROLE_REALLOC)
+			ret = f;
+	}
+	return ret;
+}
+
+#define SEES_NO_FREE "allocates, and --mode leak sees its blocks freed only by a function that is named, too"
+
+static const char *option_of(const struct alloc_func *f)
+{
+	return f->flags & FUNC_NAMED ? "--sym" : "--prefix";
+}
+
+int tracees__check_unfreed(const struct tracees *t, struct err *e)
+{
+	const struct alloc_func *f = recording__is_leak(&t->want.recording) ? find_unfreed(t) : NULL;
+
+	return f ? err_set(e, -EINVAL, "%s: %s " SEES_NO_FREE ": give --sym free=NAME, or leave --mode leak out", option_of(f), f->name) : 0;
+}
+
 void tracees__tell_named(const struct tracees *t)
 {
 	const char *unless = t->begun ? "" : ", unless a file that does is loaded later";
+	const struct alloc_func *unfreed;
 
 	for (size_t i = 0; i < t->funcs.n; i++)
 		if (t->funcs.v[i].flags & FUNC_NAMED && !is_defined(t, &t->funcs.v[i]))
 			say("--sym: no mapped file defines %s: its calls are not counted%s",
 			    t->funcs.v[i].name, unless);
+	/* of files that were not known when the trace began */
+	unfreed = t->begun && recording__is_leak(&t->want.recording) ? find_unfreed(t) : NULL;
+	if (unfreed)
+		say("%s: %s " SEES_NO_FREE ", and none was found: all of its blocks count as live", option_of(unfreed), unfreed->name);
 	if (is_prefix_missing(t))
 		say("--prefix: no mapped file defines a malloc or free of that prefix: no such calls are counted%s", unless);
 }
