@@ -147,7 +147,7 @@ Test(uses, who_is_to_stop)
 		     { -ENOENT, false, true, true, "" },
 		     { -ESRCH, false, true, true, "" },
 		     { -EINTR, false, true, true, "" },
-		     { -EINTR, true, false, false, "7 is not stopped for its heap to be read: that takes more than a tenth of a second" },
+		     { -EINTR, true, false, false, "7 was stopped for a tenth of a second, and its heap takes longer to be read: from now on it is read while it runs" },
 		     { -ETIMEDOUT, true, false, true, "7 is not stopped for its heap to be read: why" },
 		     { -EPROTO, false, false, true, "7 is not stopped for its heap to be read: why" },
 		     { -EBUSY, false, false, true, "7 is not stopped for its heap to be read: why" } };

@@ -281,7 +281,9 @@ static int get_opened(struct objects *o, int path_fd, const char *name, const st
 	fd = o->all.n < descriptors__for_targets() ? elffile__open_found(path_fd) : -EMFILE;
 	if (fd < 0) {
 		r = fd;
-		note_unopened(o, clean, st.st_dev, st.st_ino, r);
+		/* one that no process has mapped is told where it was asked for */
+		if (m || r == -EMFILE || r == -ENFILE)
+			note_unopened(o, clean, st.st_dev, st.st_ino, r);
 		if (r == -EACCES)
 			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH),
 					       "this user may not read %s", clean);
@@ -391,7 +393,7 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, boo
 		fd = open_in_root(getpid(), m, "");
 	if (fd >= 0)
 		return get_opened(o, fd, m->path, m, ret, e);
-	/* what is not found under its name is there all the same, where nothing was wanting */
+	/* its name may lead nowhere; that it was not reached is a loss only if something was wanting */
 	if (err_is_want(fd) || err_is_want(r))
 		note_unopened(o, clean, dev_of(m), m->ino, err_is_want(fd) ? fd : r);
 	if (m->deleted)

@@ -325,7 +325,7 @@ static void locations(struct pprof *p)
 
 	for (size_t i = 0; i < s->n_places; i++) {
 		const struct place *place = &s->places[i];
-		bool for_linkers = place->module < 0 || strcmp(s->modules[place->module].path ?: "", PYTHON_PATH) != 0;
+		bool for_linkers = place->module < 0 || !is_python_module(s->modules[place->module].path);
 
 		put_u64(p, &p->record, LOCATION_ID, i + 1);
 		put_u64(p, &p->record, LOCATION_MAPPING, (uint64_t)place->module + 1);

@@ -70,6 +70,8 @@ static void take_processes(struct snapshot *to, const struct snapshot *s, const 
 		counters__add(&to->totals, &p->c);
 		std_error__add(&to->error, &p->error);
 	}
+	/* part of the sum is of no process: see build_unsure() */
+	to->reading.unsure_blocks = MIN(to->reading.unsure_blocks, to->totals.live_blocks);
 }
 
 static void take_sites(struct snapshot *to, const struct snapshot *s, const uint32_t *process_of, uint32_t *site_of)

@@ -98,6 +98,11 @@ const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth)
 	return NULL;
 }
 
+bool is_python_module(const char *path)
+{
+	return path && !strcmp(path, PYTHON_PATH);
+}
+
 const char *runtime__advice(const struct runtime *r, const struct snapshot *s)
 {
 	for (size_t i = 0; r->advice_for && i < s->n_modules; i++)

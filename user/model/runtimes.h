@@ -20,6 +20,7 @@ struct runtime {
 
 /* The module of all code that is Python's: it is in no file of machine code. */
 #define PYTHON_PATH "[python]"
+bool is_python_module(const char *path);	/* path may be NULL */
 /* Its offsets say which code it is (code_book__place()), and which instruction of it, of 2 bytes each. */
 #define PYTHON_OFFSET_UNIT(offset) ((uint32_t)((offset) - 1) & 0xffff)
 #define PYTHON_OFFSET_BYTES(offset) (2 * PYTHON_OFFSET_UNIT(offset))

@@ -206,9 +206,7 @@ struct frame place__frame(const struct snapshot *s, const struct place *p, size_
 
 const char *frame__origin(const struct frame *f)
 {
-	bool python = f->module && !strcmp(f->module, PYTHON_PATH);
-
-	return python && f->line && f->line->file ? f->line->file : f->module;
+	return is_python_module(f->module) && f->line && f->line->file ? f->line->file : f->module;
 }
 
 /* Stacks go on elsewhere from here, by rules that no table has: the reason is known by the function's name. */
@@ -226,7 +224,7 @@ static bool lacks_python(const struct snapshot *s, const struct snap_site *site)
 
 	/* --python off: they were not looked for */
 	for (size_t i = 0; i < s->n_modules && !any; i++)
-		any = !strcmp(s->modules[i].path, PYTHON_PATH);
+		any = is_python_module(s->modules[i].path);
 	for (uint32_t i = 0; i < site->n_stack && any; i++) {
 		struct frame f = place__frame(s, &s->places[site->stack[i]], 0);
 

@@ -292,7 +292,7 @@ static bool place_differs(const struct group *g, ptrdiff_t *ret_at)
 /* Where in its function; of Python as its disassembler counts. */
 static char *spot_of(const struct frame *f)
 {
-	if (f->module && !strcmp(f->module, PYTHON_PATH))
+	if (is_python_module(f->module))
 		return text("@bytecode %u", PYTHON_OFFSET_BYTES(f->place->offset));
 	return text("@0x%" PRIx64, f->place->offset);
 }

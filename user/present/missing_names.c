@@ -120,7 +120,7 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
 static bool is_nameless_python(const struct snapshot *s, const struct place *p)
 {
 	/* that of code which was reported is not missing as long as nobody has looked it up */
-	return p->module >= 0 && (size_t)p->module < s->n_modules && !strcmp(s->modules[p->module].path ?: "", PYTHON_PATH) &&
+	return p->module >= 0 && (size_t)p->module < s->n_modules && is_python_module(s->modules[p->module].path) &&
 	       (p->resolved || !PYTHON_IS_KNOWN(p->offset)) && !has_name(p);
 }
 

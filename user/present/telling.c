@@ -236,16 +236,11 @@ static bool stands_for(const struct frame *named, const struct frame *unnamed)
 /* How much a frame says; the first of the most telling ones is taken. */
 enum worth { NOTHING, LIBRARY_NAME, LIBRARY_LAMBDA, TELLING_PLACE, TELLING_NAME, PYTHON_NAME };
 
-static bool is_python(const char *module)
-{
-	return module && !strcmp(module, PYTHON_PATH);
-}
-
 /* A line of Python says more to those who wrote it than what it is done by. */
 static enum worth most_of(const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n_modules; i++)
-		if (is_python(s->modules[i].path))
+		if (is_python_module(s->modules[i].path))
 			return PYTHON_NAME;
 	return TELLING_NAME;
 }
@@ -254,7 +249,7 @@ static enum worth worth_of(const struct frame *f)
 {
 	const char *function = function_of(f);
 
-	if (function && is_python(f->module))
+	if (function && is_python_module(f->module))
 		return PYTHON_NAME;
 	if (frame__is_telling(f))
 		return function ? TELLING_NAME : TELLING_PLACE;
