@@ -404,8 +404,8 @@ static void under_load(struct test *t, bool exact)
 		want(t, blocks <= 128 + unsure, "churn_here live_blocks, wanted at most 128 and %llu that are unsure, got %llu", (unsigned long long)unsure,
 		     (unsigned long long)blocks);
 		want_eq(t, "churn_here live_bytes", churned * blocks, site_sum(t, root, p, "churn_here", "live_bytes"));
-		if (exact && strstr(m.c.errs.s, "was stopped for a tenth of a second, and its heap takes longer"))
-			skip(t, "this machine takes more than a tenth of a second to read 20,000 blocks: it is read while it runs, which is said");
+		if (exact && (strstr(m.c.errs.s, "was stopped for a tenth of a second, and its heap takes longer") || strstr(m.c.errs.s, "did not stop within")))
+			skip(t, "this machine takes more than a tenth of a second to read 20,000 blocks, or to stop a process: it is read while it runs, which is said");
 		want(t, json_is_true(jget(root, "exact_asked")) == exact, "exact_asked, wanted it with --exact alone");
 		want(t, !exact || (blocks <= 128 && ju64(t, root, "heap_read_paused_ns") > 0), "exact: wanted at most 128, and how long it was stopped, got %llu",
 		     (unsigned long long)blocks);
@@ -558,7 +558,7 @@ TEST(leak_exact_of_one_that_cannot_stop)
 	/* a tenth of a second, and until it is let go, which may take longer on a busy machine */
 	want(t, ju64(t, root, "heap_read_paused_ns") >= 100000000 && ju64(t, root, "heap_read_paused_ns") < 900000000,
 	     "heap_read_paused_ns, wanted that of one stop, got %llu", (unsigned long long)ju64(t, root, "heap_read_paused_ns"));
-	want_words(t, root, "; the process was stopped for 1");
+	want_words(t, root, "the process was stopped for ");
 	child__kill(t, &m.c, SIGUSR1);
 	wait_json(t, watch, in_dir(t, "x.2.json"));
 	want(t, !jget(load_json(t, in_dir(t, "x.2.json")), "heap_read_paused_ns"), "heap_read_paused_ns of the next one, wanted none");

@@ -75,8 +75,8 @@ Test(memory_words, more_is_live_than_is_resident)
 		const char *words;
 	} t[] = {
 		{ 64 << 20, 0, "live blocks explain 38.0 MiB of 64.0 MiB anonymous memory" },
-		{ 20 << 20, 0, "live blocks are 38.0 MiB, more than the 20.0 MiB of anonymous memory: not all of their pages were touched" },
-		{ 20 << 20, 7, "more than the 20.0 MiB of anonymous memory: not all of their pages were touched, or some of them were freed" },
+		{ 20 << 20, 0, "live blocks are 38.0 MiB, and 20.0 MiB of anonymous memory is resident: the rest was never touched, is swapped out or in huge pages" },
+		{ 20 << 20, 7, "is resident: the rest was never touched, is swapped out or in huge pages, or was freed" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {

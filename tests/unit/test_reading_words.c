@@ -24,7 +24,7 @@ Test(reading_words, each_part_where_it_applies)
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .paused_ns = 3 * MS_NS }, "read in 1ms; exact; the process was stopped for 3ms" },
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true }, "read in 1ms; exact" },
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .unsure_blocks = 7 },
-		  "read in 1ms; not exact: the process was not stopped; up to 7 blocks that were freed since may still count as live" },
+		  "read in 1ms; not exact; up to 7 blocks that were freed since may still count as live" },
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = 200 * MS_NS, .exact_asked = true, .paused_ns = 101 * MS_NS, .unsure_blocks = 7 },
 		  "read in 200ms; not exact, though the process was stopped for 101ms; up to 7 blocks that were freed since may still count as live" },
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .n_unread = 2, .unsure_blocks = 9 },
@@ -52,7 +52,7 @@ Test(reading_words, of_several)
 	} t[] = {
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .paused_ns = 3 * MS_NS }, "read in 1ms; exact; processes were stopped, for 3ms at most" },
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .unsure_blocks = 7 },
-		  "read in 1ms; not exact: no process was stopped; up to 7 blocks that were freed since may still count as live" },
+		  "read in 1ms; not exact; up to 7 blocks that were freed since may still count as live" },
 		{ { .at_ns = 5 * SECOND_NS, .took_ns = MS_NS, .exact_asked = true, .paused_ns = 101 * MS_NS, .unsure_blocks = 1000 },
 		  "read in 1ms; not exact, though processes were stopped, for 101ms at most; any of the blocks that count as live may have been freed since" },
 	};

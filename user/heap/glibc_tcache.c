@@ -365,6 +365,12 @@ const struct tcache_shape *taking__shape_at(struct taking *k, uint64_t addr)
 	return next_shape_at(k, addr, NULL);
 }
 
+/* Asked in turn, of things that take some microseconds each. */
+static bool is_over(struct taking *k, size_t i)
+{
+	return !(i % 256) && target__go_on(k->t, "reading the caches of the heap", 1);
+}
+
 /* Of n mapped blocks, those that may be one, by what they have in them. */
 static int note_maybe_mapped(struct taking *k, const uint64_t *addrs, size_t n, struct err *e)
 {
@@ -393,20 +399,19 @@ int taking__note_mapped_tcaches(struct taking *k, struct err *e)
 
 	k->maybe_empty.n = 0;
 	for (size_t i = 0; i < k->mapped.n && !r; i++) {
-		if (taking__shape_at(k, k->mapped.v[i].addr))
-			addrs[n++] = k->mapped.v[i].addr;
+		const struct heap_block *b = &k->mapped.v[i];
+
+		if (is_over(k, i))
+			return err_set(e, -EINTR, "stopped");
+		/* nearly all are longer: of these nothing is read */
+		if (b->usable + CHUNK_HEADER <= in_pages(k, TCACHE_BYTES_MAX + CHUNK_HEADER) && taking__shape_at(k, b->addr))
+			addrs[n++] = b->addr;
 		if (n < MAPPED_AT_ONCE && i + 1 < k->mapped.n)
 			continue;
-		r = target__go_on(k->t, "reading the caches of the heap", 1) ? err_set(e, -EINTR, "stopped") : note_maybe_mapped(k, addrs, n, e);
+		r = note_maybe_mapped(k, addrs, n, e);
 		n = 0;
 	}
 	return r;
-}
-
-/* Asked in turn, of things that take some microseconds each. */
-static bool is_over(struct taking *k, size_t i)
-{
-	return !(i % 256) && target__go_on(k->t, "reading the caches of the heap", 1);
 }
 
 /* The kind that most list heads speak for. */

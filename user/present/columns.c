@@ -140,13 +140,13 @@ static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX
 {
 	const char *verdict = trend_of(r)->verdict;
 
-	/* of what is live at most so much is known; who was killed shows that first */
-	if (!r->site && r->process->n_heaps_unread && !r->process->n_members && !r->process->exit_signal)
-		return "not read";
 	/* whatever it did, it does no more */
 	if (!r->site && r->process->ended)
 		return death__word(r->process, buf);
-	return verdict ? verdict : "-";
+	if (verdict)
+		return verdict;
+	/* why there is none: its live figures are not known */
+	return !r->site && r->process->n_heaps_unread && r->process->n_members < 2 ? "not read" : "-";
 }
 
 static enum tone verdict_tone(const struct row_of *r)

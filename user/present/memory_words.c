@@ -141,8 +141,8 @@ static void looked_items(struct report *r, const struct snap_heap *h)
 	para__item(&r->para, "older than the trace %s in %s block%s", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks));
 }
 
-/* older: blocks may be there that are older than the trace; h: what a look found, or NULL */
-static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older, const struct snap_heap *h)
+/* older: blocks may be there that are older than the trace; unsure: or that were freed and count as live; h: what a look found, or NULL */
+static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older, bool unsure, const struct snap_heap *h)
 {
 	const char *rest = recording__is_partial(&r->s->recording) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
 	struct heap_use use = heap_use__of(m);
@@ -153,10 +153,9 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 	if (!use.known && r->s->estimated && live > m->heap_resident + m->large_resident)
 		return;
 	if (!use.known && live > m->heap_resident + m->large_resident) {
-		/* they were never written to, or count as live although they were freed */
-		para__item(&r->para, "live blocks are %s%s, more than the %s%s of anonymous memory: not all of their pages were touched%s", report__mark(r), fmt_bytes(a, live),
-			   mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident),
-			   r->s->reading.unsure_blocks ? ", or some of them were freed" : "");
+		para__item(&r->para, "live blocks are %s%s, and %s%s of anonymous memory is resident: the rest was never touched, is swapped out or in huge pages%s", report__mark(r),
+			   fmt_bytes(a, live), mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident),
+			   unsure ? ", or was freed" : "");
 		return;
 	}
 	if (!use.known) {
@@ -196,7 +195,7 @@ int report__memory_of(struct report *r, const struct snap_process *p)
 	where_items(r, lead, &p->memory, p->ended);
 	/* what it held in the end is not what it held then */
 	if (r->s->known & HAS_LIVE_BYTES && !p->ended)
-		heap_items(r, &p->memory, process__running_bytes(p), p->age_at_attach_ns, looked_at(r, p));
+		heap_items(r, &p->memory, process__running_bytes(p), p->age_at_attach_ns, p->unsure_blocks, looked_at(r, p));
 	para__end(&r->para);
 	return 0;
 }
@@ -226,7 +225,7 @@ void report__memory_lines(struct report *r)
 	growth_line(r, where ? "" : "RSS", all ? &sum : NULL);
 	if (all && n == 1 && r->s->known & HAS_LIVE_BYTES) {
 		para__begin(&r->para, sum.sized_blocks ? "heap" : "", LABEL_WIDTH);
-		heap_items(r, &sum, live, older, r->s->n_processes == 1 ? looked_at(r, &r->s->processes[0]) : NULL);
+		heap_items(r, &sum, live, older, r->s->reading.unsure_blocks, r->s->n_processes == 1 ? looked_at(r, &r->s->processes[0]) : NULL);
 		para__end(&r->para);
 	}
 }

@@ -29,21 +29,21 @@ static int add_probed(const struct snapshot *s, char *text, int at, bool is_firs
 }
 
 /*
- * "; exact; the process was stopped for 3ms", "; not exact: the process was not stopped", "; not exact, though processes were stopped, for 101ms at
- * most". Of what was asked to be exact, each report says whether it is.
+ * "; exact; the process was stopped for 3ms", "; not exact", "; not exact, though processes were stopped, for 101ms at most". Of what was asked to
+ * be exact, each report says whether it is.
  */
 static int add_stop(const struct snapshot *s, char *text, int at)
 {
 	const struct heap_reading *h = &s->reading;
 	bool several = s->n_processes > 1 || (s->n_processes && s->processes[0].n_members > 1), exact = !h->unsure_blocks && !h->n_unread;
-	const char *how = !h->exact_asked ? "" : exact ? "exact; " : h->paused_ns ? "not exact, though " : "not exact: ";
+	const char *how = !h->exact_asked ? "" : exact ? "exact; " : "not exact, though ";
 	char a[FMT_MAX];
 
 	if (h->paused_ns)
 		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s stopped%s for %s%s", how, several ? "processes were" : "the process was", several ? "," : "",
 				     fmt_duration(a, h->paused_ns), several ? " at most" : "");
 	if (h->exact_asked)
-		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s", exact ? "exact" : how, exact ? "" : several ? "no process was stopped" : "the process was not stopped");
+		return at + snprintf(text + at, WORDS_MAX - at, "; %sexact", exact ? "" : "not ");
 	return at;
 }
 
@@ -91,7 +91,7 @@ const char *reading__mark_words(const struct snapshot *s)
 		any_unread |= !s->marks[i].heap_read_at_ns && s->marks[i].unsure_blocks;
 	}
 	if (any_read && any_unread)
-		return "live figures of a mark are of the last reading of the heap before it; where there was none, all that was allocated counts";
+		return "live figures of a mark are of the last reading of the heap before it; where there was none, only blocks whose address came again count as freed";
 	return any_read ? "live figures of a mark are of the last reading of the heap before it" :
-	       any_unread ? "no heap was read before a mark: all that was allocated counts as live there" : NULL;
+	       any_unread ? "no heap was read before a mark: of what was allocated until then, only blocks whose address came again count as freed" : NULL;
 }

@@ -70,27 +70,30 @@ int processes__rank(const struct snapshot *s, const struct metric *key, bool end
 	return 0;
 }
 
-/* "not read: the heap of worker (1501) and 2 more; up to 1,200 of their blocks may have been freed" */
-static void tell_unread(struct report *r, const struct snap_process *const *v, size_t n)
+/* "not read: 3 heaps, of worker (1501) and others; up to 1,200 of their blocks that count as live may have been freed" */
+static void tell_unread(struct report *r)
 {
-	uint64_t n_unread = 0, blocks = 0;
 	const struct snap_process *first = NULL;
+	uint64_t n_unread = 0, blocks = 0;
 	char a[FMT_MAX], b[FMT_MAX];
 	_cleanup_free_ char *name = NULL;
+	bool others = false;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!v[i]->n_heaps_unread)
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		const struct snap_process *p = &r->s->processes[i];
+
+		if (!p->n_heaps_unread)
 			continue;
-		first = first ? first : v[i];
-		n_unread += v[i]->n_heaps_unread;
-		blocks += v[i]->unsure_blocks;
+		others = first != NULL;
+		first = first ? first : p;
+		n_unread += p->n_heaps_unread;
+		blocks += p->unsure_blocks;
 	}
 	name = first ? report__owner(r, first, NAME_COLS) : NULL;
 	if (!name)
 		return;
-	report__line(r, "not read: the heap%s of %s%s%s%s; up to %s of %s blocks that count as live may have been freed", n_unread == 1 ? "" : "s", name,
-		     n_unread > 1 ? " and " : "", n_unread > 1 ? fmt_exact(a, n_unread - 1) : "", n_unread > 1 ? " more" : "", fmt_exact(b, blocks),
-		     n_unread == 1 ? "its" : "their");
+	report__line(r, "not read: %s heap%s, of %s%s; up to %s of %s blocks that count as live may have been freed", fmt_exact(a, n_unread), plural(n_unread), name,
+		     others ? " and others" : "", fmt_exact(b, blocks), n_unread == 1 ? "its" : "their");
 }
 
 static void hints(struct report *r, const struct snap_process *const *v, size_t n)
@@ -106,7 +109,7 @@ static void hints(struct report *r, const struct snap_process *const *v, size_t 
 	}
 	if (ended && r->s->known & HAS_LIVE_BYTES)
 		report__line(r, "ended: what is live was not freed before the end%s", r->s->reading.n_unread ? ", but for those whose heap was not read" : "");
-	tell_unread(r, v, n);
+	tell_unread(r);
 	if (oom)
 		report__line(r, "OOM: killed by the kernel, which had no memory left");
 	if (runs)

@@ -42,7 +42,7 @@ const tables = (() => {
 			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: ${olderWords([p]) || "older blocks are unseen"}` : "from its first instruction"],
 			["ended by", deathOf(p)], ["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
 			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)],
-			["frees not seen", p.missed_frees && exact(p.missed_frees)], ["heap not read", p.heaps_not_read && (p.n_members ? `of ${exact(p.heaps_not_read)}` : "what it freed may count as live")],
+			["frees not seen", p.missed_frees && exact(p.missed_frees)], ["heap not read", p.heaps_not_read && (p.n_members > 1 ? `of ${exact(p.heaps_not_read)} of them: what they freed may count as live` : "what it freed may count as live")],
 			["blocks that may have been freed", p.live_unsure_blocks && `up to ${exact(p.live_unsure_blocks)}`]];
 
 		return el("div", {class: "unfolded"}, p.why ? el("p", {class: "why"}, verdictChip(p.verdict), " ", p.why) : null,
@@ -64,7 +64,7 @@ const tables = (() => {
 			lost: {hidden: !PROCESSES.some(lost), of: lost, show: (p) => el("span", {class: lost(p) ? "warn" : null}, exact(lost(p)))},
 			attached: {of: (p) => p.age_at_attach_ns, show: (p) => p.age_at_attach_ns ? duration(p.age_at_attach_ns) : "start"},
 			process: {wide: true, of: (p) => p.comm, show: (p) => el("span", {class: "name"}, processName(p),
-				deathOf(p) ? el("span", {class: "warn small"}, ` ${deathOf(p)}`) : p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.heaps_not_read ? el("span", {class: "warn small"}, " heap not read") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null, ownPage(p))},
+				deathOf(p) ? el("span", {class: "warn small"}, ` ${deathOf(p)}`) : p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.heaps_not_read ? el("span", {class: "warn small"}, p.n_members > 1 ? ` ${exact(p.heaps_not_read)} of the heaps not read` : " heap not read") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null, ownPage(p))},
 		}, detail: processDetail, title: processName, filter: (matches) => (p) => [processName(p), p.exe, p.unit, p.container, p.pod, p.cgroup].some((s) => s && matches(s))};
 	}
 
