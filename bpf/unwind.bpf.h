@@ -61,7 +61,7 @@ struct {
 
 #define ROW_STEPS 14		/* a page of code has at most 4096 rows */
 #define FP_MAX_JUMP (1 << 20)
-#define WALK_TRIES 4		/* see space_moved(): one new list may be met twice, as itself and as its generation */
+#define WALK_TRIES 4		/* see space_moved(): a new list is met twice, as itself and as its generation; two more for the next list */
 
 /* The first row of [lo, hi) beyond rel, or -1. */
 static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)

@@ -405,7 +405,7 @@ struct snapshot {
 	struct heap_reading {	/* --mode leak: what is live, and what was freed, is of the last time that heaps were read */
 		uint64_t at_ns;		/* when that ended, since the trace began; 0: none was made */
 		uint64_t took_ns;
-		bool exact_asked;	/* --exact; it was if nothing is unsure, and no heap was not read */
+		bool exact_asked;	/* --exact; the figures are exact if unsure_blocks and n_unread are 0 */
 		uint64_t paused_ns;	/* how long a process was stopped for it, at most; 0: none was */
 		uint64_t unsure_blocks;	/* counted as live, and perhaps freed by then */
 		uint64_t n_unread;	/* processes whose heaps were never read */
