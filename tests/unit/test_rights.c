@@ -59,8 +59,11 @@ Test(rights, held_without_memory)
 {
 	const struct rlimit much = { RLIM_INFINITY, RLIM_INFINITY };
 	unsigned int before = rights__lacking(~0u), after;
-	bool is_taken = take_all_memory();
+	bool is_taken;
 
+	if (before == RIGHT_BIT(N_RIGHTS) - 1)
+		cr_skip_test("this user has none of the rights: all are lacking, with memory and without");
+	is_taken = take_all_memory();
 	after = rights__lacking(~0u);
 	setrlimit(RLIMIT_AS, &much);
 	cr_assert(is_taken);
