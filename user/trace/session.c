@@ -373,7 +373,7 @@ static int finish(struct session *s, struct err *e)
 	kernel__freeze(s->kernel, true);
 	session__note_cut(s);
 	session__let_heaps_go_on(s, true);
-	session__bound_uses(s, false);
+	session__bound_uses(s);
 	tracees__sample(&s->tracees, true);
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);

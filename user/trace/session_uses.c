@@ -290,7 +290,7 @@ static bool is_worth_it(const struct uses *u, uint64_t now)
 {
 	uint64_t n_calls = 0;
 
-	if (u->cost_ns < CHEAP_NS || now - u->read_ns > NOW_AND_THEN_NS)
+	if (u->cost_ns < CHEAP_NS || now - u->last.read_ns > NOW_AND_THEN_NS)
 		return true;
 	for (size_t i = 0; i < u->v.n; i++) {
 		uint64_t calls = collect__alloc_calls(u->s->collect, u->v.v[i]->proc);
@@ -371,14 +371,14 @@ void session__read_uses(struct session *s, unsigned int how)
 	charge_budget(u, began_cpu_ns);
 }
 
-void session__bound_uses(struct session *s, bool is_mark)
+void session__bound_uses(struct session *s)
 {
 	uint64_t began_cpu_ns = cpu_ns();
 	bool has_read;
 
 	if (!s->uses)
 		return;
-	has_read = uses__read_later(s->uses, is_mark);
+	has_read = uses__read_later(s->uses);
 	say_progress(NULL);
 	if (s->interrupted)
 		take_signals();
@@ -388,11 +388,17 @@ void session__bound_uses(struct session *s, bool is_mark)
 
 void session__note_cut(struct session *s)
 {
-	if (!s->uses)
+	struct uses *u = s->uses;
+
+	if (!u)
 		return;
-	s->uses->was_cut = true;
-	s->uses->cut_read_ns = s->uses->read_ns;
-	s->uses->cut_ns = kernel__clock_ns(s->kernel);
+	u->was_cut = true;
+	if (u->last.read_ns != u->of_cut.read_ns) {
+		u->before_cut = u->of_cut;
+		u->of_cut = u->last;
+		u->of_cut_since_ns = now_ns();
+	}
+	u->cut_ns = kernel__clock_ns(s->kernel);
 }
 
 static bool is_known(const struct user_of_heap *h)
@@ -436,27 +442,36 @@ void session__let_heaps_go_on(struct session *s, bool was_cut)
 	}
 }
 
-struct heap_reading session__last_reading(const struct session *s)
+struct heap_reading session__last_reading(const struct session *s, const struct mt_reached *mark)
 {
 	const struct uses *u = s->uses;
 	struct heap_reading r = {};
+	struct reading_time of;
 
 	if (!u)
 		return r;
-	if (u->cut_read_ns)
-		r = (struct heap_reading){ .at_ns = MAX(u->cut_read_ns - MIN(s->start_ns, u->cut_read_ns), 1ull), .took_ns = u->took_ns,
-					   .paused_ns = u->paused_ns };
+	/* what was found while a mark's cut waited is not in that */
+	of = mark && mark->mono_ns < u->of_cut_since_ns ? u->before_cut : u->of_cut;
+	if (of.read_ns)
+		r = (struct heap_reading){ .at_ns = MAX(of.read_ns - MIN(s->start_ns, of.read_ns), 1ull), .took_ns = of.took_ns };
 	r.exact_asked = s->opts->exact;
+	/* what a mark's is of was read before it, and went on since */
+	if (mark)
+		return r;
+	r.paused_ns = of.read_ns ? u->paused_ns : 0;
 	r.unsure_blocks = u->unrecorded;
 	return r;
 }
 
-void session__note_unsure(struct session *s)
+void session__note_unsure(struct session *s, const struct mt_reached *mark)
 {
 	const struct uses *u = s->uses;
 
-	for (size_t i = 0; u && i < u->v.n; i++)
-		model__set_unsure(s->model, u->v.v[i]->proc, uses__is_unread(u->v.v[i]), uses__bound(u->v.v[i]));
+	for (size_t i = 0; u && i < u->v.n; i++) {
+		struct user_of_heap *h = u->v.v[i];
+
+		model__set_unsure(s->model, h->proc, uses__is_unread(h), mark ? uses__bound_of_mark(u, h) : uses__bound(h));
+	}
 }
 
 /* ---- begin and end */
