@@ -208,6 +208,40 @@ TEST(leak_mark_in_the_last_reading)
 	fx__quit(t, &f);
 }
 
+/* ---- reports between which nothing is read, as it would cost more than it is worth: nobody was stopped for these */
+
+TEST(leak_exact_stops_nobody_in_vain)
+{
+	uint64_t last_at_ns = 0;
+	unsigned int n_same = 0;
+	json_error_t where;
+	const char *at;
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "spots", "--usable", "crowd", "300000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--exact", "--json", "1", "4", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGUSR1);
+	child__wait_err(t, &m.c, "malloctrace: snapshot", NULL, 30);
+	mt__stop(t, &m, 0, 0);
+	for (at = m.c.outs.s; (root = json_loads(at, JSON_DISABLE_EOF_CHECK, &where)); at += where.position) {
+		uint64_t at_ns = jget(root, "heap_read_at_ns") ? ju64(t, root, "heap_read_at_ns") : 0;
+
+		if (at_ns && at_ns == last_at_ns) {
+			n_same++;
+			want(t, !jget(root, "heap_read_paused_ns"), "heap_read_paused_ns of a report that no heap was read for, wanted none");
+		}
+		last_at_ns = at_ns;
+		json_decref(root);
+	}
+	if (!n_same)
+		skip(t, "each report had a reading of its own");
+	fx__quit(t, &f);
+}
+
 /* ---- what it is for */
 
 #define COST_ROUNDS 3

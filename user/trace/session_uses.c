@@ -324,8 +324,10 @@ void session__read_uses(struct session *s, unsigned int how)
 		return;
 	u->is_fresh = false;
 	u->paused_ns = 0;
-	for (size_t i = 0; i < u->v.n; i++)
+	for (size_t i = 0; i < u->v.n; i++) {
 		u->v.v[i]->was_passed = false;
+		u->v.v[i]->paused_before_ns = u->v.v[i]->is_open ? u->v.v[i]->target.paused_ns : 0;
+	}
 	/* after the end nothing is recorded any more, and the process goes on: what its heap has then says nothing of before */
 	if (s->end_ns)
 		return;
@@ -347,7 +349,6 @@ void session__read_uses(struct session *s, unsigned int how)
 		}
 		if (!h->is_open)
 			continue;
-		h->paused_before_ns = h->target.paused_ns;
 		if (h->kept)
 			keeping__tend(h->kept, NULL);
 		if (!tick_ns)
