@@ -56,11 +56,15 @@ static void free_user(struct user_of_heap *h)
 static void drop_unused(struct uses *u)
 {
 	_cleanup_err_ struct err e = {};
+	int err = collect__drop_unused(u->s->collect, &u->calls, &e);
 
-	if (collect__drop_unused(u->s->collect, &u->calls, &e))
+	if (err)
 		say("freed blocks count as live: %s", err_msg(&e));
-	for (size_t i = 0; i < u->v.n; i++)
+	for (size_t i = 0; i < u->v.n; i++) {
+		if (err && (u->v.v[i]->n_readings || u->v.v[i]->is_lost))
+			u->v.v[i]->bound = BOUND_UNKNOWN;
 		uses__forget_readings(u->v.v[i]);
+	}
 }
 
 struct user_of_heap *uses__find(const struct uses *u, uint32_t proc)
