@@ -74,16 +74,45 @@ struct user_of_heap *uses__find(const struct uses *u, uint32_t proc)
 	return h && h->proc == proc ? h : NULL;
 }
 
+/* Descriptors, or memory, may be short just now, or nothing of it is there yet that could be kept. What else went wrong stays so. */
+static bool may_pass(int err)
+{
+	return err == -ENODATA || err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
+static struct keeping *keep_heap(struct uses *u, struct user_of_heap *h)
+{
+	_cleanup_err_ struct err e = {};
+	struct keeping *kept = NULL;
+	int err = u->keeper && h->is_to_keep ? keeper__keep(u->keeper, h->pid, &kept, &e) : 0;
+
+	h->is_to_keep = may_pass(err);
+	if (err && !h->said_unkept)
+		say_verbose("%d: its memory will not outlive it: %s", (int)h->pid, err_msg(&e));
+	h->said_unkept |= err != 0;
+	return kept;
+}
+
+/* One that is open, and could not be kept when it was opened, stays so until it can be. */
 static void open_heap(struct uses *u, struct user_of_heap *h)
 {
-	_cleanup_err_ struct err kept = {}, opened = {};
+	_cleanup_err_ struct err e = {};
+	struct keeping *kept = keep_heap(u, h);
+	struct target target;
 
-	if (u->keeper && !h->kept && keeper__keep(u->keeper, h->pid, &h->kept, &kept))
-		say_verbose("%d: its memory will not outlive it: %s", (int)h->pid, err_msg(&kept));
-	if (h->kept ? target__open_kept(h->kept, &u->target_calls, &h->target, &opened) : target__open(h->pid, &u->target_calls, &h->target, &opened))
-		say_verbose("%d: its heap cannot be read: %s", (int)h->pid, err_msg(&opened));
-	else
-		h->is_open = true;
+	if (h->is_open && !kept)
+		return;
+	if (kept ? target__open_kept(kept, &u->target_calls, &target, &e) : target__open(h->pid, &u->target_calls, &target, &e)) {
+		say_verbose("%d: its heap cannot be read: %s", (int)h->pid, err_msg(&e));
+		h->is_to_keep |= kept != NULL;
+		keeping__free(kept);
+		return;
+	}
+	close_heap(h);
+	h->target = target;
+	h->kept = kept;
+	h->is_open = true;
+	h->paused_before_ns = 0;
 	/* another program may be there by now, of which nothing is known yet */
 	if (!collect__goes_on(u->s->collect, h->proc))
 		close_heap(h);
@@ -102,6 +131,7 @@ static void add(struct uses *u, const struct tracee_life *l, bool goes_on)
 	*slot = h;
 	h->proc = l->proc;
 	h->pid = l->tracee->process.pid;
+	h->is_to_keep = true;
 	if (goes_on)
 		open_heap(u, h);
 	u->by_slot[MT_PROC_SLOT(h->proc)] = h;
@@ -140,10 +170,9 @@ static void read_last(struct uses *u, struct user_of_heap *h)
 	int err = 0;
 
 	h->has_ended = true;
-	if (collect__alloc_calls(u->s->collect, h->proc))
+	h->has_none = !collect__alloc_calls(u->s->collect, h->proc);
+	if (!h->has_none)
 		err = h->is_open ? uses__read(u, h, UINT64_MAX, false, &e) : err_set(&e, -ESRCH, "it was not open");
-	else
-		h->has_none = true;
 	if (err == -EINTR && !u->s->finishing) {
 		h->has_ended = false;
 		return;
@@ -346,11 +375,8 @@ void session__read_uses(struct session *s, unsigned int how)
 		_cleanup_err_ struct err e = {};
 		int err;
 
-		/* descriptors, or memory, may have been short when it was tried, or nothing of it was there yet that could be kept */
-		if ((!h->is_open || (u->keeper && !h->kept)) && collect__goes_on(s->collect, h->proc)) {
-			close_heap(h);
+		if ((!h->is_open || h->is_to_keep) && collect__goes_on(s->collect, h->proc))
 			open_heap(u, h);
-		}
 		if (!h->is_open)
 			continue;
 		if (h->kept)

@@ -23,6 +23,8 @@ struct user_of_heap {
 	uint32_t proc;
 	pid_t pid;
 	struct keeping *kept;	/* owned; its memory outlives it. NULL: it does not, and the last reading is the last word */
+	bool is_to_keep;	/* it is not, and may be yet */
+	bool said_unkept;	/* why it is not */
 	struct target target;
 	bool is_open;		/* target is */
 	struct glibc glibc;
