@@ -92,8 +92,7 @@ static int check_unfreed(const struct session *s, struct err *e)
 {
 	const char *name = recording__is_leak(&s->opts->recording) ? alloc_funcs__unfreed(&s->tracees.funcs) : NULL;
 
-	return name ? err_set(e, -EINVAL, "--sym: %s allocates, and --mode leak sees its blocks freed only by a function that is named, too: give --sym free=NAME, or leave --mode leak out",
-			      name) : 0;
+	return name ? err_set(e, -EINVAL, UNFREED_WORDS, "--sym", name) : 0;
 }
 
 /* The values that only the table of functions can judge. */
