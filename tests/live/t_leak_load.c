@@ -175,6 +175,73 @@ TEST(leak_marks)
 	fx__quit(t, &f);
 }
 
+/* One that comes while the heap is read for the last time: what is found then is not in its cut, which is read after it. */
+TEST(leak_mark_in_the_last_reading)
+{
+	const char *out = in_dir(t, "m.json");
+	unsigned int n_whole = 0;
+	json_t *root, *v;
+	struct fx f;
+	struct mt m;
+	size_t i;
+
+	fx__start(t, &f, "spots", "--usable", "crowd", "300000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "-o", out, "--mark", "spot_mark", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: mark", NULL, 30);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, out);
+	json_array_foreach(jget(root, "marks"), i, v) {
+		uint64_t at_ns = jget(v, "heap_read_at_ns") ? ju64(t, v, "heap_read_at_ns") : 0;
+
+		if (!json_is_true(jget(v, "whole")))
+			continue;
+		n_whole++;
+		want(t, at_ns <= ju64(t, v, "t_ns") + TICK_NS, "heap_read_at_ns, wanted a time before the mark's %llu, got %llu",
+		     (unsigned long long)ju64(t, v, "t_ns"), (unsigned long long)at_ns);
+		/* it ran */
+		want(t, ju64(t, v, "live_blocks") && jget(v, "live_unsure_blocks") && ju64(t, v, "live_unsure_blocks") == ju64(t, v, "live_blocks"),
+		     "live_unsure_blocks, wanted all %llu that are live", (unsigned long long)ju64(t, v, "live_blocks"));
+	}
+	want(t, n_whole, "marks with figures, wanted some");
+	fx__quit(t, &f);
+}
+
+/* ---- reports between which nothing is read, as it would cost more than it is worth: nobody was stopped for these */
+
+TEST(leak_exact_stops_nobody_in_vain)
+{
+	uint64_t last_at_ns = 0;
+	unsigned int n_same = 0;
+	json_error_t where;
+	const char *at;
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "spots", "--usable", "crowd", "300000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--exact", "--json", "1", "4", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGUSR1);
+	child__wait_err(t, &m.c, "malloctrace: snapshot", NULL, 30);
+	mt__stop(t, &m, 0, 0);
+	for (at = m.c.outs.s; (root = json_loads(at, JSON_DISABLE_EOF_CHECK, &where)); at += where.position) {
+		uint64_t at_ns = jget(root, "heap_read_at_ns") ? ju64(t, root, "heap_read_at_ns") : 0;
+
+		if (at_ns && at_ns == last_at_ns) {
+			n_same++;
+			want(t, !jget(root, "heap_read_paused_ns"), "heap_read_paused_ns of a report that no heap was read for, wanted none");
+		}
+		last_at_ns = at_ns;
+		json_decref(root);
+	}
+	if (!n_same)
+		skip(t, "each report had a reading of its own");
+	fx__quit(t, &f);
+}
+
 /* ---- what it is for */
 
 #define COST_ROUNDS 3

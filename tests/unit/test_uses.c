@@ -74,9 +74,9 @@ Test(uses, what_was_lost)
 
 /* ---- how many may be wrong */
 
-static uint64_t bound_of_cut(bool is_mark)
+static uint64_t bound_of_cut(void)
 {
-	uses__read_later(&uses, is_mark);
+	uses__read_later(&uses);
 	return uses__bound(&heap);
 }
 
@@ -98,7 +98,7 @@ Test(uses, bound_of_one_that_stood)
 {
 	begin_stopped();
 	session__let_heaps_go_on(&session, true);
-	cr_expect_eq(bound_of_cut(false), 2);
+	cr_expect_eq(bound_of_cut(), 2);
 }
 
 /* A mark's cut is of an earlier moment, and it went on with that: nothing is known of ours after it. */
@@ -106,17 +106,41 @@ Test(uses, bound_after_a_mark)
 {
 	begin_stopped();
 	session__let_heaps_go_on(&session, false);
-	cr_expect_eq(bound_of_cut(true), BOUND_UNKNOWN, "of the mark's");
-	cr_expect_eq(bound_of_cut(false), BOUND_UNKNOWN, "of ours");
+	cr_expect_eq(uses__bound_of_mark(&uses, &heap), BOUND_UNKNOWN, "of the mark's");
+	cr_expect_eq(bound_of_cut(), BOUND_UNKNOWN, "of ours");
 }
 
 /* A mark that is read late says nothing of the cut that comes after it. */
 Test(uses, bound_beside_a_mark)
 {
 	begin_stopped();
-	cr_expect_eq(bound_of_cut(true), BOUND_UNKNOWN, "of the mark's");
+	cr_expect_eq(uses__bound_of_mark(&uses, &heap), BOUND_UNKNOWN, "of the mark's");
 	session__let_heaps_go_on(&session, true);
-	cr_expect_eq(bound_of_cut(false), 2, "of ours");
+	cr_expect_eq(bound_of_cut(), 2, "of ours");
+	/* nor of one that was bound before it is read, as the last one is */
+	cr_expect_eq(uses__bound_of_mark(&uses, &heap), BOUND_UNKNOWN, "of the next mark's");
+	cr_expect_eq(uses__bound(&heap), 2, "still of ours");
+}
+
+/* One that was claimed before a cut of ours has not what was read for that. */
+Test(uses, reading_of_a_mark)
+{
+	const struct mt_reached before = { .mono_ns = 499 }, after = { .mono_ns = 500 };
+
+	begin_stopped();
+	uses.before_cut = (struct reading_time){ 300, 30 };
+	uses.of_cut = (struct reading_time){ 400, 40 };
+	uses.of_cut_since_ns = 500;
+	uses.paused_ns = 7;
+	uses.unrecorded = 8;
+	cr_expect_eq(session__last_reading(&session, &before).at_ns, 300);
+	cr_expect_eq(session__last_reading(&session, &before).took_ns, 30);
+	cr_expect_eq(session__last_reading(&session, &after).at_ns, 400);
+	cr_expect_eq(session__last_reading(&session, &after).paused_ns, 0, "nobody stood still for a mark");
+	cr_expect_eq(session__last_reading(&session, &after).unsure_blocks, 0, "what came after the end");
+	cr_expect_eq(session__last_reading(&session, NULL).at_ns, 400);
+	cr_expect_eq(session__last_reading(&session, NULL).paused_ns, 7);
+	cr_expect_eq(session__last_reading(&session, NULL).unsure_blocks, 8);
 }
 
 /* Any of its blocks may have been freed. */
@@ -124,7 +148,7 @@ Test(uses, bound_of_one_that_was_not_read)
 {
 	begin_stopped();
 	heap.was_read = false;
-	cr_expect_eq(bound_of_cut(false), BOUND_UNKNOWN);
+	cr_expect_eq(bound_of_cut(), BOUND_UNKNOWN);
 }
 
 /* ---- who is stopped */

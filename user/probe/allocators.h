@@ -64,6 +64,7 @@ int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct er
 int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e);
 /* A function that --sym named to allocate, where it named none to free; NULL: there is none. */
 const char *alloc_funcs__unfreed(const struct alloc_funcs *f);
+#define UNFREED_WORDS "%s: %s allocates, and no function was found or named that frees its blocks: with --mode leak all of them count as live. Give --sym free=NAME"
 int alloc_funcs__find(const struct alloc_funcs *f, const char *name);	/* the row's index, or -1 */
 bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i);	/* from --prefix or --sym */
 const char *alloc_func__shown(const struct alloc_func *f);

@@ -92,8 +92,7 @@ static int check_unfreed(const struct session *s, struct err *e)
 {
 	const char *name = recording__is_leak(&s->opts->recording) ? alloc_funcs__unfreed(&s->tracees.funcs) : NULL;
 
-	return name ? err_set(e, -EINVAL, "--sym: %s allocates, and --mode leak sees its blocks freed only by a function that is named, too: give --sym free=NAME, or leave --mode leak out",
-			      name) : 0;
+	return name ? err_set(e, -EINVAL, UNFREED_WORDS, "--sym", name) : 0;
 }
 
 /* The values that only the table of functions can judge. */
@@ -373,7 +372,7 @@ static int finish(struct session *s, struct err *e)
 	kernel__freeze(s->kernel, true);
 	session__note_cut(s);
 	session__let_heaps_go_on(s, true);
-	session__bound_uses(s, false);
+	session__bound_uses(s);
 	tracees__sample(&s->tracees, true);
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);

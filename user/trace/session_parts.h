@@ -177,12 +177,12 @@ void session__relieve_table(struct session *s);
 void session__let_heaps_go_on(struct session *s, bool was_cut);
 /* A cut is taken now, by none but us. */
 void session__note_cut(struct session *s);
-/* After a cut: how many of its live blocks may have been freed before it. May read heaps once more, but not for a mark's cut. */
-void session__bound_uses(struct session *s, bool is_mark);
-/* The same of each process, for a snapshot of that cut. */
-void session__note_unsure(struct session *s);
+/* After a cut, but a mark's: how many of its live blocks may have been freed before it. May read heaps once more. */
+void session__bound_uses(struct session *s);
+/* The same of each process, for a snapshot of that cut; or of a mark's, which may be older. NULL: it is none's. */
+void session__note_unsure(struct session *s, const struct mt_reached *mark);
 /* How what s->cut shows as live was found out. */
-struct heap_reading session__last_reading(const struct session *s);
+struct heap_reading session__last_reading(const struct session *s, const struct mt_reached *mark);
 /* What a look is to find out. */
 struct heap_wish {
 	bool reachable, roots;

@@ -112,13 +112,10 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 {
 	const struct opts *o = s->opts;
 	struct recording recording = o->recording;
-	struct heap_reading reading = session__last_reading(s);
+	struct heap_reading reading = session__last_reading(s, m->mark);
 	struct scouted scouted = s->tracees.scout ? scout__sums(&s->tracees) : (struct scouted){};
 
 	recording.size = tracees__size(&s->tracees);
-	/* what it is of was read before it, and went on since */
-	if (m->mark)
-		reading.paused_ns = 0;
 	return (struct snapshot_info){
 		.recording = recording,
 		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
@@ -166,9 +163,9 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	if (!s->spots.waiting && session__knows_live(s))
 		model__note(s->model, cut);
 	/* at the end that was done before probes went */
-	if (!s->end_ns)
-		session__bound_uses(s, m->mark);
-	session__note_unsure(s);
+	if (!m->last && !m->mark)
+		session__bound_uses(s);
+	session__note_unsure(s, m->mark);
 	info = info_of(s, m);
 	snap = model__snapshot(s->model, cut, &info, &calls);
 	if (!snap || tracees__list_probes(&s->tracees, snap)) {

@@ -56,11 +56,15 @@ static void free_user(struct user_of_heap *h)
 static void drop_unused(struct uses *u)
 {
 	_cleanup_err_ struct err e = {};
+	int err = collect__drop_unused(u->s->collect, &u->calls, &e);
 
-	if (collect__drop_unused(u->s->collect, &u->calls, &e))
+	if (err)
 		say("freed blocks count as live: %s", err_msg(&e));
-	for (size_t i = 0; i < u->v.n; i++)
+	for (size_t i = 0; i < u->v.n; i++) {
+		if (err && (u->v.v[i]->n_readings || u->v.v[i]->is_lost))
+			u->v.v[i]->bound = BOUND_UNKNOWN;
 		uses__forget_readings(u->v.v[i]);
+	}
 }
 
 struct user_of_heap *uses__find(const struct uses *u, uint32_t proc)
@@ -70,16 +74,45 @@ struct user_of_heap *uses__find(const struct uses *u, uint32_t proc)
 	return h && h->proc == proc ? h : NULL;
 }
 
+/* Descriptors, or memory, may be short just now, or nothing of it is there yet that could be kept. What else went wrong stays so. */
+static bool may_pass(int err)
+{
+	return err == -ENODATA || err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
+static struct keeping *keep_heap(struct uses *u, struct user_of_heap *h)
+{
+	_cleanup_err_ struct err e = {};
+	struct keeping *kept = NULL;
+	int err = u->keeper && h->is_to_keep ? keeper__keep(u->keeper, h->pid, &kept, &e) : 0;
+
+	h->is_to_keep = may_pass(err);
+	if (err && !h->said_unkept)
+		say_verbose("%d: its memory will not outlive it: %s", (int)h->pid, err_msg(&e));
+	h->said_unkept |= err != 0;
+	return kept;
+}
+
+/* One that is open, and could not be kept when it was opened, stays so until it can be. */
 static void open_heap(struct uses *u, struct user_of_heap *h)
 {
-	_cleanup_err_ struct err kept = {}, opened = {};
+	_cleanup_err_ struct err e = {};
+	struct keeping *kept = keep_heap(u, h);
+	struct target target;
 
-	if (u->keeper && !h->kept && keeper__keep(u->keeper, h->pid, &h->kept, &kept))
-		say_verbose("%d: its memory will not outlive it: %s", (int)h->pid, err_msg(&kept));
-	if (h->kept ? target__open_kept(h->kept, &u->target_calls, &h->target, &opened) : target__open(h->pid, &u->target_calls, &h->target, &opened))
-		say_verbose("%d: its heap cannot be read: %s", (int)h->pid, err_msg(&opened));
-	else
-		h->is_open = true;
+	if (h->is_open && !kept)
+		return;
+	if (kept ? target__open_kept(kept, &u->target_calls, &target, &e) : target__open(h->pid, &u->target_calls, &target, &e)) {
+		say_verbose("%d: its heap cannot be read: %s", (int)h->pid, err_msg(&e));
+		h->is_to_keep |= kept != NULL;
+		keeping__free(kept);
+		return;
+	}
+	close_heap(h);
+	h->target = target;
+	h->kept = kept;
+	h->is_open = true;
+	h->paused_before_ns = 0;
 	/* another program may be there by now, of which nothing is known yet */
 	if (!collect__goes_on(u->s->collect, h->proc))
 		close_heap(h);
@@ -98,6 +131,7 @@ static void add(struct uses *u, const struct tracee_life *l, bool goes_on)
 	*slot = h;
 	h->proc = l->proc;
 	h->pid = l->tracee->process.pid;
+	h->is_to_keep = true;
 	if (goes_on)
 		open_heap(u, h);
 	u->by_slot[MT_PROC_SLOT(h->proc)] = h;
@@ -136,10 +170,9 @@ static void read_last(struct uses *u, struct user_of_heap *h)
 	int err = 0;
 
 	h->has_ended = true;
-	if (collect__alloc_calls(u->s->collect, h->proc))
+	h->has_none = !collect__alloc_calls(u->s->collect, h->proc);
+	if (!h->has_none)
 		err = h->is_open ? uses__read(u, h, UINT64_MAX, false, &e) : err_set(&e, -ESRCH, "it was not open");
-	else
-		h->has_none = true;
 	if (err == -EINTR && !u->s->finishing) {
 		h->has_ended = false;
 		return;
@@ -290,7 +323,7 @@ static bool is_worth_it(const struct uses *u, uint64_t now)
 {
 	uint64_t n_calls = 0;
 
-	if (u->cost_ns < CHEAP_NS || now - u->read_ns > NOW_AND_THEN_NS)
+	if (u->cost_ns < CHEAP_NS || now - u->last.read_ns > NOW_AND_THEN_NS)
 		return true;
 	for (size_t i = 0; i < u->v.n; i++) {
 		uint64_t calls = collect__alloc_calls(u->s->collect, u->v.v[i]->proc);
@@ -324,8 +357,10 @@ void session__read_uses(struct session *s, unsigned int how)
 		return;
 	u->is_fresh = false;
 	u->paused_ns = 0;
-	for (size_t i = 0; i < u->v.n; i++)
+	for (size_t i = 0; i < u->v.n; i++) {
 		u->v.v[i]->was_passed = false;
+		u->v.v[i]->paused_before_ns = u->v.v[i]->is_open ? u->v.v[i]->target.paused_ns : 0;
+	}
 	/* after the end nothing is recorded any more, and the process goes on: what its heap has then says nothing of before */
 	if (s->end_ns)
 		return;
@@ -340,14 +375,10 @@ void session__read_uses(struct session *s, unsigned int how)
 		_cleanup_err_ struct err e = {};
 		int err;
 
-		/* descriptors, or memory, may have been short when it was tried, or nothing of it was there yet that could be kept */
-		if ((!h->is_open || (u->keeper && !h->kept)) && collect__goes_on(s->collect, h->proc)) {
-			close_heap(h);
+		if ((!h->is_open || h->is_to_keep) && collect__goes_on(s->collect, h->proc))
 			open_heap(u, h);
-		}
 		if (!h->is_open)
 			continue;
-		h->paused_before_ns = h->target.paused_ns;
 		if (h->kept)
 			keeping__tend(h->kept, NULL);
 		if (!tick_ns)
@@ -371,14 +402,14 @@ void session__read_uses(struct session *s, unsigned int how)
 	charge_budget(u, began_cpu_ns);
 }
 
-void session__bound_uses(struct session *s, bool is_mark)
+void session__bound_uses(struct session *s)
 {
 	uint64_t began_cpu_ns = cpu_ns();
 	bool has_read;
 
 	if (!s->uses)
 		return;
-	has_read = uses__read_later(s->uses, is_mark);
+	has_read = uses__read_later(s->uses);
 	say_progress(NULL);
 	if (s->interrupted)
 		take_signals();
@@ -388,11 +419,17 @@ void session__bound_uses(struct session *s, bool is_mark)
 
 void session__note_cut(struct session *s)
 {
-	if (!s->uses)
+	struct uses *u = s->uses;
+
+	if (!u)
 		return;
-	s->uses->was_cut = true;
-	s->uses->cut_read_ns = s->uses->read_ns;
-	s->uses->cut_ns = kernel__clock_ns(s->kernel);
+	u->was_cut = true;
+	if (u->last.read_ns != u->of_cut.read_ns) {
+		u->before_cut = u->of_cut;
+		u->of_cut = u->last;
+		u->of_cut_since_ns = now_ns();
+	}
+	u->cut_ns = kernel__clock_ns(s->kernel);
 }
 
 static bool is_known(const struct user_of_heap *h)
@@ -436,27 +473,36 @@ void session__let_heaps_go_on(struct session *s, bool was_cut)
 	}
 }
 
-struct heap_reading session__last_reading(const struct session *s)
+struct heap_reading session__last_reading(const struct session *s, const struct mt_reached *mark)
 {
 	const struct uses *u = s->uses;
 	struct heap_reading r = {};
+	struct reading_time of;
 
 	if (!u)
 		return r;
-	if (u->cut_read_ns)
-		r = (struct heap_reading){ .at_ns = MAX(u->cut_read_ns - MIN(s->start_ns, u->cut_read_ns), 1ull), .took_ns = u->took_ns,
-					   .paused_ns = u->paused_ns };
+	/* what was found while a mark's cut waited is not in that */
+	of = mark && mark->mono_ns < u->of_cut_since_ns ? u->before_cut : u->of_cut;
+	if (of.read_ns)
+		r = (struct heap_reading){ .at_ns = MAX(of.read_ns - MIN(s->start_ns, of.read_ns), 1ull), .took_ns = of.took_ns };
 	r.exact_asked = s->opts->exact;
+	/* what a mark's is of was read before it, and went on since */
+	if (mark)
+		return r;
+	r.paused_ns = of.read_ns ? u->paused_ns : 0;
 	r.unsure_blocks = u->unrecorded;
 	return r;
 }
 
-void session__note_unsure(struct session *s)
+void session__note_unsure(struct session *s, const struct mt_reached *mark)
 {
 	const struct uses *u = s->uses;
 
-	for (size_t i = 0; u && i < u->v.n; i++)
-		model__set_unsure(s->model, u->v.v[i]->proc, uses__is_unread(u->v.v[i]), uses__bound(u->v.v[i]));
+	for (size_t i = 0; u && i < u->v.n; i++) {
+		struct user_of_heap *h = u->v.v[i];
+
+		model__set_unsure(s->model, h->proc, uses__is_unread(h), mark ? uses__bound_of_mark(u, h) : uses__bound(h));
+	}
 }
 
 /* ---- begin and end */

@@ -61,26 +61,25 @@ static void read_later(struct user_of_heap *h)
 		h->cut_bound += target__n_threads(&h->target);
 }
 
-/* Who called a mark's function ran then, and what was found out since is not in its cut. */
-static void note_cut_bound(struct uses *u, struct user_of_heap *h, bool is_mark)
+static void note_cut_bound(struct uses *u, struct user_of_heap *h)
 {
 	h->cut_bound = h->bound;
-	if (uses__is_unread(h) || (!is_mark && is_settled(h)))
+	if (uses__is_unread(h) || is_settled(h))
 		return;
 	h->cut_bound = BOUND_UNKNOWN;
 	if (h->has_none && h->is_open)
 		h->cut_bound = bound_of_none(u, h);
-	else if (!is_mark && h->was_passed && h->is_open)
+	else if (h->was_passed && h->is_open)
 		read_later(h);
 }
 
-bool uses__read_later(struct uses *u, bool is_mark)
+bool uses__read_later(struct uses *u)
 {
 	struct use_calls calls = { count_unsure, u };
 	bool any = false;
 
 	for (size_t i = 0; i < u->v.n; i++) {
-		note_cut_bound(u, u->v.v[i], is_mark);
+		note_cut_bound(u, u->v.v[i]);
 		any |= u->v.v[i]->has_later;
 	}
 	if (!any)
@@ -107,4 +106,10 @@ bool uses__is_unread(const struct user_of_heap *h)
 uint64_t uses__bound(const struct user_of_heap *h)
 {
 	return uses__is_unread(h) ? BOUND_UNKNOWN : h->cut_bound;
+}
+
+/* Who called a mark's function ran then, and what was found out since is not in its cut. */
+uint64_t uses__bound_of_mark(const struct uses *u, const struct user_of_heap *h)
+{
+	return h->has_none && h->is_open ? bound_of_none(u, h) : BOUND_UNKNOWN;
 }

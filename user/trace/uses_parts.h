@@ -23,6 +23,8 @@ struct user_of_heap {
 	uint32_t proc;
 	pid_t pid;
 	struct keeping *kept;	/* owned; its memory outlives it. NULL: it does not, and the last reading is the last word */
+	bool is_to_keep;	/* it is not, and may be yet */
+	bool said_unkept;	/* why it is not */
 	struct target target;
 	bool is_open;		/* target is */
 	struct glibc glibc;
@@ -36,7 +38,7 @@ struct user_of_heap {
 	uint64_t runs;		/* how often it had run when the last reading began (target__runs()) */
 	uint64_t calls;		/* how often it had allocated then */
 	uint64_t bound;		/* at most so many would count as live that were freed, if it has not run since the last reading began */
-	uint64_t cut_bound;	/* and do so in the last cut, or in a mark's that was read since. BOUND_UNKNOWN: it ran, and nothing was read then */
+	uint64_t cut_bound;	/* and do so in the last cut that no mark took. BOUND_UNKNOWN: it ran, and nothing was read then */
 	bool was_read, has_ended;
 	bool is_lost;		/* it has ended, and could not be read then: any of its blocks may have been freed */
 	bool has_none;		/* glibc had no heap in it when it was to be read, and so freed nothing unseen */
@@ -59,15 +61,19 @@ struct uses {
 	uint64_t not_before_ns;	/* by the budget */
 	uint64_t cost_ns;	/* CPU time of the last pass */
 	double fill;		/* of the table, after the last pass */
-	uint64_t read_ns;	/* when the last reading ended, CLOCK_MONOTONIC; 0: there was none */
-	uint64_t took_ns;	/* the same one */
+	struct reading_time {
+		uint64_t read_ns;	/* when it ended, CLOCK_MONOTONIC; 0: there was none */
+		uint64_t took_ns;
+	} last;			/* reading */
+	struct reading_time of_cut;	/* the last one as it was when the last cut was taken that no mark took */
+	struct reading_time before_cut;	/* and the one of the cuts before that had another one */
+	uint64_t of_cut_since_ns;	/* the first cut that has of_cut; a mark's that was claimed before has not what it found */
 	uint64_t paused_ns;	/* --exact: for how long it stood still for the last pass, or the longest of several processes */
 	uint64_t began_ns;	/* the pass under way */
 	bool may_stop;		/* --exact: the same, as a snapshot is to be made of it */
 	uint64_t stop_by_ns;	/* when the reading under way has to end; 0: there is no limit */
 	bool is_fresh;		/* nothing was allocated between the last pass and the next cut that could be dead */
 	bool was_cut;		/* a cut was taken since */
-	uint64_t cut_read_ns;	/* read_ns as it was when the last cut was taken that no mark took: what was found later is not in a mark's */
 	uint64_t cut_ns;	/* what was born earlier was before the last cut; on the programs' clock */
 	uint64_t unrecorded;	/* how often points were met between the end of the trace and the last reading, which came after it */
 };
@@ -87,13 +93,11 @@ void uses__note_unstopped(struct user_of_heap *h, int err, bool is_late, const c
 bool uses__is_to_stop(const struct uses *u, const struct user_of_heap *h);
 /* Where somebody waits for it (wanted), a heap that changed too fast to be read is tried again. */
 int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, bool wanted, struct err *e);
-/*
- * uses_bound.c: after a cut; sets each bound, for which a heap may have to be read once more: then true. is_mark: of a mark's cut, which
- * was taken before anybody knew of it.
- */
-bool uses__read_later(struct uses *u, bool is_mark);
+/* uses_bound.c: after a cut, but a mark's; sets each bound, for which a heap may have to be read once more: then true. */
+bool uses__read_later(struct uses *u);
 bool uses__is_unread(const struct user_of_heap *h);	/* it may have one, of which nothing is known */
 uint64_t uses__bound(const struct user_of_heap *h);	/* BOUND_UNKNOWN */
+uint64_t uses__bound_of_mark(const struct uses *u, const struct user_of_heap *h);	/* the same of its cut, which was taken before anybody knew of it */
 /* session_uses.c: NULL: its heap is not read. */
 struct user_of_heap *uses__find(const struct uses *u, uint32_t proc);
 

@@ -199,8 +199,8 @@ static int read_heap(struct uses *u, struct user_of_heap *h, uint64_t born_befor
 	h->runs = runs;
 	h->calls = calls;
 	h->bound = h->readings[n - 1].census.unsure_blocks;
-	u->read_ns = now_ns();
-	u->took_ns = u->read_ns - since_ns;
+	u->last.read_ns = now_ns();
+	u->last.took_ns = u->last.read_ns - since_ns;
 	return 0;
 }
 

@@ -300,25 +300,34 @@ int tracees__check_prefix(const struct tracees *t, const char *prefix, struct er
 	return -ENOENT;
 }
 
-/* Of the user's own functions in files that were read: one that allocates, where none of them frees; NULL: there is none. */
-static const struct alloc_func *find_unfreed(const struct tracees *t)
+static bool is_found(const struct alloc_func *f, unsigned int by)
+{
+	return f->flags & by && f->flags & FUNC_FOUND;
+}
+
+/* In files that were read: a function of an option that allocates, where none is that may free its blocks; NULL: there is none. */
+static const struct alloc_func *find_unfreed_by(const struct tracees *t, unsigned int named_by, unsigned int freed_by)
 {
 	const struct alloc_func *ret = NULL;
 
 	for (size_t i = 0; i < t->funcs.n; i++) {
 		const struct alloc_func *f = &t->funcs.v[i];
 
-		if (!(f->flags & (FUNC_NAMED | FUNC_PREFIXED)) || !(f->flags & FUNC_FOUND))
-			continue;
-		if (f->role == ROLE_FREE)
+		if (f->role == ROLE_FREE && is_found(f, freed_by))
 			return NULL;
-		if (f->role == ROLE_ALLOC || f->role == ROLE_REALLOC)
+		if ((f->role == ROLE_ALLOC || f->role == ROLE_REALLOC) && is_found(f, named_by))
 			ret = f;
 	}
 	return ret;
 }
 
-#define SEES_NO_FREE "allocates, and --mode leak sees its blocks freed only by a function that is named, too"
+/* Who has named a free has said whose; a prefix only says it of its own. */
+static const struct alloc_func *find_unfreed(const struct tracees *t)
+{
+	if (!recording__is_leak(&t->want.recording))
+		return NULL;
+	return find_unfreed_by(t, FUNC_NAMED, FUNC_NAMED) ?: find_unfreed_by(t, FUNC_PREFIXED, FUNC_PREFIXED | FUNC_NAMED);
+}
 
 static const char *option_of(const struct alloc_func *f)
 {
@@ -327,9 +336,9 @@ static const char *option_of(const struct alloc_func *f)
 
 int tracees__check_unfreed(const struct tracees *t, struct err *e)
 {
-	const struct alloc_func *f = recording__is_leak(&t->want.recording) ? find_unfreed(t) : NULL;
+	const struct alloc_func *f = find_unfreed(t);
 
-	return f ? err_set(e, -EINVAL, "%s: %s " SEES_NO_FREE ": give --sym free=NAME, or leave --mode leak out", option_of(f), f->name) : 0;
+	return f ? err_set(e, -EINVAL, UNFREED_WORDS, option_of(f), f->name) : 0;
 }
 
 void tracees__tell_named(const struct tracees *t)
@@ -342,9 +351,9 @@ void tracees__tell_named(const struct tracees *t)
 			say("--sym: no mapped file defines %s: its calls are not counted%s",
 			    t->funcs.v[i].name, unless);
 	/* of files that were not known when the trace began */
-	unfreed = t->begun && recording__is_leak(&t->want.recording) ? find_unfreed(t) : NULL;
+	unfreed = t->begun ? find_unfreed(t) : NULL;
 	if (unfreed)
-		say("%s: %s " SEES_NO_FREE ", and none was found: all of its blocks count as live", option_of(unfreed), unfreed->name);
+		say(UNFREED_WORDS, option_of(unfreed), unfreed->name);
 	if (is_prefix_missing(t))
 		say("--prefix: no mapped file defines a malloc or free of that prefix: no such calls are counted%s", unless);
 }
