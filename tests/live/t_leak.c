@@ -187,12 +187,12 @@ TEST(leak_named_without_free)
 TEST(leak_found_without_free)
 {
 	static const struct {
-		const char *fixture, *args[6], *says;
+		const char *fixture, *file, *args[6], *says;
 	} cases[] = {
-		{ "prefix", { "--prefix", "lone_" }, "--prefix: lone_malloc allocates" },
-		{ "custom", { "--sym", "malloc=my_alloc", "--sym", "free=my_fre" }, "--sym: my_alloc allocates" },
+		{ "prefix", "libpre.so", { "--prefix", "lone_" }, "--prefix: lone_malloc allocates" },
+		{ "custom", "liballoc.so", { "--sym", "malloc=my_alloc", "--sym", "free=my_fre" }, "--sym: my_alloc allocates" },
 		/* the prefix has a free, which is not for others */
-		{ "prefix", { "--sym", "malloc=lone_malloc", "--sym", "free=lone_fre", "--prefix", "pre_" }, "--sym: lone_malloc allocates" },
+		{ "prefix", "libpre.so", { "--sym", "malloc=lone_malloc", "--sym", "free=lone_fre", "--prefix", "pre_" }, "--sym: lone_malloc allocates" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -202,10 +202,10 @@ TEST(leak_found_without_free)
 
 		fx__start(t, &f, cases[i].fixture, NULL);
 		want_eq(t, "exit status", 2,
-			(uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "-d", "1", "--mode", "leak", a[0], a[1], a[2], a[3], a[4], a[5], NULL));
+			(uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "-d", "1", "-O", fixture(cases[i].file), "--mode", "leak", a[0], a[1], a[2], a[3], a[4], a[5], NULL));
 		want(t, strstr(m.c.errs.s, cases[i].says) && strstr(m.c.errs.s, "count as live. Give --sym free=NAME"), "why, wanted that a free is missing, got: %.300s", m.c.errs.s);
 		/* other modes take it */
-		want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "-d", "1", a[0], a[1], a[2], a[3], a[4], a[5], NULL));
+		want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "-d", "1", "-O", fixture(cases[i].file), a[0], a[1], a[2], a[3], a[4], a[5], NULL));
 		fx__quit(t, &f);
 	}
 }

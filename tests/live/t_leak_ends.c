@@ -107,6 +107,33 @@ TEST(leak_of_one_whose_end_is_lost)
 	want_u64(t, root, "live_unsure_blocks", ju64(t, root, "totals.live_blocks"));
 }
 
+/* Its heap cannot be read; what another allocator has, whose frees are seen, is known all the same: while it runs, and when it has ended. */
+TEST(leak_of_one_with_two_allocators)
+{
+	for (unsigned int ends = 0; ends < 2; ends++) {
+		json_t *root, *p;
+		uint64_t kept;
+		struct fx f;
+		struct mt m;
+
+		fx__start(t, &f, "twolibcs", "own", NULL);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--sym", "malloc=own_alloc", "--sym", "free=own_free", "--json", NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		if (ends)
+			fx__quit(t, &f);
+		root = mt__stop_json(t, &m, ends ? 0 : SIGINT, 0);
+		if (!ends)
+			fx__quit(t, &f);
+		want_invariants(t, root);
+		p = process_of(t, root, f.c.pid, 0);
+		kept = site_sum(t, root, p, "own_here", "live_blocks");
+		want_eq(t, "blocks of its own allocator", 500, kept);
+		want_u64(t, p, "heaps_not_read", 1);
+		want_u64(t, p, "live_unsure_blocks", ju64(t, p, "totals.live_blocks") - kept);
+	}
+}
+
 /* Children that have come and gone before malloctrace hears of them. */
 TEST(leak_of_children_that_were_not_met)
 {

@@ -185,12 +185,17 @@ static void read_last(struct uses *u, struct user_of_heap *h)
 	close_heap(h);
 }
 
+/* What other allocators have needs no reading. */
+static void set_unsure(const struct uses *u, const struct user_of_heap *h, uint64_t bound)
+{
+	model__set_unsure(u->s->model, h->proc, uses__is_unread(h) && bound, bound);
+}
+
 static void leave(struct uses *u, size_t i)
 {
 	struct user_of_heap *h = u->v.v[i];
 
-	/* what other allocators have needs no reading */
-	model__set_unsure(u->s->model, h->proc, uses__is_unread(h) && h->bound, h->bound);
+	set_unsure(u, h, h->bound);
 	if (uses__find(u, h->proc) == h)
 		u->by_slot[MT_PROC_SLOT(h->proc)] = NULL;
 	u->v.v[i] = u->v.v[--u->v.n];
@@ -496,12 +501,15 @@ struct heap_reading session__last_reading(const struct session *s, const struct 
 
 void session__note_unsure(struct session *s, const struct mt_reached *mark)
 {
-	const struct uses *u = s->uses;
+	struct uses *u = s->uses;
 
-	for (size_t i = 0; u && i < u->v.n; i++) {
-		struct user_of_heap *h = u->v.v[i];
+	if (!u)
+		return;
+	uses__count_unseen(u);
+	for (size_t i = 0; i < u->v.n; i++) {
+		const struct user_of_heap *h = u->v.v[i];
 
-		model__set_unsure(s->model, h->proc, uses__is_unread(h), mark ? uses__bound_of_mark(u, h) : uses__bound(h));
+		set_unsure(u, h, mark ? uses__bound_of_mark(u, h) : uses__bound(h));
 	}
 }
 

@@ -105,11 +105,35 @@ bool uses__is_unread(const struct user_of_heap *h)
 
 uint64_t uses__bound(const struct user_of_heap *h)
 {
-	return uses__is_unread(h) ? BOUND_UNKNOWN : h->cut_bound;
+	return uses__is_unread(h) ? h->unseen : h->cut_bound;
 }
 
 /* Who called a mark's function ran then, and what was found out since is not in its cut. */
 uint64_t uses__bound_of_mark(const struct uses *u, const struct user_of_heap *h)
 {
+	if (uses__is_unread(h))
+		return h->unseen;
 	return h->has_none && h->is_open ? bound_of_none(u, h) : BOUND_UNKNOWN;
+}
+
+static enum block_use count_unseen(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *arg)
+{
+	struct user_of_heap *h = uses__find(arg, proc);
+
+	if (h)
+		h->unseen++;
+	return BLOCK_IN_USE;
+}
+
+void uses__count_unseen(struct uses *u)
+{
+	struct use_calls calls = { count_unseen, u };
+	bool any = false;
+
+	for (size_t i = 0; i < u->v.n; i++) {
+		u->v.v[i]->unseen = 0;
+		any |= uses__is_unread(u->v.v[i]);
+	}
+	if (any)
+		collect__walk_unseen(u->s->collect, &calls);
 }

@@ -39,6 +39,7 @@ struct user_of_heap {
 	uint64_t calls;		/* how often it had allocated then */
 	uint64_t bound;		/* at most so many would count as live that were freed, if it has not run since the last reading began */
 	uint64_t cut_bound;	/* and do so in the last cut that no mark took. BOUND_UNKNOWN: it ran, and nothing was read then */
+	uint64_t unseen;	/* of one that was not read: blocks in the table whose free would not be seen */
 	bool was_read, has_ended;
 	bool is_lost;		/* it has ended, and could not be read then: any of its blocks may have been freed */
 	bool has_none;		/* glibc had no heap in it when it was to be read, and so freed nothing unseen */
@@ -96,6 +97,7 @@ int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, 
 /* uses_bound.c: after a cut, but a mark's; sets each bound, for which a heap may have to be read once more: then true. */
 bool uses__read_later(struct uses *u);
 bool uses__is_unread(const struct user_of_heap *h);	/* it may have one, of which nothing is known */
+void uses__count_unseen(struct uses *u);	/* before the next two */
 uint64_t uses__bound(const struct user_of_heap *h);	/* BOUND_UNKNOWN */
 uint64_t uses__bound_of_mark(const struct uses *u, const struct user_of_heap *h);	/* the same of its cut, which was taken before anybody knew of it */
 /* session_uses.c: NULL: its heap is not read. */
