@@ -178,10 +178,9 @@ static bool has_no_view(const char *seen)
 	return strstr(seen, "no live view") && strstr(seen, "malloctrace: attached");
 }
 
-/* ncurses ends a process that it finds no memory in, by words of its own. */
 static bool has_last_words(const char *seen)
 {
-	return strstr(seen, "malloctrace: ") || strstr(seen, "no memory") || strstr(seen, "line 0, col 0: Out of memory");
+	return strstr(seen, "malloctrace: ") || strstr(seen, "no memory");
 }
 
 /* It has ended, with all that is on the screen then; or, unless only that is waited for, it traces: false. */

@@ -29,6 +29,8 @@
 #define ESC_DELAY_MS 50
 #define FAREWELL_MAX 512
 #define ALT_STACK_BYTES (64 * 1024)
+#define CURSES_BYTES (256 * 1024)	/* more than ncurses asks for at a time, beside what it has for each cell */
+#define CURSES_CELL_BYTES 256
 
 /* Signals that end a program in the middle of something. */
 static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ };
@@ -204,11 +206,28 @@ int term__input_fd(void)
 	return term.in_fd;
 }
 
+/*
+ * ncurses does not look at all that it gets from malloc: without memory it crashes, or ends the program by words of its own. So whoever calls
+ * it asks for as much first.
+ */
+static bool has_memory_for(int rows, int cols)
+{
+	void *volatile all = malloc(CURSES_BYTES + (size_t)rows * (size_t)cols * CURSES_CELL_BYTES);
+	bool is_there = all;
+
+	free(all);
+	return is_there;
+}
+
 bool term__is_able(struct err *e)
 {
 	const char *name = getenv("TERM"), *move;
 	int err;
 
+	if (!has_memory_for(1, 1)) {
+		err_set(e, -ENOMEM, "no memory for what is known of the terminal");
+		return false;
+	}
 	if (!name || !*name || !strcmp(name, "dumb")) {
 		err_set(e, -ENOTTY, "%s", name && *name ? "TERM=dumb is no terminal for the live view" : "TERM is not set");
 		return false;
@@ -264,6 +283,8 @@ static SCREEN *open_curses(FILE *out, FILE *in)
 	bool known = read_size(&size[0], &size[1]);
 	SCREEN *ret;
 
+	if (!has_memory_for(known ? size[0] : 24, known ? size[1] : 80))
+		return NULL;
 	for (size_t i = 0; known && i < ARRAY_SIZE(names); i++) {
 		before[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
 		snprintf(text, sizeof(text), "%d", size[i]);
@@ -333,7 +354,7 @@ void term__resized(void)
 {
 	int rows, cols;
 
-	if (!term.up || !read_size(&rows, &cols))
+	if (!term.up || !read_size(&rows, &cols) || !has_memory_for(rows, cols))
 		return;
 	resizeterm(rows, cols);
 	term.repaint = true;
@@ -371,7 +392,8 @@ void term__draw(const struct grid *g)
 {
 	bool all;
 
-	if (!term.up)
+	/* the next time, perhaps */
+	if (!term.up || !has_memory_for(1, COLS))
 		return;
 	if (!term.utf8 && !grid__copy(&term.ascii, g)) {
 		grid__to_ascii(&term.ascii);
