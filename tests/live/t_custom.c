@@ -85,8 +85,8 @@ TEST(custom_names)
 		{ { "--sym", "malloc=my_alloc" }, 3, NULL },
 		{ { "--sym", "malloc=my_aloc" }, 0, "no mapped file defines my_aloc" },
 		{ { "--sym", "malloc=my_alloc", "--sym", "free=my_fre" }, 3, "no mapped file defines my_fre" },
-		{ { "--prefix", "my__" }, 0, "a malloc or free of that prefix" },
-		{ { "--prefix", "_rjem_" }, 0, "a malloc or free of that prefix" },
+		{ { "--prefix", "my__" }, 0, "both a malloc and a free of that prefix" },
+		{ { "--prefix", "_rjem_" }, 0, "both a malloc and a free of that prefix" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -355,5 +355,5 @@ void tracees__tell_named(const struct tracees *t)
 	if (unfreed)
 		say(UNFREED_WORDS, option_of(unfreed), unfreed->name);
 	if (is_prefix_missing(t))
-		say("--prefix: no mapped file defines a malloc or free of that prefix: no such calls are counted%s", unless);
+		say("--prefix: no mapped file defines both a malloc and a free of that prefix: no such calls are counted%s", unless);
 }
