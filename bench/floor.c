@@ -158,14 +158,15 @@ int floor__attach(enum layout layout, pid_t pid, const char *libc, struct floor 
 	struct plan plan = { 0 };
 	size_t n_symbols;
 
-	if (!objects || !f || alloc_funcs__init(&funcs)) {
+	if (!f) {
 		err_set(e, -ENOMEM, "out of memory");
 		goto out;
 	}
+	alloc_funcs__init(&funcs);
 	f->prog = load_empty(multi, e);
-	if (f->prog < 0 || objects__get_path(objects, libc, &obj, e) ||
-	    plan__make(obj, &funcs, NULL, true, &plan, &n_symbols, e))
+	if (f->prog < 0 || objects__get_path(objects, libc, &obj, e))
 		goto out;
+	plan__make(obj, &funcs, NULL, true, &plan, &n_symbols);
 	attach(f, layout, multi, &plan, &funcs, pid, e);
 out:
 	plan__done(&plan);

@@ -33,7 +33,7 @@
 #define MAX_CENSUS_S 0.5
 #define BLOCK_BYTES 232
 
-enum kind { CENSUS, SEARCH, SLOW_SEARCH, N_KINDS };
+enum kind { CENSUS, SEARCH, N_KINDS };
 
 static const struct {
 	const char *name;
@@ -42,7 +42,6 @@ static const struct {
 } kinds[N_KINDS] = {
 	[CENSUS] = { "the heap as it is", {}, 0 },
 	[SEARCH] = { "and what nothing points to", { "--reachable" }, TREE_LOST },
-	[SLOW_SEARCH] = { "the same, --pace 25", { "--reachable", "--pace", "25" }, TREE_LOST },
 };
 
 struct look {
