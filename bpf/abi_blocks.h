@@ -25,12 +25,16 @@
 #define MT_BORN(clock, serial) (((clock) & MT_BORN_MASK) | (__u64)(serial) << MT_BORN_BITS)
 #define MT_BORN_SERIAL(born) ((born) >> MT_BORN_BITS)
 
-/* How long before `now`, in the clock's unit; 0 for what was born after `now`, while the table was being read. */
+/* Was it born in a later tick than `now`, while the table was being read? */
+static inline __attribute__((always_inline)) int mt_born_after(__u64 born, __u64 now)
+{
+	return ((now - born) & MT_BORN_MASK) > MT_BORN_MASK - MT_BORN_SLACK;
+}
+
+/* How long before `now`, in the clock's unit; 0 for what was born after it. */
 static inline __attribute__((always_inline)) __u64 mt_born_ago(__u64 born, __u64 now)
 {
-	__u64 ago = (now - born) & MT_BORN_MASK;
-
-	return ago > MT_BORN_MASK - MT_BORN_SLACK ? 0 : ago;
+	return mt_born_after(born, now) ? 0 : (now - born) & MT_BORN_MASK;
 }
 
 struct mt_block {

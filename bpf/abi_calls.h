@@ -30,13 +30,12 @@ struct mt_told {
 	__u64 size;		/* MT_TOLD_UNKNOWN, MT_TOLD_UNSIZED: 0 */
 	__u64 lived_ns;		/* of a block that ended; UINT64_MAX: not known */
 	__u64 what;		/* MT_TOLD() */
-	/* how many had found no room, and how many were over the rate, when this one was written */
-	__u64 n_lost, n_skipped;
+	__u64 n_lost;		/* how many had found no room when this one was written */
 	__u32 proc;		/* its number in the tables */
 	__u32 pid, tid;		/* as malloctrace sees them */
 	__u32 pad;
 	char comm[16];		/* of the thread */
 };
-_Static_assert(sizeof(struct mt_told) == 88, "abi");
+_Static_assert(sizeof(struct mt_told) == 80, "abi");
 
 #endif

@@ -31,6 +31,7 @@ _Static_assert(sizeof(struct mt_code) == 16 + 8 * MT_CODE_RANGES, "abi");
 #define MT_CODE_INNERMOST 2	/* it calls no other function of the table */
 /* its own file calls it by its name, through a slot: a direct caller is the allocator itself */
 #define MT_CODE_BY_SLOT 4
+#define MT_CODE_ROUNDS 16	/* pvalloc: what it jumps to may be passed a larger size, of whole pages */
 #define MT_CODE_BY_REGISTER 8	/* of MT_CODE_OPEN: through a register, so it may call whatever it likes there */
 
 /* A number from the cookie and where the point is in the process: a function as it is mapped there. 0: not known. */

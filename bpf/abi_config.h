@@ -23,9 +23,9 @@ struct mt_config {
 	__u32 by_thread;		/* --by thread: sites of their own for each thread */
 	__u32 within;			/* --within: only inside of functions that were named */
 	__u32 free_stacks;		/* --free-stacks: where blocks are freed, too */
+	__u32 arenas;			/* of mappings, Python's arenas alone */
 	__u32 calls;			/* --events: each call is reported as it happens */
 	__u32 calls_unknown;		/* and so are frees of blocks that are not known */
-	__u32 calls_rate;		/* --events-rate: so many a second; 0: all */
 	__u32 max_stacks;		/* beyond, those that hold nothing give up their room: n_sites is more */
 	__u32 requested;		/* --mode leak: bool: sizes as requested, also where blocks have headers */
 	__u32 python;			/* --python: enum mt_python_mode */
@@ -35,6 +35,7 @@ struct mt_config {
 	__u32 by_comm;			/* bool: user space selects by name: it changes with exec */
 	__u32 by_cgroup;		/* bool: or by cgroup */
 	__u32 own_only;			/* bool: only processes that malloctrace's user may ptrace: bpf/guard.bpf.h */
+	__u32 multi;			/* bool: uprobe_multi links: newer kernels run their programs for the threads of one process alone */
 
 	/* how large the tables are */
 	__u32 n_groups;			/* of MT_GROUP buckets */
@@ -54,6 +55,6 @@ struct mt_config {
 	__u64 page_bytes;
 	__u64 huge_bytes;		/* what a fault may bring at once */
 };
-_Static_assert(sizeof(struct mt_config) == 184, "mt_config");
+_Static_assert(sizeof(struct mt_config) == 192, "mt_config");
 
 #endif

@@ -40,6 +40,7 @@ enum mt_counter {
 	MT_EDGE_OWN_FREE,	/* the allocator freed what is no block of the program's */
 	MT_EDGE_PYTHON_UNNAMED,	/* frames of Python without their names, or a stack without them: there was no room */
 	MT_EDGE_BORROWED,	/* as MT_LOST_BORROWED, where it is not known whether the child met probes */
+	MT_EDGE_RENAMED,	/* a thread got another name, and what it does under each could not be kept apart */
 	MT_N_COUNTERS
 };
 #define MT_N_LOSSES MT_EDGE_RETURN_ONLY
@@ -60,6 +61,7 @@ enum mt_event_kind {
 	/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
 	MT_EV_OOM = 7,
 	MT_EV_MOVED = 8,	/* struct mt_move: pid entered a cgroup; if it was ignored, it has got the number proc by that */
+	MT_EV_THREAD_RENAMED = 9,	/* its counts are those of a thread of proc up to now, comm is the name it had */
 };
 
 struct mt_event {
@@ -67,7 +69,7 @@ struct mt_event {
 	__u32 proc;
 	__u32 old_proc;
 	__u32 pid;
-	/* MT_EV_THREAD_END; MT_EV_EXEC: the thread that called it, 0 if that was the first one */
+	/* MT_EV_THREAD_END, MT_EV_THREAD_RENAMED; MT_EV_EXEC: the thread that called it, 0 if that was the first one */
 	__u32 tid;
 	__s32 exit_code;	/* MT_EV_EXIT: as of waitpid; MT_EV_EXEC: MT_EXEC_HELD, MT_EXEC_CLOSED */
 	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
@@ -78,7 +80,7 @@ struct mt_event {
 	/* of the process, since boot, as in /proc/PID/stat: with the pid it names a process for good */
 	__u64 start_ns;
 	__u64 t_ns;		/* of the message, CLOCK_MONOTONIC */
-	char comm[16];		/* of the process, MT_EV_CHANGED: the new one; of the thread, MT_EV_THREAD_END */
+	char comm[16];		/* of the process, MT_EV_CHANGED: the new one; of the thread, MT_EV_THREAD_END and _RENAMED */
 	struct mt_thread_counts counts;
 };
 _Static_assert(sizeof(struct mt_event) == 72 + 64, "abi");

@@ -49,11 +49,13 @@ struct mt_known {		/* what is known of a pid */
 	__u32 flags;
 } __attribute__((aligned(8)));	/* changed in one piece */
 #define MT_KNOWN_IGNORED 1	/* not traced: proc is 0 */
-#define MT_KNOWN_BORROWED 2	/* shares the memory, and the number, of the process that made it (vfork), until exec */
+#define MT_KNOWN_BORROWED 2	/* shares the memory, and the number, of a traced process (vfork, CLONE_VM), until exec */
 #define MT_KNOWN_LENT 4		/* such children were made */
 #define MT_KNOWN_OWN 8		/* malloctrace, or a child of it: ignored across fork and exec */
 #define MT_KNOWN_PENDING 16	/* borrowed while a uretprobe was pending in the process that made it */
 #define MT_KNOWN_MOVED 32	/* entered a cgroup while it was traced, maybe since user space looked where it is */
+#define MT_KNOWN_UNSEEN 64	/* borrowed, and counted as one whose calls were not seen */
+#define MT_KNOWN_DYING 128	/* all its threads are about to end */
 
 /* What user space requests of the program `manage`. */
 enum mt_request_kind {
@@ -65,6 +67,12 @@ enum mt_request_kind {
 	MT_ASK_IGNORE = 2,
 	MT_ASK_RECONSIDER = 3,	/* forget that it was ignored */
 	MT_ASK_RENEW = 4,	/* its life proc ends unseen, and another begins: returns its number; 0: no room, or that life is over */
+	MT_ASK_SHARE = 5,	/* pid shares the memory of process proc: its calls count for that one */
+	/*
+	 * has a borrower called allocation functions unseen? proc: does it outlive that process, whose memory it shares? Counted
+	 * once; returns whether it has
+	 */
+	MT_ASK_CHECK = 6,
 };
 
 /* It has entered a cgroup, so what was decided may be wrong by now. */
@@ -137,6 +145,7 @@ struct mt_hist {		/* per process, bank and shard */
 #define MT_N_AGES 60
 
 #define MT_TIMED_ONE_IN 16	/* hits */
+#define MT_PRICED_ONE_IN 64	/* without a budget: of them the mean is wanted, not each window's sum */
 /* time between two hits of a thread, by length; the last class holds all the rest */
 #define MT_N_GAPS 64
 #define MT_GAP_STEP_NS 32
@@ -148,6 +157,17 @@ struct mt_ages {
 };
 
 /* ---- threads: what one thread has under way, touched by that thread alone */
+
+/*
+ * The number of a thread's name shares a word with its tid, which the kernel keeps below 1 << 22. So a site of
+ * --by thread is that of a thread under one name. 0: the name has no number, the table of names was full.
+ */
+#define MT_TID_BITS 22
+#define MT_MAX_NAMES ((1u << (32 - MT_TID_BITS)) - 1)
+#define MT_NAMED_TID(tid, name) ((__u32)(name) << MT_TID_BITS | ((tid) & ((1u << MT_TID_BITS) - 1)))
+#define MT_TID(named) ((named) & ((1u << MT_TID_BITS) - 1))
+#define MT_NAME(named) ((__u32)(named) >> MT_TID_BITS)
+#define MT_COMM_LEN 16
 
 #define MT_N_RSS 3		/* kinds of pages that RSS is the sum of */
 
@@ -177,7 +197,7 @@ struct mt_thread {
 	__u64 freed_sp;
 	__u64 freed_code;
 	struct mt_thread_counts counts;
-	__u32 vtid;		/* as malloctrace sees it */
+	__u32 named_tid;	/* MT_NAMED_TID() of its tid as malloctrace sees it; the number is 0 without --by thread */
 	__u16 scratch;		/* number of its own buffer, 0: none was left */
 	__u16 serial;		/* of the thread, never 0; blocks remember it */
 	__u64 frames;		/* walked */

@@ -67,7 +67,7 @@ enum mt_within_kind {
 #define MT_WITHIN_VADDR(c) ((c) >> 16)
 
 #define MT_WITHIN_LISTS 1024	/* files that have such functions */
-#define MT_WITHIN_RANGES 32	/* of code, in a file */
+#define MT_WITHIN_RANGES 128	/* of code, in a file */
 #define MT_WITHIN_FILES 16	/* a power of two: of them in a process */
 
 struct mt_within_list {		/* by file; written before anything in it is probed */
@@ -75,6 +75,16 @@ struct mt_within_list {		/* by file; written before anything in it is probed */
 	struct {
 		__u64 from, to;	/* ELF virtual addresses; to: the first one after it */
 	} range[MT_WITHIN_RANGES];
+};
+
+#define MT_WITHIN_SEGMENTS 4
+
+struct mt_within_file {		/* by what names a file for the kernel: one with inlined copies of such functions */
+	__u64 list;
+	struct {
+		__u64 off, size;	/* in the file; 0 bytes: none */
+		__u64 vaddr;
+	} segment[MT_WITHIN_SEGMENTS];	/* with code */
 };
 
 struct mt_within_proc {		/* by slot */

@@ -45,7 +45,7 @@ struct mt_row {			/* from pc on, up to the next row */
 _Static_assert(sizeof(struct mt_rule) == 24 && sizeof(struct mt_row) == 8, "abi");
 
 #define MT_TABLE_PAGE_SHIFT 12
-#define MT_MAX_RULES 8192
+#define MT_MAX_RULES 65536	/* as many as a row can name */
 #define MT_MAX_RANGES 256
 
 struct mt_range {		/* code that a process has mapped */

@@ -5,8 +5,9 @@
  * or ignored, from its first fork, hit or decision to its exit; user space changes
  * it by the program `manage` alone, so that numbers are given in one place.
  *
- * A child that shares its parent's memory (vfork, CLONE_VM) allocates from its
- * parent's heap: it borrows the parent's number until it execs or ends.
+ * A process that shares the memory of a traced one (vfork, CLONE_VM) allocates from
+ * the same heap: it borrows that number until it execs or ends. The programs see
+ * such a child at its fork; user space finds those that were there before.
  *
  * mt_config.adopt says what becomes of the others. What user space selects by is
  * inherited by a forked child, so the child of an ignored process is ignored
@@ -135,7 +136,8 @@ static __always_inline __u32 add_known(__u32 pid)
 	__u64 word = known_word(pid);
 	__u32 proc = WORD_PROC(word);
 
-	if (proc && !(WORD_FLAGS(word) & MT_KNOWN_BORROWED))
+	/* also of one that borrows: the two are one target */
+	if (proc && (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || life_goes_on(proc)))
 		return proc;
 	proc = number_for(pid);
 	if (!proc)
@@ -146,6 +148,52 @@ static __always_inline __u32 add_known(__u32 pid)
 	}
 	ask_again();
 	return proc;
+}
+
+__noinline int lend(__u32 pid)
+{
+	struct mt_known *known = known_of(pid);
+
+	if (known)
+		__sync_fetch_and_or(&known->flags, MT_KNOWN_LENT);
+	return 0;
+}
+
+/*
+ * pid → task of those that borrow from a process of -p, 0: not known. User space has them checked, as
+ * some stay. An entry goes with its process, before the task does.
+ */
+#define MAX_BORROWERS 1024
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_BORROWERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} borrowers SEC(".maps");
+
+static __always_inline void note_borrower(__u32 pid, __u64 task)
+{
+	if (mt_config.adopt == MT_ADOPT_NONE)
+		bpf_map_update_elem(&borrowers, &pid, &task, BPF_ANY);
+}
+
+static __always_inline __u32 share_known(__u32 pid, __u32 proc)
+{
+	struct mt_proc *p = proc_at(proc);
+	__u64 word = known_word(pid);
+
+	if (!p || !life_goes_on(proc) || WORD_PROC(word) == proc)
+		return 0;
+	if (WORD_PROC(word) && !(WORD_FLAGS(word) & MT_KNOWN_BORROWED))
+		end_life(WORD_PROC(word), MT_ENDED_DROPPED);
+	lend(p->pid);
+	if (know(pid, proc, MT_KNOWN_BORROWED, BPF_ANY))
+		count(MT_LOST_PROCESS_FULL);
+	note_borrower(pid, 0);
+	ask_again();
+	return 0;
 }
 
 /* It ended before user space could throw it out. */

@@ -55,11 +55,17 @@
 
 /* ---- the three roles */
 
+/* posix_memalign returns EINVAL for an alignment that is no power of two, or less than a pointer's. */
+static __always_inline bool is_refused(__u64 alignment)
+{
+	return alignment < sizeof(void *) || alignment & (alignment - 1);
+}
+
 /*
  * --mode count: all that is seen of a call is its entry. The last one of the
  * thread is remembered, to know calls that are made inside it. It is over for sure
- * if the stack pointer is above its own; on the same height another function of
- * the same size that returns to the same place is what it jumped to.
+ * if the stack pointer is above its own; on the same height another function with
+ * the same size, or one rounded up, that returns to the same place is what it jumped to.
  */
 static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra,
 				      bool is_realloc)
@@ -79,18 +85,23 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 		if (arch_arg(ctx, MT_COOKIE_OLD(cookie)))
 			return 0;
 	}
+	if (MT_COOKIE_RESULT(cookie) == MT_RESULT_OUT && is_refused(arch_arg(ctx, 1)))
+		return 0;
 	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
 	if (size > MT_ADDR_MAX)
 		return 0;
-	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) && !is_innermost(t->code) &&
-	    still_inside(ctx, t, cookie, sp, ra))
+	if (t->sp && sp <= t->sp && (sp < t->sp || may_pass(t->code, t->size, size)) && !is_innermost(t->code) &&
+	    still_inside(ctx, t, cookie, sp, ra)) {
+		if (sp == t->sp)
+			t->size = size;
 		return 0;
+	}
 	t->sp = sp;
 	t->ra = ra;
 	t->cookie = cookie;
 	t->code = MT_CODE(cookie, arch_pc(ctx));
 	t->size = size;
-	if (!is_size_recorded(size) || (mt_config.within && !t->within_depth) || !sampled(t, size))
+	if (!is_size_recorded(size) || is_outside(t) || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
 	if (mt_config.within && !is_within(ctx, t, site, sp, ra))
@@ -312,7 +323,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		} else if (is_realloc) {
 			put_old_back(t);
 		}
-		if (t->size && !(mt_config.within && !t->within_depth)) {
+		if (t->size && !is_outside(t)) {
 			site = site_here(ctx, t, func, caller, sp);
 			if (!mt_config.within || is_within(ctx, t, site, sp, caller)) {
 				charge_failure(t, site, cut);
@@ -338,7 +349,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 			return 0;
 		}
 	}
-	if (!is_size_recorded(size) || (mt_config.within && !t->within_depth) || !sampled(t, size))
+	if (!is_size_recorded(size) || is_outside(t) || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, func, caller, sp);
 	if (mt_config.within && !is_within(ctx, t, site, sp, caller))

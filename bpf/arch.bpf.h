@@ -147,9 +147,10 @@ static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
 	return 0;
 }
 
-/* All that may hold a pointer, the stack pointer last, at most 32; returns how many. regs: as above. */
-static __always_inline __u32 arch_user_registers(__u64 *to, const void *regs)
+/* All that may hold a pointer, the stack pointer last, at most 32; returns how many. regs: as above, of task. */
+static __always_inline __u32 arch_user_registers(__u64 *to, const void *regs, struct task_struct *task)
 {
+	(void)task;
 	return bpf_probe_read_kernel(to, 32 * 8, regs) ? 0 : 32;	/* x0 to x30, sp */
 }
 
@@ -276,10 +277,13 @@ static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
 	return 0;
 }
 
-static __always_inline __u32 arch_user_registers(__u64 *to, const void *regs)
+static __always_inline __u32 arch_user_registers(__u64 *to, const void *regs, struct task_struct *task)
 {
 	/* r15 to di; sp is behind others that point to no data */
-	return bpf_probe_read_kernel(to, 15 * 8, regs) || bpf_probe_read_kernel(to + 15, 8, (const char *)regs + 19 * 8) ? 0 : 16;
+	if (bpf_probe_read_kernel(to, 15 * 8, regs) || bpf_probe_read_kernel(to + 16, 8, (const char *)regs + 19 * 8))
+		return 0;
+	to[15] = BPF_CORE_READ(task, thread.gsbase);
+	return 17;
 }
 
 static __always_inline __u64 arch_thread_pointer(struct task_struct *task)

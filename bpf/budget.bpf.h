@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * --overhead: what the probes take from their targets, and at which age blocks
- * are freed while they are observed. Without the option mt_config.budget is 0 and the
- * verifier drops all of this.
+ * What the probes take from their targets; with --overhead also at which age blocks
+ * are freed while they are observed. Without the option mt_config.budget is 0, one hit in
+ * 64 is timed (user/probe/price.c), and the verifier drops all else.
  *
  * One hit in sixteen, picked at random, is timed, and stands for sixteen: the
  * time in the program, which grows with the stack and the tables, and mt_trap_ns
- * for the way in and out, which user space has measured on a child of its own.
+ * for the way in and out, which user space has measured on probes of its own.
  * When the sum passes mt_spend_limit user space is woken to take the probes out:
  * it need not check often, and a burst of calls ends when the budget is used up.
  *
@@ -64,7 +64,7 @@ struct {
 
 static __always_inline __u64 budget_begin(void)
 {
-	if (!mt_config.budget || bpf_get_prandom_u32() & (MT_TIMED_ONE_IN - 1))
+	if (bpf_get_prandom_u32() & ((mt_config.budget ? MT_TIMED_ONE_IN : MT_PRICED_ONE_IN) - 1))
 		return 0;
 	return bpf_ktime_get_ns();
 }
@@ -80,6 +80,8 @@ __noinline int budget_charge(__u64 began_ns)
 		took_ns = most_ns;
 	__sync_fetch_and_add(&mt_timed, 1);
 	__sync_fetch_and_add(&mt_timed_ns, took_ns);
+	if (!mt_config.budget)
+		return 0;
 	spent = (took_ns + mt_trap_ns) * MT_TIMED_ONE_IN;
 	spent += __sync_fetch_and_add(&mt_spent_ns, spent);
 	if (spent > mt_mark) {
@@ -99,9 +101,11 @@ static __always_inline void budget_end(__u64 began_ns)
 {
 	struct mt_thread *t;
 
-	if (!mt_config.budget || !began_ns)
+	if (!began_ns)
 		return;
 	budget_charge(began_ns);
+	if (!mt_config.budget)
+		return;
 	t = thread_slot(bpf_get_current_pid_tgid(), 0);
 	if (t && t->tid == (__u32)bpf_get_current_pid_tgid())
 		t->left_ns = (bpf_ktime_get_ns() & ~1ULL) | (t->sp != 0);
@@ -156,8 +160,8 @@ static __always_inline void budget_called(__u32 site, const struct mt_thread *t)
 	if (!mt_config.budget)
 		return;
 	ages = bpf_map_lookup_elem(&free_ages, &site);
-	if (ages && ages->caller != t->vtid)
-		ages->caller = t->vtid;
+	if (ages && ages->caller != MT_TID(t->named_tid))
+		ages->caller = MT_TID(t->named_tid);
 }
 
 #endif

@@ -4,10 +4,10 @@
  * Without the option mt_config.calls is 0 and the verifier drops all that comes here.
  *
  * What always holds: a call is reported where it is counted, after that. So what was read
- * from the ring, what found no room in it (MT_LOST_EVENTS_FULL) and what was over the
- * rate (mt_calls_skipped) add up to the counters. Calls of a thread are in the ring
- * in their order, and the end of a block comes after its beginning, because the one is
- * reported before the program learns the address that it needs for the other.
+ * from the ring and what found no room in it (MT_LOST_EVENTS_FULL) add up to the counters.
+ * Calls of a thread are in the ring in their order, and the end of a block comes after its
+ * beginning, because the one is reported before the program learns the address that it needs
+ * for the other.
  *
  * The reader is not woken, which would cost the target more than the call: it comes by
  * itself, more often than a ring can be filled.
@@ -28,35 +28,8 @@ struct {
 	__uint(max_entries, 4096);
 } calls SEC(".maps");
 
-/* --events-rate: see call_is_over_rate() */
-volatile __u64 mt_calls_rate MT_OWN_LINE = 0;
-volatile __u64 mt_calls_skipped = 0;
 /* 1: nothing reads them any more */
 volatile __u32 mt_calls_off = 0;
-
-#define SECOND_NS 1000000000ULL
-#define RATE_TRIES 4
-#define RATE_N(v) ((__u32)(v))
-
-/*
- * The second of CLOCK_MONOTONIC is in the upper half of mt_calls_rate, and how many calls
- * asked in it in the lower one: in one word, so that no two CPUs begin a second twice.
- */
-static __always_inline bool call_is_over_rate(__u64 t_ns)
-{
-	__u64 second = t_ns / SECOND_NS, was;
-
-#pragma unroll
-	for (int i = 0; i < RATE_TRIES; i++) {
-		was = mt_calls_rate;
-		/* also of a second that has just ended: the clock was read before another CPU began the next one */
-		if (was >> 32 >= second)
-			return RATE_N(__sync_fetch_and_add(&mt_calls_rate, 1)) >= mt_config.calls_rate;
-		if (__sync_val_compare_and_swap(&mt_calls_rate, was, second << 32 | 1) == was)
-			return false;
-	}
-	return true;
-}
 
 /* Global, so that it is verified once. what: MT_TOLD(); born: MT_BORN(), 0: not known, or it has not ended. */
 __noinline int call_told(struct mt_thread *t, __u64 what, __u64 addr, __u64 size, __u64 born)
@@ -67,10 +40,6 @@ __noinline int call_told(struct mt_thread *t, __u64 what, __u64 addr, __u64 size
 
 	if (!t || mt_calls_off)
 		return 0;
-	if (mt_config.calls_rate && call_is_over_rate(now)) {
-		__sync_fetch_and_add(&mt_calls_skipped, 1);
-		return 0;
-	}
 	e = bpf_ringbuf_reserve(&calls, sizeof(*e), 0);
 	if (!e) {
 		count(MT_LOST_EVENTS_FULL);
@@ -84,10 +53,9 @@ __noinline int call_told(struct mt_thread *t, __u64 what, __u64 addr, __u64 size
 	e->lived_ns = born ? mt_born_ago(born, now) : ~0ULL;
 	e->what = what;
 	e->n_lost = *(volatile __u64 *)&mt_counters[MT_LOST_EVENTS_FULL];
-	e->n_skipped = mt_calls_skipped;
 	e->proc = t->proc;
 	e->pid = p ? p->pid : 0;
-	e->tid = t->vtid;
+	e->tid = MT_TID(t->named_tid);
 	e->pad = 0;
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);

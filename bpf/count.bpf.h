@@ -51,6 +51,7 @@ __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
 volatile __u64 mt_threads_seen = 0;
 /* serial numbers of threads that were given */
 volatile __u64 mt_serials = 0;
+volatile __u32 mt_n_names = 0;
 
 /* -- CMD: its entry point was reached */
 volatile __u32 mt_started = 0;
@@ -59,6 +60,8 @@ volatile __u32 mt_hold_pid = 0;
 /* malloctrace, which lets it go on */
 volatile __u32 mt_hold_by = 0;
 
+/* Processes that a traced one started, with memory of their own. */
+volatile __u64 mt_n_forked = 0;
 /* Programs that were begun, and not traced because malloctrace's user may not look into them. */
 volatile __u64 mt_n_closed = 0;
 

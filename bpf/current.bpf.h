@@ -112,7 +112,8 @@ static __noinline struct mt_thread *thread_add(__u32 tid)
 		struct mt_thread *t = thread_slot(tid, i);
 
 		if (t && !t->tid && !__sync_val_compare_and_swap(&t->tid, 0, tid)) {
-			t->vtid = own_view(BPF_CORE_READ(task, thread_pid));
+			t->named_tid = MT_NAMED_TID(own_view(BPF_CORE_READ(task, thread_pid)),
+						    mt_config.by_thread ? name_number(NULL) : 0);
 			t->filter_gen = 0;
 			/* one in 65,535 has the same as another */
 			t->serial = __sync_fetch_and_add(&mt_serials, 1) % 0xffff + 1;
@@ -122,6 +123,30 @@ static __noinline struct mt_thread *thread_add(__u32 tid)
 	if (proc_here())
 		count(MT_LOST_INFLIGHT_FULL);
 	return NULL;
+}
+
+/*
+ * A thread gets another name, from itself or from another thread, which the owner of the record does not wait for:
+ * so the counts stay, and user space subtracts what the message has.
+ */
+static __noinline int thread_renamed(struct task_struct *task, const char *comm)
+{
+	__u32 tid = BPF_CORE_READ(task, pid), named, number;
+	struct mt_thread *t = thread_find(tid);
+
+	if (!t || !t->proc)
+		return 0;
+	named = t->named_tid;
+	if (!send_thread_renamed(t, tid, task))
+		count(MT_EDGE_RENAMED);
+	if (!mt_config.by_thread)
+		return 0;
+	number = name_number(comm);
+	if (!number || !MT_NAME(named))
+		count(MT_EDGE_RENAMED);
+	/* not if the thread has ended meanwhile, and another one has its record */
+	__sync_val_compare_and_swap(&t->named_tid, named, MT_NAMED_TID(named, number));
+	return 0;
 }
 
 /* The record of the current thread; NULL if its process is not traced, or there is no room. */

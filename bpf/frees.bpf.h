@@ -90,7 +90,7 @@ __noinline int free_charge(struct mt_thread *t, const struct taken *b, __u32 whe
 
 	if (!t || !b)
 		return 0;
-	k = link_find(MT_LINK(b->site, where, t->vtid), mt_links_used < mt_config.n_links / 4 * 3);
+	k = link_find(MT_LINK(b->site, where, MT_TID(t->named_tid)), mt_links_used < mt_config.n_links / 4 * 3);
 	if (!k)
 		k = link_find(MT_LINK(b->site, where, 0), 1);
 	if (!k) {

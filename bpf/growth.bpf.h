@@ -204,7 +204,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 
 	if (!s)
 		return site;
-	s->key.gen_tid = mt_config.by_thread ? (__u64)t->vtid << 32 : 0;
+	s->key.gen_tid = mt_config.by_thread ? (__u64)t->named_tid << 32 : 0;
 	if (!walks_by_tables(p)) {
 		if (!fault_begin_walk(task, s))
 			goto out;
@@ -213,8 +213,10 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 		s->ip[0] += ARCH_BEHIND_INSN;
 		site = n ? site_known(s, n, proc, MT_GROWTH_FAULT) : 0;
 		/* the first step was made by tables */
-		if (n && !site && take_by_fp(s, n, proc, 1))
+		if (n && !site && take_by_fp(s, n, proc, 1)) {
+			note_within(s, n, proc);
 			site = site_add(s, n, n, proc, MT_GROWTH_FAULT);
+		}
 		s->n_by_fp++;
 		if (site)
 			goto out;

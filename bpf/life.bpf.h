@@ -23,6 +23,8 @@
 #include "bpf/ranges.bpf.h"
 #include "bpf/threads.bpf.h"
 
+#define GROUP_EXIT 4		/* SIGNAL_GROUP_EXIT of signal_struct.flags: set by whoever kills it, before it notices */
+
 /* ---- fork */
 
 /* May the child of an ignored process be one that user space wants? */
@@ -59,15 +61,6 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 	p->gen++;
 }
 
-__noinline int lend(__u32 pid)
-{
-	struct mt_known *known = known_of(pid);
-
-	if (known)
-		__sync_fetch_and_or(&known->flags, MT_KNOWN_LENT);
-	return 0;
-}
-
 /* The child has not run yet. */
 static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
 {
@@ -96,8 +89,12 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		if (BPF_CORE_READ(child, utask))
 			flags |= MT_KNOWN_PENDING;
 		know(pid, from, flags, BPF_ANY);
+		if (from)
+			note_borrower(pid, (__u64)child);
 		return 0;
 	}
+	if (from)
+		__sync_fetch_and_add(&mt_n_forked, 1);
 	if (mt_config.adopt == MT_ADOPT_ALL && flags & MT_KNOWN_IGNORED &&
 	    (flags & MT_KNOWN_OWN || !fork_changes(parent, child))) {
 		know(pid, 0, flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN), BPF_ANY);
@@ -125,31 +122,68 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	return 0;
 }
 
-/* ---- a child that shares its parent's memory */
+/* ---- a process that shares the memory of another one */
 
 /*
- * It is about to leave that memory. Kernels from 6.12 on run the programs of a process's own links for its own threads
+ * Has it called allocation functions unseen? Kernels from 6.12 on run the programs of a process's own links for its own threads
  * alone, and only the kernel's note that it met breakpoints (task->utask) says that there was
  * something to see: most of them exec at once (posix_spawn, system) and meet none. One that was
- * made while a uretprobe was pending has such a note from the start (dup_utask()): of that one it
- * is not known.
+ * made while a uretprobe was pending has such a note from the start (dup_utask()), and with
+ * --overhead it may be of a time when nothing is recorded: of those it is not known. Counted once.
  */
-static __noinline int on_borrower_leaves(struct task_struct *task)
+static __noinline int check_borrower(struct task_struct *task, __u32 pid)
 {
-	__u64 word = known_word(own_pid_of(task));
+	struct mt_known *known = known_of(pid);
 	struct mt_thread *t;
+	__u32 flags;
+	__u64 mm;
 
 	/* probes that are shared see all; another tracer's are no sign of a call that ours missed */
-	if (mt_config.adopt != MT_ADOPT_NONE)
+	if (!mt_config.multi || mt_config.adopt != MT_ADOPT_NONE || mt_cut & MT_CUT_FROZEN)
 		return 0;
-	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !WORD_PROC(word) || mt_config.budget || mt_cut & MT_CUT_FROZEN)
+	if (!known || !known->proc || !(known->flags & MT_KNOWN_BORROWED))
 		return 0;
-	if (!BPF_CORE_READ(task, utask))
+	/* kernels before 6.16 have dropped the note, and the memory, when a process ends */
+	mm = (__u64)BPF_CORE_READ(task, mm);
+	if (mm && !BPF_CORE_READ(task, utask))
 		return 0;
 	t = thread_find(BPF_CORE_READ(task, pid));
-	if (!t || t->proc != WORD_PROC(word))
-		count(WORD_FLAGS(word) & MT_KNOWN_PENDING ? MT_EDGE_BORROWED : MT_LOST_BORROWED);
-	return 0;
+	if (t && t->proc == known->proc)
+		return 0;
+	flags = __sync_fetch_and_or(&known->flags, MT_KNOWN_UNSEEN);
+	if (!mm || mt_config.budget || flags & MT_KNOWN_PENDING) {
+		if (!(flags & MT_KNOWN_UNSEEN))
+			count(MT_EDGE_BORROWED);
+		return 0;
+	}
+	if (!(flags & MT_KNOWN_UNSEEN))
+		count(MT_LOST_BORROWED);
+	return 1;
+}
+
+/* It is about to leave that memory, by exec or by its end. */
+static __always_inline int on_borrower_leaves(struct task_struct *task)
+{
+	return check_borrower(task, own_pid_of(task));
+}
+
+static __always_inline int check_borrower_of(__u32 pid)
+{
+	__u64 *task = bpf_map_lookup_elem(&borrowers, &pid);
+
+	return task ? check_borrower((struct task_struct *)*task, pid) : 0;
+}
+
+/* The process whose memory pid shares has exited: nothing that pid does from then on is seen. Counted once. */
+static __always_inline int check_left(__u32 pid, __u32 proc)
+{
+	struct mt_known *known = known_of(pid);
+
+	if (!known || known->proc != proc || !(known->flags & MT_KNOWN_BORROWED) || life_goes_on(proc))
+		return 0;
+	if (!(__sync_fetch_and_or(&known->flags, MT_KNOWN_UNSEEN) & MT_KNOWN_UNSEEN))
+		count(MT_LOST_BORROWED);
+	return 1;
 }
 
 /* ---- exec */
@@ -157,7 +191,6 @@ static __noinline int on_borrower_leaves(struct task_struct *task)
 /* on all architectures that BPF programs are built for here */
 #define SIGNAL_CONT 18
 #define SIGNAL_STOP 19
-#define GROUP_EXIT 4		/* SIGNAL_GROUP_EXIT of signal_struct.flags: set by whoever kills it, before it notices */
 
 /* Is malloctrace there, and not about to die? */
 static __always_inline bool is_awaited(struct task_struct *task)
@@ -205,6 +238,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	__u64 word = known_word(a.pid);
 	__u32 pid = a.pid, had = WORD_PROC(word), flags = WORD_FLAGS(word);
 
+	bpf_map_delete_elem(&borrowers, &pid);
 	thread_end(old_tid);
 	/* a thread that execs takes over its leader's tid */
 	thread_end(BPF_CORE_READ(task, pid));
@@ -213,6 +247,8 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	/* by now it has its leader's number, whichever thread it was */
 	if (old_tid != (__u32)BPF_CORE_READ(task, pid))
 		a.tid = old_tid;
+	if (had && flags & MT_KNOWN_BORROWED)
+		__sync_fetch_and_add(&mt_n_forked, 1);
 	if (had && !(flags & MT_KNOWN_BORROWED)) {
 		end_life(had, MT_ENDED_EXEC);
 		if (flags & MT_KNOWN_LENT)
@@ -255,6 +291,19 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 
 /* ---- exit */
 
+/*
+ * When the first thread has left the memory, the kernel does not know any more whose the probes in it are: the next tracer
+ * that takes probes out of the same file removes them as well. Of a process that dies, that is no loss.
+ */
+static __noinline int begin_dying(__u32 pid)
+{
+	struct mt_known *known = known_of(pid);
+
+	if (known)
+		__sync_fetch_and_or(&known->flags, MT_KNOWN_DYING);
+	return 0;
+}
+
 static __always_inline int on_exit(struct task_struct *task)
 {
 	struct about a = { .kind = MT_EV_EXIT };
@@ -264,12 +313,13 @@ static __always_inline int on_exit(struct task_struct *task)
 	/* before 6.16 the note is gone by now */
 	on_borrower_leaves(task);
 	thread_end(BPF_CORE_READ(task, pid));
-	if (BPF_CORE_READ(task, signal, live.counter))
-		return 0;
 	pid = own_pid_of(task);
+	if (BPF_CORE_READ(task, signal, live.counter))
+		return BPF_CORE_READ(task, signal, flags) & GROUP_EXIT ? begin_dying(pid) : 0;
 	word = known_word(pid);
 	if (!word)
 		return 0;
+	bpf_map_delete_elem(&borrowers, &pid);
 	a.pid = pid;
 	a.proc = WORD_PROC(word);
 	/* the last two threads may both find that none is left: one of them removes it */

@@ -61,6 +61,9 @@ int reach_call(mt_regs *ctx)
 	if (t) {
 		budget_thread(t);
 		meet_point(ctx, t, cookie, cut);
+	} else if (!mt_config.budget) {
+		/* of a process that is not traced: no target pays for it */
+		began_ns = 0;
 	}
 	budget_end(began_ns);
 	return 0;
@@ -144,14 +147,17 @@ int task_chosen(struct bpf_raw_tracepoint_args *ctx)
 	return ctx->args[0] >> 32 ? on_chosen((struct task_struct *)ctx->args[0]) : 0;
 }
 
-/* A process that calls itself something else: its name is its first thread's. */
+/* A thread gets another name. That of a process is its first thread's. */
 SEC("raw_tp/task_rename")
 int task_renamed(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
 
 	/* in the middle of an exec, which has a message of its own, the new memory holds no program yet */
-	if (BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid) || !BPF_CORE_READ(task, mm, end_code))
+	if (!BPF_CORE_READ(task, mm, end_code))
+		return 0;
+	thread_renamed(task, (const char *)ctx->args[1]);
+	if (!mt_config.by_comm || BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid))
 		return 0;
 	return on_change(task, (const char *)ctx->args[1]);
 }
@@ -173,6 +179,10 @@ int manage(struct mt_request *ctx)
 		return ignore_known(ctx->pid, ctx->proc);
 	case MT_ASK_RECONSIDER:
 		return reconsider_known(ctx->pid);
+	case MT_ASK_SHARE:
+		return share_known(ctx->pid, ctx->proc);
+	case MT_ASK_CHECK:
+		return ctx->proc ? check_left(ctx->pid, ctx->proc) : check_borrower_of(ctx->pid);
 	case MT_ASK_RENEW:
 		return renew_known(ctx->pid, ctx->proc);
 	}

@@ -50,6 +50,8 @@
 #define MAP_FIXED 16
 #define MREMAP_FIXED 2
 #define MREMAP_DONTUNMAP 4
+#define READ_WRITE 3
+#define PRIVATE_ANONYMOUS 0x22
 
 /* ---- what comes */
 
@@ -237,6 +239,12 @@ __noinline int map_knows(__u32 proc, __u64 addr)
 	return known;
 }
 
+/* How Python maps an arena of small objects: of 256 KiB up to 3.9, of 1 MiB from 3.10 on. */
+static __always_inline bool is_arena(const __u64 *arg)
+{
+	return !arg[0] && (arg[1] == 256 << 10 || arg[1] == 1 << 20) && (__u32)arg[2] == READ_WRITE && (__u32)arg[3] == PRIVATE_ANONYMOUS;
+}
+
 /* Which of its arguments matter, and how. */
 static __always_inline void map_call_fill(struct mt_map_call *k, const __u64 *arg)
 {
@@ -244,7 +252,7 @@ static __always_inline void map_call_fill(struct mt_map_call *k, const __u64 *ar
 	k->len = arg[1];
 	switch (MT_COOKIE_RESULT(k->cookie)) {
 	case MT_GROWS_MMAP:
-		if (!(arg[3] & MAP_ANONYMOUS))
+		if (!(arg[3] & MAP_ANONYMOUS) || (mt_config.arenas && !is_arena(arg)))
 			k->flags = 0;
 		if (arg[3] & MAP_FIXED)
 			k->flags |= MT_CALL_FIXED;
@@ -360,7 +368,7 @@ static __always_inline void on_map_return(mt_regs *ctx, struct mt_thread *t, str
 	/* as of malloc: recorded or not, it comes between an allocation and its free */
 	if (ok && bytes && (k->flags & MT_CALL_COUNTS))
 		t->last_block = 0;
-	if (!(k->flags & MT_CALL_COUNTS) || (mt_config.within && !t->within_depth) ||
+	if (!(k->flags & MT_CALL_COUNTS) || is_outside(t) ||
 	    (ok && (!bytes || !is_size_recorded(bytes))))
 		return;
 	k->site = site_here(ctx, t, MT_COOKIE_FUNC(k->cookie), caller, k->sp);

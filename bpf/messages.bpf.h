@@ -90,23 +90,47 @@ static __always_inline void fold_thread(struct mt_proc *p, const struct mt_threa
 }
 
 /* Half of the ring is kept for messages about processes: what these say is kept nowhere else. */
-static __always_inline void send_thread_end(struct mt_proc *p, const struct mt_thread *t)
+static __always_inline struct mt_event *thread_message(const struct mt_thread *t, __u32 kind)
 {
 	struct mt_event *e = NULL;
 
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 2)
 		e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e)
+		return NULL;
+	__builtin_memset(e, 0, sizeof(*e));
+	e->kind = kind;
+	e->proc = t->proc;
+	e->tid = MT_TID(t->named_tid);
+	e->counts = t->counts;
+	return e;
+}
+
+static __always_inline void send_thread_end(struct mt_proc *p, const struct mt_thread *t)
+{
+	struct mt_event *e = thread_message(t, MT_EV_THREAD_END);
+
 	if (!e) {
 		fold_thread(p, t);
 		return;
 	}
-	__builtin_memset(e, 0, sizeof(*e));
-	e->kind = MT_EV_THREAD_END;
-	e->proc = t->proc;
-	e->tid = t->vtid;
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
-	e->counts = t->counts;
 	bpf_ringbuf_submit(e, 0);
+}
+
+/* The task still has its old name. Another thread may do this to it while it ends: then its end says it all. */
+static __always_inline bool send_thread_renamed(const struct mt_thread *t, __u32 tid, struct task_struct *task)
+{
+	struct mt_event *e = thread_message(t, MT_EV_THREAD_RENAMED);
+
+	if (!e)
+		return false;
+	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), &task->comm);
+	if (*(volatile const __u32 *)&t->tid == tid)
+		bpf_ringbuf_submit(e, 0);
+	else
+		bpf_ringbuf_discard(e, 0);
+	return true;
 }
 
 #endif

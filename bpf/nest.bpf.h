@@ -44,6 +44,8 @@
 
 #define INSIDE_MAX_FRAMES 64
 #define INSIDE_MAX_FRAME_BYTES 65536
+#define MIN_PAGE_BYTES 4096
+#define MAX_PAGE_BYTES 65536
 #define OWN_FILE_BYTES (1ULL << 24)	/* code of one file is not further apart, as far as it matters */
 
 struct {
@@ -107,6 +109,17 @@ static __always_inline bool is_innermost(__u64 code)
 	const struct mt_code *c = code_of(code);
 
 	return c && c->flags & MT_CODE_INNERMOST;
+}
+
+/* May a function that was called with this size jump to one with that size? */
+static __always_inline bool may_pass(__u64 code, __u64 size, __u64 passed)
+{
+	const struct mt_code *c;
+
+	if (size == passed)
+		return true;
+	c = code_of(code);
+	return c && c->flags & MT_CODE_ROUNDS && passed > size && passed - size < MAX_PAGE_BYTES && !(passed & (MIN_PAGE_BYTES - 1));
 }
 
 /* ---- by frame pointers */
@@ -214,13 +227,24 @@ static __always_inline bool jumped_to(const struct mt_ask *q)
 
 enum sieve { SIEVE_NO, SIEVE_YES, SIEVE_LIKELY, SIEVE_UNLIKELY };
 
+/*
+ * At the same height: does the new call return to where the old one would have? At a uretprobe the
+ * kernel has put the new one's address right, and the old one's is still the trampoline's where a
+ * function with a uretprobe had jumped to it: glibc's reallocarray to realloc, under another tracer.
+ */
+static __always_inline bool returns_alike(const struct mt_ask *q)
+{
+	return (__u32)q->new_ra == q->ra ||
+	       (q->hook && (q->new_ra == q->hook || (!q->new_pc && (__u32)q->hook == q->ra)));
+}
+
 /* The answer, if a few words of memory give it; else what they make likely. */
 __noinline int sieve(struct mt_ask *q)
 {
 	if (!q)
 		return SIEVE_NO;
 	if (q->new_sp == q->sp)
-		return ((__u32)q->new_ra == q->ra || (q->hook && q->new_ra == q->hook)) && jumped_to(q);
+		return returns_alike(q) && jumped_to(q);
 	if (q->new_sp < q->sp && q->sp - q->new_sp <= INSIDE_MAX_FRAME_BYTES && returns_into(q->code, q->new_ra))
 		return SIEVE_YES;
 	if (ARCH_RA_ON_STACK && q->new_sp < q->sp) {

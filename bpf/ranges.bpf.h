@@ -26,6 +26,7 @@
 #include "bpf/hash.h"
 #include "bpf/memo.bpf.h"
 #include "bpf/procs.bpf.h"
+#include "bpf/within.bpf.h"
 
 /* by process; replaced whole, so that a walk sees one or the other */
 struct {
@@ -58,6 +59,7 @@ struct seen_vma {
 };
 #define VMA_OF_FILE 1
 #define VM_WRITE 2		/* the kernel's */
+#define EBUSY 16
 #define INO_OF_WRITABLE (1ull << 63)
 
 /* Three ways to say when a file was last written to: before 6.7, 6.11, and since. */
@@ -311,6 +313,68 @@ static __always_inline bool space_moved(struct mt_scratch *s)
 static __always_inline bool walks_by_tables(const struct mt_proc *p)
 {
 	return !p || p->walk == MT_WALK_TABLE || (p->unmapped_ns && p->walk != MT_WALK_FP_ONLY);
+}
+
+/* ---- --within: is code in one of the functions? */
+
+/* by what names a file; those with inlined copies of functions of --within */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct mt_file_key);
+	__type(value, struct mt_within_file);
+} within_files SEC(".maps");
+
+/* The mapping that holds ip may be of a file with inlined copies: where that is has not been learned at a call. */
+__noinline int is_in_inlined(__u32 proc, __u64 ip)
+{
+	struct mt_within_file *f;
+	struct seen_vma v = {};
+	__u64 off;
+
+	/* another thread is changing what is mapped: whether the block is inside is not known */
+	if (bpf_find_vma(bpf_get_current_task_btf(), ip, see_vma, &v, 0) == -EBUSY)
+		count(MT_LOST_UNREADABLE);
+	f = v.off & VMA_OF_FILE ? bpf_map_lookup_elem(&within_files, &v.key) : NULL;
+	off = v.off & ~(__u64)VMA_OF_FILE;
+	for (int i = 0; f && i < MT_WITHIN_SEGMENTS; i++)
+		if (off >= f->segment[i].off && off - f->segment[i].off < f->segment[i].size) {
+			__u64 bias = v.start - (f->segment[i].vaddr + (off - f->segment[i].off));
+
+			within_learn(proc, f->list, bias);
+			return list_has(f->list, ip - bias);
+		}
+	return 0;
+}
+
+__noinline int is_in_function(__u32 proc, __u64 ip)
+{
+	__u32 slot = MT_PROC_SLOT(proc);
+	struct mt_within_proc *p = bpf_map_lookup_elem(&within_procs, &slot);
+
+	if (!p || p->proc != proc)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_WITHIN_FILES; i++)
+		if (p->file[i].known == WITHIN_KNOWN && list_has(p->file[i].list, ip - p->file[i].bias))
+			return 1;
+	return mt_within_inlined ? is_in_inlined(proc, ip) : 0;
+}
+
+/* Has one of the n frames that were walked its code in one of the functions? */
+__noinline int stack_is_within(const struct mt_scratch *s, __u32 n, __u32 proc)
+{
+	if (!s)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
+		if (i >= n || i >= mt_config.depth)
+			break;
+		if (is_in_function(proc, s->ip[i]))
+			return 1;
+	}
+	return 0;
 }
 
 #endif

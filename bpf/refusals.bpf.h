@@ -54,7 +54,7 @@ static __noinline __u32 site_of_outer(mt_regs *ctx, struct mt_thread *t, __u64 r
 		return site;
 	p = proc_at(t->proc);
 	memo_drop(s);
-	s->key.gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0);
+	s->key.gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->named_tid << 32 : 0);
 	walk_begin(s, ra, sp, arch_fp(ctx));
 	s->ask.sp = t->sp;
 	s->ask.new_sp = sp;
@@ -84,7 +84,7 @@ static __always_inline void on_throw(mt_regs *ctx, struct mt_thread *t, __u64 cu
 		site = site_of_outer(ctx, t, ra, sp);
 		if (t->cookie & MT_COOKIE_REALLOC)
 			put_old_back(t);
-		if (!mt_config.within || (t->within_depth && is_within(ctx, t, site, t->sp, t->ra))) {
+		if (!mt_config.within || (!is_outside(t) && is_within(ctx, t, site, t->sp, t->ra))) {
 			charge_failure(t, site, cut);
 			tell_call(t, MT_TOLD_FAILED, MT_COOKIE_FUNC(t->cookie), site, 0, t->size);
 		}
@@ -101,7 +101,7 @@ static __always_inline void on_overflow(mt_regs *ctx, struct mt_thread *t, __u64
 
 	if (size_asked(ctx, cookie) != UNREADABLE || (t->sp && still_inside(ctx, t, cookie, sp, ra)))
 		return;
-	if (mt_config.within && !t->within_depth)
+	if (is_outside(t))
 		return;
 	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
 	if (!mt_config.within || is_within(ctx, t, site, sp, ra)) {

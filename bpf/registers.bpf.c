@@ -41,7 +41,7 @@ int tell_registers(struct bpf_iter__task *ctx)
 		return 0;
 	r.tid = upid_at(BPF_CORE_READ(task, thread_pid), level).nr;
 	r.switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
-	r.n = arch_user_registers(r.v, (const void *)bpf_task_pt_regs(task));
+	r.n = arch_user_registers(r.v, (const void *)bpf_task_pt_regs(task), task);
 	r.tp = arch_thread_pointer(task);
 	r.signal_stack = BPF_CORE_READ(task, sas_ss_sp);
 	if (r.n)

@@ -76,9 +76,11 @@ static __noinline bool is_within(mt_regs *ctx, struct mt_thread *t, __u32 site, 
 
 	if (!t)
 		return false;
-	/* without an end, the stack says nothing */
-	if (stack & MT_STACK_WITHIN || !MT_STACK_DEPTH(stack) || MT_STACK_END(stack) != MT_END_WHOLE)
+	if (stack & MT_STACK_WITHIN)
 		return true;
+	/* without an end, the stack says nothing: the calls do */
+	if (!MT_STACK_DEPTH(stack) || MT_STACK_END(stack) != MT_END_WHOLE)
+		return t->within_depth;
 	if (!t->within_tail)
 		return false;
 	last = is_tail(t, sp, ra);

@@ -24,7 +24,7 @@
 #include "bpf/hash.h"
 #include "bpf/procs.bpf.h"
 #include "bpf/python.bpf.h"
-#include "bpf/within.bpf.h"
+#include "bpf/ranges.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -255,6 +255,17 @@ __noinline __u32 site_known(const struct mt_scratch *s, __u32 n, __u32 proc, __u
 	return 0;
 }
 
+/*
+ * Before site_add(): is the stack inside of a function of --within? By the caller of that, since one more call below it
+ * takes more stack than kernels before 6.2 allow.
+ */
+static __always_inline void note_within(struct mt_scratch *s, __u32 n, __u32 proc)
+{
+	/* of those that are addresses */
+	if (mt_config.within)
+		s->walk.within = stack_is_within(s, s->key.python ? s->walk.n : n, proc);
+}
+
 /* A new site, of what is not known, with the first n_kept frames; or another thread's, which has made it since. */
 __noinline __u32 site_add(struct mt_scratch *s, __u32 n, __u32 n_kept, __u32 proc, __u32 func)
 {
@@ -264,9 +275,6 @@ __noinline __u32 site_add(struct mt_scratch *s, __u32 n, __u32 n_kept, __u32 pro
 	if (!s)
 		return spare_site(proc);
 	h = site_hash(s, n, proc, func);
-	/* of those that are addresses */
-	if (mt_config.within)
-		s->walk.within = stack_is_within(s, s->key.python ? s->walk.n : n, proc);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
 		__u32 k = mt_index_of(h, i, mt_config.n_index);
@@ -303,7 +311,10 @@ static __always_inline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 
 {
 	__u32 site = site_known(s, n, proc, func);
 
-	return site ? site : site_add(s, n, n, proc, func);
+	if (site)
+		return site;
+	note_within(s, n, proc);
+	return site_add(s, n, n, proc, func);
 }
 
 #endif

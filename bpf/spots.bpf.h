@@ -58,7 +58,7 @@ static __always_inline void note_when(struct mt_spot *s, const struct mt_thread 
 
 	s->proc = t->proc;
 	s->pid = p ? p->pid : 0;
-	s->tid = t->vtid;
+	s->tid = MT_TID(t->named_tid);
 	s->mono_ns = bpf_ktime_get_ns();
 	s->clock_ns = clock_ns();
 }
@@ -111,7 +111,7 @@ __noinline int spot_mark(struct mt_thread *t, __u32 number, __u64 hit)
 	e->spot = number;
 	e->proc = t->proc;
 	e->pid = p->pid;
-	e->tid = t->vtid;
+	e->tid = MT_TID(t->named_tid);
 	e->number = hit;
 	e->live_bytes = p->live_bytes;
 	e->pad = 0;

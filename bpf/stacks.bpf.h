@@ -122,8 +122,10 @@ __noinline __u32 site_by_walk(struct mt_scratch *s, struct mt_thread *t)
 			memo_records(s);
 		all = with_python(s, n);
 		site = site_known(s, all, proc, func);
-		if (!site && take_by_fp(s, n, proc, 0))
+		if (!site && take_by_fp(s, n, proc, 0)) {
+			note_within(s, all, proc);
 			site = site_add(s, all, kept_of(s, all), proc, func);
+		}
 		s->n_by_fp++;
 		by_tables = !site;
 		if (by_tables) {
@@ -137,8 +139,10 @@ __noinline __u32 site_by_walk(struct mt_scratch *s, struct mt_thread *t)
 		n = walk_tables(s, t, proc, caller, sp, fp);
 		all = with_python(s, n);
 		site = site_known(s, all, proc, func);
-		if (!site)
+		if (!site) {
+			note_within(s, all, proc);
 			site = site_add(s, all, kept_of(s, all), proc, func);
+		}
 	}
 	memo_keep(s, site, all);
 	t->stack_lost = site >= mt_config.n_sites;
@@ -164,7 +168,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		return spare_site(proc);
 	}
 	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
-				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0) };
+				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->named_tid << 32 : 0) };
 	if (mt_config.python)
 		python_begin(s, t);
 	site = memo_site(s, t);

@@ -25,6 +25,50 @@ struct {
 	__type(value, struct mt_thread);
 } threads SEC(".maps");
 
+/* --by thread: names of threads by number, and their numbers. */
+struct mt_comm {
+	char s[MT_COMM_LEN];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MT_MAX_NAMES + 1);
+	__type(key, __u32);
+	__type(value, struct mt_comm);
+} thread_names SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MT_MAX_NAMES);
+	__type(key, struct mt_comm);
+	__type(value, __u32);
+} name_numbers SEC(".maps");
+
+/* The number of a name; comm NULL: of the current thread's. 0: there is no room for more. */
+static __noinline __u32 name_number(const char *comm)
+{
+	struct mt_comm name = {};
+	__u32 n = 0, *known;
+
+	if (comm)
+		bpf_probe_read_kernel_str(name.s, sizeof(name.s), comm);
+	else
+		bpf_get_current_comm(name.s, sizeof(name.s));
+	known = bpf_map_lookup_elem(&name_numbers, &name);
+	if (known)
+		return *known;
+	if (mt_n_names < MT_MAX_NAMES)
+		n = __sync_fetch_and_add(&mt_n_names, 1) + 1;
+	if (!n || n > MT_MAX_NAMES)
+		return 0;
+	/* its text first: user space finds it by the number alone */
+	bpf_map_update_elem(&thread_names, &n, &name, BPF_ANY);
+	if (!bpf_map_update_elem(&name_numbers, &name, &n, BPF_NOEXIST))
+		return n;
+	known = bpf_map_lookup_elem(&name_numbers, &name);
+	return known ? *known : 0;
+}
+
 static __always_inline struct mt_thread *thread_slot(__u32 tid, __u32 i)
 {
 	__u32 k = (tid + i) & (mt_config.n_threads - 1);

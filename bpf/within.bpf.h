@@ -18,6 +18,10 @@
  *
  * What was under way when a thread was first seen is not known to be: the functions
  * count from their next call on.
+ *
+ * An inlined copy of a function has no call that could be counted. From the first file with such
+ * copies on (mt_within_inlined) all stacks are walked, and where a file is mapped is asked of the kernel
+ * (ranges.bpf.h).
  */
 #ifndef MT_WITHIN_BPF_H
 #define MT_WITHIN_BPF_H
@@ -42,6 +46,15 @@ struct {
 	__type(value, struct mt_within_proc);
 } within_procs SEC(".maps");
 
+/* 1: stacks are walked outside of counted calls, too */
+volatile __u32 mt_within_inlined = 0;
+
+/* Is an allocation surely outside of all functions? */
+static __always_inline bool is_outside(const struct mt_thread *t)
+{
+	return mt_config.within && !t->within_depth && !mt_within_inlined;
+}
+
 enum { WITHIN_FREE, WITHIN_CLAIMED, WITHIN_KNOWN };
 
 /* Global functions, each of which the verifier checks once. */
@@ -60,35 +73,6 @@ __noinline int list_has(__u32 list, __u64 vaddr)
 		 * first instruction does not
 		 */
 		if (vaddr > l->range[i].from && vaddr <= l->range[i].to)
-			return 1;
-	}
-	return 0;
-}
-
-__noinline int is_in_function(__u32 proc, __u64 ip)
-{
-	__u32 slot = MT_PROC_SLOT(proc);
-	struct mt_within_proc *p = bpf_map_lookup_elem(&within_procs, &slot);
-
-	if (!p || p->proc != proc)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_WITHIN_FILES; i++)
-		if (p->file[i].known == WITHIN_KNOWN && list_has(p->file[i].list, ip - p->file[i].bias))
-			return 1;
-	return 0;
-}
-
-/* Has one of the n frames that were walked its code in one of the functions? */
-__noinline int stack_is_within(const struct mt_scratch *s, __u32 n, __u32 proc)
-{
-	if (!s)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		if (i >= n || i >= mt_config.depth)
-			break;
-		if (is_in_function(proc, s->ip[i]))
 			return 1;
 	}
 	return 0;

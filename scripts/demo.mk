@@ -14,3 +14,7 @@ demo:
 $(DEMO_PROG): scripts/demo.d/sessiond.c scripts/demo.mk
 	$(call say,DEMO,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -O1 -g -fno-builtin \
 		-fno-inline -fno-omit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
+
+# The screens of README.md and docs/, each from a real run; as root, two minutes.
+screens: all $(DEMO_PROG)
+	$(Q)scripts/screens

@@ -9,28 +9,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cli/doctor.h"
-#include "cli/heap_command.h"
-#include "cli/profiles.h"
-#include "cli/reader_kinds.h"
-#include "cli/serve_command.h"
-#include "cli/targets.h"
-#include "options/complete.h"
+#include "cli/commands.h"
 #include "options/opts.h"
 #include "probe/check.h"
 #include "probe/libbpf_words.h"
 #include "reader/reader.h"
-#include "serve/push.h"
 #include "serve/web.h"
 #include "trace/session.h"
-#include "util/environment.h"
 #include "util/exit_status.h"
+#include "util/invoker.h"
 #include "util/log.h"
-#include "util/nomem.h"
 #include "util/signals.h"
+#include "util/xmalloc.h"
 
 #define STACK_MIN (256u << 10)
-
 
 /*
  * A standard descriptor that is closed would be given to a table or a file of
@@ -53,18 +45,6 @@ static void on_lost(const char *path, const char *why, bool in_figures)
 		say("files of targets cannot be read: %s; those that come are shown as addresses, and allocators in them are not seen", why);
 }
 
-/* What was shown without something for which there was no memory is no success. A CMD's status is its own. */
-static void tell_refusals(const struct opts *o, int *status)
-{
-	uint64_t n = nomem__n();
-
-	if (!n || (*status && !o->cmd))
-		return;
-	say_error("there was no memory for malloctrace, %" PRIu64 " time%s: what it showed and wrote may lack something", n, n == 1 ? "" : "s");
-	if (!*status && !o->cmd)
-		*status = EXIT_FAILED;
-}
-
 /* Threads have as much. Where it is too small the kernel would end malloctrace in the midst of its work, without a word. */
 static bool stack_is_too_small(void)
 {
@@ -84,7 +64,7 @@ int main(int argc, char **argv)
 
 	environment__clean();
 	signals__begin();
-	obstack_alloc_failed_handler = nomem__end;
+	obstack_alloc_failed_handler = xmalloc__end;
 	if (fill_standard_fds()) {
 		say_error("standard input, output or error is closed, and /dev/null cannot take its place");
 		return EXIT_FAILED;
@@ -97,11 +77,9 @@ int main(int argc, char **argv)
 	if (argc > 0 && !strcmp(argv[0], CHECK_CHILD_NAME))
 		return check_child__main(argc, argv);
 	if (argc > 0 && !strcmp(argv[0], READER_CHILD_NAME))
-		return reader_child__main(reader_kinds);
+		return reader_child__main(reader_questions);
 	if (argc > 0 && !strcmp(argv[0], WEB_CHILD_NAME))
 		return web_child__main();
-	if (argc > 0 && !strcmp(argv[0], PUSH_CHILD_NAME))
-		return push_child__main();
 	readers__set_apart(on_lost);
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {
@@ -123,7 +101,7 @@ int main(int argc, char **argv)
 	if (o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP)
 		readers__prepare();
 	if (o.command == CMD_TRACE && o.cmd)
-		nomem__end_with(EXIT_CMD_UNTRACED);
+		xmalloc__end_with(EXIT_CMD_UNTRACED);
 	libbpf_words__keep();
 	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP ? targets__find(&o, &e) : 0;
 	if (err) {
@@ -135,7 +113,7 @@ int main(int argc, char **argv)
 	}
 	switch (o.command) {
 	case CMD_HELP:
-		opts__help(stdout, o.help_of);
+		opts__help(stdout, o.help_of, o.help_all);
 		break;
 	case CMD_VERSION:
 		puts("malloctrace " VERSION);
@@ -144,7 +122,7 @@ int main(int argc, char **argv)
 		complete__print(stdout, o.completion);
 		break;
 	case CMD_DOCTOR:
-		err = doctor__run(stdout, &o, &status, &e);
+		doctor__run(stdout, &o, &status);
 		break;
 	case CMD_REPORT:
 		err = profiles__report(&o, &status, &e);
@@ -161,8 +139,6 @@ int main(int argc, char **argv)
 	}
 	if (err)
 		say_error("%s", e.code ? err_msg(&e) : strerror(-err));
-	else
-		tell_refusals(&o, &status);
 	if (err && !status)
 		status = EXIT_FAILED;
 	opts__done(&o);

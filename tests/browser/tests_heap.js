@@ -137,8 +137,8 @@ test("a_trace_with_a_heap", async () => {
 	// sites
 	const heads = (await texts("#panel-0 thead th")).map((s) => s.replace(/\W+$/, ""));
 
-	assert.ok(heads.includes("Unreached"), heads.join());
-	assert.deepStrictEqual((await texts(`#panel-0 tbody td:nth-child(${heads.indexOf("Unreached") + 1})`)).slice(0, 2), ["31.0 MiB", "0 B"]);
+	assert.ok(heads.includes("Unreachable"), heads.join());
+	assert.deepStrictEqual((await texts(`#panel-0 tbody td:nth-child(${heads.indexOf("Unreachable") + 1})`)).slice(0, 2), ["31.0 MiB", "0 B"]);
 	await browser.click("#panel-0 tbody tr:nth-child(1) .folder");
 	assert.match(await text("#panel-0 .facts"), /no pointer found to 31,700 blocks, 31\.0 MiB[^]*made of 50% std::map<std::string, std::vector<engine::Row> >, 50% other/);
 	await browser.click("#panel-0 tbody tr:nth-child(3) .folder");
@@ -168,7 +168,7 @@ test("what_was_not_looked_for_is_not_shown", async () => {
 	await open("asked");
 	assert.ok(await browser.run("document.getElementById('heap-panel').hidden"));
 	assert.ok(!(await texts("#flame-metric option")).some((s) => /pointer/.test(s)));
-	assert.ok(!(await texts("#panel-0 thead th")).some((s) => /Unreached/.test(s)));
+	assert.ok(!(await texts("#panel-0 thead th")).some((s) => /Unreachable/.test(s)));
 	await open("heap-refused");
 	assert.deepStrictEqual(await texts(".heap-lines li"), ["heap layout not recognised: no arena in libjemalloc.so.2"]);
 	assert.deepStrictEqual(await texts("#heap-tabs [role=tab]"), ["Resident14"]);
@@ -208,7 +208,7 @@ test("what_is_older_is_told_everywhere", async () => {
 
 test("blocks_of_another_allocator", async () => {
 	await open("heap-other");
-	assert.match((await texts(".heap-lines li"))[1], /^Probably leaked, no pointer found in 3 scans: .* Of the blocks that were traced alone: others of jemalloc are not known\.$/);
+	assert.match((await texts(".heap-lines li"))[1], /^Probably leaked, no pointer found in 3 scans: .* Only traced blocks were searched: the others of jemalloc are not known\.$/);
 	assert.ok(!Object.keys((await show("Held"))[0]).includes("Share"), "of what is not known there are no parts");
 	quiet();
 });

@@ -23,15 +23,15 @@ static void check(const struct cfi *c)
 	size_t i;
 
 	for (i = 0; i < c->n_rows; i++) {
-		if (c->rows[i].rule.cfa > MT_CFA_UNSUPPORTED || c->rows[i].rule.fp > MT_SAVED_UNSUPPORTED)
+		if (cfi__rule(c, &c->rows[i])->cfa > MT_CFA_UNSUPPORTED || cfi__rule(c, &c->rows[i])->fp > MT_SAVED_UNSUPPORTED)
 			abort();
 		if (i && (c->rows[i - 1].pc >= c->rows[i].pc ||
-			  !memcmp(&c->rows[i - 1].rule, &c->rows[i].rule, sizeof(c->rows[i].rule))))
+			  !memcmp(cfi__rule(c, &c->rows[i - 1]), cfi__rule(c, &c->rows[i]), sizeof(struct mt_rule))))
 			abort();
 		if (cfi__find(c, c->rows[i].pc) != &c->rows[i])
 			abort();
 	}
-	if (c->n_rows && c->rows[c->n_rows - 1].rule.cfa != MT_CFA_NONE)
+	if (c->n_rows && cfi__rule(c, &c->rows[c->n_rows - 1])->cfa != MT_CFA_NONE)
 		abort();
 	if (c->stats.n_bad_fdes > c->stats.n_fdes || c->stats.n_no_record > c->stats.n_call_rows)
 		abort();
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 		data = made = cfi_image__make(&im, &len);
 	}
-	r = cfi__compile_image(data, len, how & CALLS_ONLY, &c, &e);
+	r = cfi_image__compile(data, len, how & CALLS_ONLY, &c, &e);
 	if (r ? e.code != r || c.rows : e.code)
 		abort();
 	check(&c);

@@ -31,7 +31,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	static const char *const lines[] = {
 		"-p|1234|--older|5s|--json|-d|10", "-a|--by|comm|--overhead|1%|-o|x.json|-o|y.html|-n|3|-i|1s",
 		"report|--view|sites|--between|1s,2s|f.json", "diff|--metric|live-bytes|--fail-over|1M|a.json|b.json",
-		"heap|-p|1|--reachable|--roots|--pace|10%", "--sample|512K|--min-size|1K|--tag|f|--within|g|--when|rss>1G|--|cmd|-x",
+		"heap|-p|1|--reachable|--roots", "--sample|512K|--min-size|1K|--tag|f|--within|g|--when|rss>1G|--|cmd|-x",
 		"--comm|x|--cgroup|/y|-f|--filter|a.*b|--hide|[c|--suppressions|f", "doctor", "help|trace", "completion|bash",
 	};
 

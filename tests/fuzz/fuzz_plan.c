@@ -89,13 +89,11 @@ static void try_file(const uint8_t *data, size_t len)
 	struct object *obj;
 	size_t n;
 
-	if (alloc_funcs__init(&funcs))
-		abort();
+	alloc_funcs__init(&funcs);
 	if (!objects__get_image(objects, "/seed", data, len, &obj, NULL)) {
-		if (!plan__make(obj, &funcs, NULL, true, &plan, &n, NULL)) {
-			check(&plan);
-			plan__done(&plan);
-		}
+		plan__make(obj, &funcs, NULL, true, &plan, &n);
+		check(&plan);
+		plan__done(&plan);
 		object__put(obj);
 	}
 	alloc_funcs__done(&funcs);

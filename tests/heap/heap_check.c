@@ -2,7 +2,7 @@
 /*
  * A census against a ledger of all blocks (tests/fixtures/heapledger.h):
  *
- *	heap-check PID LEDGER [--pause] [--times N] [--pace PART] [--say] [--kept]
+ *	heap-check PID LEDGER [--pause] [--times N] [--say] [--kept]
  *
  * --kept: its memory is kept, "ready" says so, and the census is taken after a byte on standard input: the process may have ended by then.
  *
@@ -248,7 +248,6 @@ int main(int argc, char **argv)
 	struct target t;
 	bool pause = false, keeps = false;
 	int times = 1, r;
-	double pace = 0;
 
 	for (int i = 3; i < argc; i++) {
 		pause |= !strcmp(argv[i], "--pause");
@@ -256,19 +255,16 @@ int main(int argc, char **argv)
 		keeps |= !strcmp(argv[i], "--kept");
 		if (!strcmp(argv[i], "--times"))
 			times = atoi(argv[++i]);
-		else if (!strcmp(argv[i], "--pace"))
-			pace = strtod(argv[++i], NULL);
 	}
 	if (argc < 3)
 		return 2;
 	l = strcmp(argv[2], "-") ? map_ledger(argv[2]) : NULL;
 	r = keeps ? open_kept(atoi(argv[1]), &keeper, &kept, &t, &e) : target__open(atoi(argv[1]), NULL, &t, &e);
 	if (!r) {
-		t.pace = pace;
 		for (int i = 0; i < times && !r; i++)
 			r = once(&t, &g, l, pause, &e);
 		sum.paused_us = t.paused_ns / 1000;
-		sum.read_bytes = t.read_bytes;
+		sum.read_bytes = t.memory.read_bytes;
 		target__done(&t);
 	}
 	glibc__done(&g);

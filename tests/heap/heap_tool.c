@@ -52,8 +52,7 @@ static int cmd_kinds(int argc, char **argv)
 	to = calloc(blocks.n + 1, sizeof(*to));
 	for (size_t i = 0; i < blocks.n; i++)
 		by[i] = &blocks.v[i];
-	if (kinds__new(&target, objects, &k, &e))
-		return fail(&e);
+	k = kinds__new(&target, objects);
 	began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (kinds__look(k, by, blocks.n, to, &e))
 		return fail(&e);
@@ -145,9 +144,8 @@ static bool is_over(void *arg)
 	return interrupted;
 }
 
-static int no_blocks(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
+static void no_blocks(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
 {
-	return 0;
 }
 
 static int cmd_look(int argc, char **argv)

@@ -19,7 +19,9 @@ $(FX)/heapledger.any: tests/fixtures/heapledger.c
 		$(CC) -shared -nostdlib -Wl,-soname,libpthread.so.0 -o $(FX_NO)/libpthread.so -x c /dev/null && \
 		$(CC) -pie -rdynamic -nostdlib -o $@ $(FX_NO)/heapledger.o -Wl,--no-as-needed -L$(FX_NO) -lpthread -lc
 
-HEAP_CHECK_OBJ := $(B)/tests/heap/heap_check.o $(patsubst %.c,$(B)/%.o,$(wildcard user/heap/target*.c user/heap/glibc_*.c user/reader/*.c user/util/*.c) \
-	user/heap/census.c user/heap/lines.c user/heap/page_runs.c $(addprefix user/process/,cgroup_path.c debugger.c engine_files.c keeper.c maps.c memmap.c peek.c pod_names.c process.c zero_pages.c))
-$(FX)/heap-check: $(HEAP_CHECK_OBJ)
-	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static) -o $@ $(HEAP_CHECK_OBJ) -lcap -ljansson -lm -pthread
+# The linker takes what it needs from the archive: a list of files would name each that moves.
+$(B)/user.a: $(LIB_OBJ)
+	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
+
+$(FX)/heap-check: $(B)/tests/heap/heap_check.o $(B)/user.a
+	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static) -o $@ $(filter %.o %.a,$^) -lcap -ljansson -lm -pthread

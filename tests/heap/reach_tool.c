@@ -2,7 +2,7 @@
 /*
  * Which blocks of a process no pointer reaches, by address, for live tests and measurements:
  *
- *	reach-tool PID [--scans N] [--gap MS] [--roots] [--pause] [--no-bpf] [--pace PART]
+ *	reach-tool PID [--scans N] [--gap MS] [--roots] [--pause] [--no-bpf]
  *
  * "ADDRESS USABLE direct|indirect" for each; with --roots also "root ADDRESS TID BLOCKS BYTES". What it took goes to standard error.
  */
@@ -69,7 +69,6 @@ int main(int argc, char **argv)
 	o.paused = option(argc, argv, "--pause", 0);
 	o.registers = option(argc, argv, "--no-bpf", 0) ? NULL : registers__read;
 	err = target__open(atoi(argv[1]), NULL, &t, &e);
-	t.pace = option(argc, argv, "--pace", 0) / 100.0;
 	if (!err && o.paused)
 		err = target__pause(&t, &e);
 	if (!err)
@@ -83,8 +82,8 @@ int main(int argc, char **argv)
 	getrusage(RUSAGE_SELF, &use);
 	fprintf(stderr, "%u scans, %llu candidates, %llu root bytes; %.1f ms, %.1f of CPU, %.1f stopped; %ld KiB; %llu reads, %llu bytes\n",
 		r.scans, (unsigned long long)r.n_candidates, (unsigned long long)r.root_bytes, (now_ns() - began) / 1e6,
-		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6, t.paused_ns / 1e6, use.ru_maxrss, (unsigned long long)t.n_reads,
-		(unsigned long long)t.read_bytes);
+		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6, t.paused_ns / 1e6, use.ru_maxrss, (unsigned long long)t.memory.n_reads,
+		(unsigned long long)t.memory.read_bytes);
 	reach_result__done(&r);
 	glibc__done(&glibc);
 	target__done(&t);

@@ -198,6 +198,21 @@ void child__wait_err(struct test *t, struct child *c, const char *prefix, const 
 	c->err_seen = child__see_err(t, c, c->err_seen, prefix, also, limit_s);
 }
 
+void child__wait_out(struct test *t, struct child *c, const char *text, unsigned int times)
+{
+	uint64_t until = now_ms() + WAIT_S * 1000ULL;
+	const char *at = c->outs.s;
+
+	for (unsigned int n = 0; n < times; n++) {
+		size_t from = (size_t)(at - c->outs.s);
+
+		while (!(at = strstr(c->outs.s + from, text)))
+			must(t, c->out >= 0 && pump(c, false, until), "standard output has '%s' %u times, wanted %u; stderr: %.600s", text, n, times, c->errs.s);
+		at += strlen(text);
+	}
+	t->n_checks++;
+}
+
 int child__wait_for(struct test *t, struct child *c, unsigned int limit_s)
 {
 	uint64_t until = now_ms() + limit_s * 1000ULL;

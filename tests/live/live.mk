@@ -2,6 +2,7 @@
 # The live tests and their fixtures: `make build/live-tests fixtures`, then build/live-tests as root.
 
 FX := $(B)/fixtures
+OBJCOPY ?= $(CROSS)objcopy
 FX_CC_FLAGS := -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-function -O1 -g -fno-builtin -fno-optimize-sibling-calls
 FX_CXX_FLAGS := -std=gnu++17 -fsized-deallocation -D_GNU_SOURCE -Wall -Wextra -Wno-unused-function -Wno-missing-field-initializers -O1 -g -fno-builtin -fno-optimize-sibling-calls
 FX_FP := -fno-omit-frame-pointer
@@ -16,14 +17,14 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,reach-tool $(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc nolibc.go \
 	stacks.static stacks.static-pie stacks.stripped owners_cxx.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
-	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown cxx.static written.static written.moved nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
+	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug names.linked mappings.static linked.static linked.unknown cxx.static written.static written.moved nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
 	heap-tool kinds.stripped kinds.static kinds.nopie kinds.nortti kinds.nortti-stripped parts.stripped parts.static \
 	$(if $(MUSL_CC),parts.musl basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
 FIXTURES += $(TRUTH_FIXTURES)
 include tests/heap/heapledger.mk
 include tests/fixtures/python/python.mk
-FIXTURES += $(PYTHON_FIXTURES)
+FIXTURES += $(PYTHON_FIXTURES) $(FX)/node/kept.js
 
 LIVE_SRC := $(wildcard tests/live/*.c)
 LIVE_OBJ := $(LIVE_SRC:%.c=$(B)/%.o)
@@ -45,7 +46,11 @@ $(filter $(FX)/diary%,$(FIXTURES)): tests/fixtures/diary.h
 $(FX)/libmishap.so: tests/fixtures/mishap.h
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
 $(filter $(FX)/life% $(FX)/stacks%,$(FIXTURES)): tests/fixtures/place.h
+$(filter $(FX)/names% $(FX)/everyday%,$(FIXTURES)): tests/fixtures/jit.h
 $(filter $(FX)/names% $(FX)/mixed% $(FX)/patched% $(FX)/byhand% $(FX)/stacks% $(FX)/libstacks% $(FX)/libplug% $(FX)/code%,$(FIXTURES)): tests/fixtures/frame.h
+
+$(FX)/node/%.js: tests/fixtures/node/%.js
+	$(call say,FIXTURE,$@)mkdir -p $(@D) && cp $< $@
 
 $(FX)/%.so: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -fPIC -shared -o $@ $<
@@ -181,12 +186,15 @@ $(FX)/hostile $(FX)/hostile.nofp: FX_CC_FLAGS += -g0
 $(FX)/names.nodebug: tests/fixtures/names.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -g0 -Wl,--build-id=0x6d616c6c6f6374726163652d6e616d6573 -o $@ $<
 
+# Its debug info is in another file, "file.debug".
+$(FX)/names.linked: $(FX)/names.nodebug
+	$(call say,FIXTURE,$@)mkdir -p $@.d && cp $< $@.d/file.debug && $(OBJCOPY) --add-gnu-debuglink=$@.d/file.debug $< $@
+
 # What no pointer reaches, by address; static, as the tests themselves are.
 $(FX)/reach-tool: $(B)/tests/heap/reach_tool.o $(LIB_OBJ)
 	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $(filter %.o,$^) $(if $(SAN),$(LIBS),$(STATIC_LIBS))
 
-# Every system call fails in its turn, and memory at every place that asks for it: an hour and more. `make test` has a part of it;
-# MISHAPS=all has each call for memory, which takes a day.
+# Every system call fails in its turn: an hour and more. `make test` has a part of it.
 .PHONY: fault-test
 fault-test: all $(B)/live-tests
-	$(Q)MISHAPS=$(or $(MISHAPS),places) $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$(nproc) --limit 14400 --filter 'mishaps_*'
+	$(Q)MISHAPS=$(or $(MISHAPS),all) $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$(nproc) --limit 14400 --filter 'mishaps_*'

@@ -96,6 +96,7 @@ void child__wait_err(struct test *t, struct child *c, const char *prefix, const 
 void child__drain(struct child *c);	/* takes what it has said by now */
 /* Such a line anywhere behind `from`, for lines whose order nobody knows; nothing is passed over. Returns where it ends. */
 size_t child__see_err(struct test *t, struct child *c, size_t from, const char *prefix, const char *also, unsigned int limit_s);
+void child__wait_out(struct test *t, struct child *c, const char *text, unsigned int times);	/* until a pipe has brought it so often */
 int child__wait(struct test *t, struct child *c);	/* all output, then the exit status, 128+N for a signal */
 int child__wait_for(struct test *t, struct child *c, unsigned int limit_s);
 void child__kill(struct test *t, struct child *c, int sig);

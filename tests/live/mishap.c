@@ -91,62 +91,43 @@ static char path[256];		/* of the file */
 static int ours = -1, theirs = -1;	/* the way that the listener takes from malloctrace-to-be */
 static pid_t answers;		/* who answers; it ends with the last one that asks */
 
-static uint64_t places[MISHAP_PLACES];	/* of the walk under way */
-static bool by_places;
 static uint64_t asked_at;	/* in the run under way; 0: none */
 
-static bool is_asked_for(const char *what)
+static bool wants_all(void)
 {
 	const char *how = getenv("MISHAPS");
 
-	return how && !strncmp(how, what, strlen(what));
-}
-
-/* Of all that there are, or of those that stand behind the word: from n[0] to n[1]. */
-static struct walk walk_of(uint64_t last, bool of_places)
-{
-	uint64_t n[2] = { 1, last };
-
-	sscanf(getenv("MISHAPS"), "%*s %" SCNu64 "-%" SCNu64, &n[0], &n[1]);
-	return (struct walk){ n[0], 1, n[1] < last ? n[1] : last, of_places };
+	return how && !strncmp(how, "all", strlen("all"));
 }
 
 struct walk mishap__walk(const struct mishap *m, uint64_t some)
 {
-	uint64_t step = 1, n = 0;
+	uint64_t step = 1, n[2] = { 1, UINT64_MAX };
 
-	by_places = m->in_memory && is_asked_for("places");
-	if (by_places) {
-		for (size_t i = 0; i < MISHAP_PLACES; i++)
-			if (m->places[i])
-				places[n++] = m->places[i];
-		return walk_of(n, true);
+	/* of all that there are, or of those that stand behind the word: from n[0] to n[1]; a run may make more calls than another */
+	if (wants_all()) {
+		sscanf(getenv("MISHAPS"), "%*s %" SCNu64 "-%" SCNu64, &n[0], &n[1]);
+		return (struct walk){ n[0], 1, n[1] };
 	}
-	/* a run may make more calls than another */
-	if (is_asked_for("all") || is_asked_for("places"))
-		return walk_of(UINT64_MAX, false);
 	/* a power of two, so that a few calls more or less are the same walk */
 	while (step * 2 * some <= m->n_calls)
 		step *= 2;
-	return (struct walk){ 1, step, m->n_calls, false };
+	return (struct walk){ 1, step, m->n_calls };
 }
 
 bool walk__next(struct walk *w, const struct mishap *m)
 {
-	/* a place may be one that not each run comes by */
-	if (!m->n_failed && !w->by_places)
-		return false;
 	w->at += w->step;
-	return w->at <= w->last;
+	return m->n_failed && w->at <= w->last;
 }
 
 void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind)
 {
-	const char *of = kind == MISHAP_MEMORY ? "memory" : kind == MISHAP_KERNEL ? "kernel" : kind == MISHAP_FILES ? "files" : kind == MISHAP_WRITES ? "writes" : "others";
+	const char *of = kind == MISHAP_KERNEL ? "kernel" : kind == MISHAP_FILES ? "files" : kind == MISHAP_WRITES ? "writes" : "others";
 
 	/* the one that it ended at was there no more, or is not asked for */
-	if (is_asked_for("all") || is_asked_for("places"))
-		printf("%s, %s: up to %s %llu, each failed in its turn\n", what, of, w->by_places ? "place" : "call", (unsigned long long)w->at - 1);
+	if (wants_all())
+		printf("%s, %s: up to call %llu, each failed in its turn\n", what, of, (unsigned long long)w->at - 1);
 }
 
 struct mishap *mishap__new(struct test *t)
@@ -166,25 +147,19 @@ struct mishap *mishap__new(struct test *t)
 void mishap__has_been(struct test *t, const struct mishap *m)
 {
 	if (m->n_failed)
-		about(t, "%s %" PRIu64 "%s, %.700s: ", by_places ? "place" : "call", asked_at, m->lasting ? " and all after it" : "", m->where);
+		about(t, "call %" PRIu64 "%s, %.700s: ", asked_at, m->lasting ? " and all after it" : "", m->where);
 	else
 		about(t, "no call failed: ");
 }
 
 void mishap__ask(struct test *t, struct mishap *m, uint64_t at, bool lasting)
 {
-	about(t, "%s %" PRIu64 "%s: ", by_places ? "place" : "call", at, lasting ? " and all after it" : "");
+	about(t, "call %" PRIu64 "%s: ", at, lasting ? " and all after it" : "");
 	asked_at = at;
-	m->at = by_places ? 0 : at;
-	m->place = by_places && at ? places[at - 1] : 0;
-	m->note_places = !at && is_asked_for("places");
+	m->at = at;
 	m->lasting = lasting;
 	m->pid = 0;
 	m->n_calls = m->n_failed = 0;
-	if (m->note_places) {
-		m->n_places = 0;
-		memset(m->places, 0, sizeof(m->places));
-	}
 	m->where[0] = 0;
 }
 

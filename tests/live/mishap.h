@@ -17,12 +17,10 @@ enum mishap_kind {
 
 /*
  * Which calls fail, one after the other: about `some` of them, the same each time as long as the runs are alike. With MISHAPS=all each,
- * until none fails. With MISHAPS=places that is so for system calls; of those for memory the first one from each place (a stack of
- * callers), as many come from the same one. With MISHAPS='all 51-54' or 'places 51-54' those alone.
+ * until none fails; with MISHAPS='all 51-54' those alone.
  */
 struct walk {
 	uint64_t at, step, last;
-	bool by_places;		/* at is the number of a place, from 1 on */
 };
 /* After a run in which none failed. */
 struct walk mishap__walk(const struct mishap *m, uint64_t some);

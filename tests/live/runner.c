@@ -3,7 +3,7 @@
  * The live tests: malloctrace at work on programs that keep their own account.
  *
  *   live-tests [--list] [--filter [!]GLOB[,...]] [--jobs N] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC] [--repeat N]
- *		[--again N]
+ *		[--again N] [--for SEC]
  *
  * Fixtures (tests/fixtures/) count their own allocations per calling function
  * and hand the ledger over when asked; a test lets malloctrace look on and
@@ -23,6 +23,8 @@
  * --again N: if no more than N tests failed, these run once more, each alone. One that passes
  * then is UNSTABLE: it is counted as passed and named at the end, because a race in it or in
  * malloctrace is still to be found. More failures than that are no coincidence.
+ *
+ * --for SEC: no test begins after SEC seconds. Those that did not begin are counted and named, and are no failures.
  */
 #include "lt.h"
 
@@ -49,6 +51,7 @@ extern struct test_def *__start_lt_tests[], *__stop_lt_tests[];
 
 const char *lt_bin, *lt_fixtures;
 unsigned int lt_scale_pct = 100;
+static double no_more_s;			/* no test begins after this instant; 0: each begins */
 static unsigned int limit_s = 300;	/* a guard against what hangs: a busy machine takes many times longer than a quiet one */
 static double end_s;			/* of the test that runs; in its own process */
 
@@ -224,7 +227,7 @@ static _Noreturn void keep(const struct test_def *def)
 #define AGAIN_MAX 16
 
 struct tally {
-	unsigned int passed, failed, skipped;
+	unsigned int passed, failed, skipped, not_begun;
 	struct test_def *failures[AGAIN_MAX];	/* the first of those that failed */
 };
 
@@ -284,6 +287,11 @@ static void run_tests(struct test_def *const *tests, size_t n_tests, unsigned in
 		pid_t pid;
 
 		n_running -= n_running == n_jobs;
+		if (no_more_s && now_s() > no_more_s) {
+			printf("not begun, for lack of time: %s\n", tests[i / n_repeats]->name);
+			n->not_begun++;
+			continue;
+		}
 		fflush(NULL);
 		pid = fork();
 		if (pid == 0)
@@ -306,6 +314,7 @@ static void run_again(struct tally *n)
 {
 	struct tally first = *n;
 
+	no_more_s = 0;
 	for (unsigned int i = 0; i < first.failed; i++) {
 		struct tally second = {};
 
@@ -384,7 +393,7 @@ int main(int argc, char **argv)
 		{ "scale", required_argument, NULL, 's' }, { "bin", required_argument, NULL, 'b' },
 		{ "fixtures", required_argument, NULL, 'd' }, { "limit", required_argument, NULL, 't' },
 		{ "repeat", required_argument, NULL, 'r' }, { "jobs", required_argument, NULL, 'j' },
-		{ "again", required_argument, NULL, 'a' }, { 0 },
+		{ "again", required_argument, NULL, 'a' }, { "for", required_argument, NULL, 'o' }, { 0 },
 	};
 	unsigned int n_repeats = 1, n_jobs = 1, n_again = 0;
 	const char *filter = "*", *why;
@@ -412,6 +421,7 @@ int main(int argc, char **argv)
 		case 'r': n_repeats = (unsigned int)atoi(optarg); break;
 		case 'j': n_jobs = atoi(optarg) > 1 ? (unsigned int)atoi(optarg) : 1; break;
 		case 'a': n_again = (unsigned int)atoi(optarg); break;
+		case 'o': no_more_s = now_s() + atoi(optarg); break;
 		default: return 2;
 		}
 	}
@@ -451,6 +461,8 @@ int main(int argc, char **argv)
 	run_tests(alone, n_alone, n_repeats, 1, &n);
 	if (n.failed <= n_again && n.failed <= AGAIN_MAX)
 		run_again(&n);
+	if (n.not_begun)
+		printf("%u tests were not begun for lack of time\n", n.not_begun);
 	printf("%u passed, %u failed, %u skipped\n", n.passed, n.failed, n.skipped);
 	return n.failed || !(n.passed + n.skipped) ? 1 : 0;
 }

@@ -7,6 +7,7 @@
  */
 #include "lt.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -117,16 +118,24 @@ static double cpu_to_have(struct test *t, const struct budget_run *loop)
 }
 
 /*
+ * A window knows the pace of a loop by what is left of its time without traps: where these take so
+ * many times as long as the calls, an error of a hundredth in their price is all of that, and the
+ * standard error says so.
+ */
+#define TRAPS_MAX 40
+#define PACE_VARIES 0.2
+
+/*
  * CPU time per call, with probes part of the time and without, in turns. The
  * bare runs differ among each other: that is the noise.
  */
 static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, double calls_within, double share)
 {
-	double loss = 0, least = INFINITY, most = 0, bare = 0;
+	double loss = 0, least = INFINITY, most = 0, bare = 0, held_up = 0;
 
 	for (unsigned int i = 0; i <= rounds; i++) {
 		struct budget_run b = run(t, NULL, 1, "loop", NULL, NULL), r;
-		double cost = cost_of_call(t, &b.led), part, had = cpu_to_have(t, &b);
+		double cost = cost_of_call(t, &b.led), part, traps, had = cpu_to_have(t, &b), truth, told, error;
 
 		/* forks of others hold up the kernel's removal of breakpoints: in seconds that does not average out */
 		if (had < 0.6 && seconds < 30)
@@ -144,16 +153,26 @@ static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, do
 		     jnum(r.root, "observed_share"), share);
 		want_bool(t, r.root, "estimated", true);
 		want(t, ju64(t, r.root, "overhead.probe_ns_estimate") > 0, "no estimate of what the probes took");
-		/* CPU time in which the loop ran at a fraction of its pace, in one piece */
-		want(t, ledger__note(t, &r.led, "longest_slow_ns") < SECOND / 4, "held up for %lu ns",
-		     ledger__note(t, &r.led, "longest_slow_ns"));
-		want_within(t, "alloc_calls", ledger__sum(&r.led, LED_ALLOC_CALLS), ju64(t, r.root, "totals.alloc_calls"),
-			    calls_within);
-		printf("# loop: loss %.2f%%, observed %.2f%%, alloc_calls %.3f of the truth, longest hold-up %.1f ms\n", part * 100,
-		       jnum(r.root, "observed_share") * 100,
-		       (double)ju64(t, r.root, "totals.alloc_calls") / ledger__sum(&r.led, LED_ALLOC_CALLS),
-		       ledger__note(t, &r.led, "longest_slow_ns") / 1e6);
+		/* but for the while that the kernel takes to take the probes out */
+		/* nor longer than the time it lost: where time is stolen from a virtual machine, single batches seem far too quick */
+		held_up = fmax(held_up, fmin((double)ledger__note(t, &r.led, "longest_slow_ns") - r.out_ns,
+					     part * ledger__note(t, &r.led, "cpu_ns")));
+		truth = ledger__sum(&r.led, LED_ALLOC_CALLS);
+		told = jnum(r.root, "totals.alloc_calls");
+		error = jnum(r.root, "totals.standard_error.alloc_calls");
+		traps = 2 * jnum(r.root, "overhead.probe_ns_estimate") / jnum(r.root, "overhead.probe_hits") / cost;
+		printf("# loop: loss %.2f%%, observed %.2f%%, alloc_calls %.3f of the truth, standard error %.3f, a trap takes %.0f calls, "
+		       "longest hold-up %.1f ms, probes were out after %.1f ms\n", part * 100, jnum(r.root, "observed_share") * 100, told / truth,
+		       error / truth, traps, ledger__note(t, &r.led, "longest_slow_ns") / 1e6, r.out_ns / 1e6);
+		want(t, fabs(told - truth) <= 3 * error, "alloc_calls: %.0f ± %.0f, wanted %.0f", told, error, truth);
+		if (traps < TRAPS_MAX)
+			want_within(t, "alloc_calls", truth, told, calls_within);
 	}
+	/* CPU time in which the loop ran at a fraction of its pace, in one piece; some machines have no pace */
+	if ((most - least) / bare < PACE_VARIES)
+		want(t, held_up < SECOND / 4, "held up for %.0f ns", held_up);
+	else
+		printf("# bare runs differ by %.0f%%: hold-ups are not looked at\n", (most - least) / bare * 100);
 	want(t, loss < 0.05 + (most - least) / bare, "a loop of malloc and free lost %.2f%% of its throughput; bare runs differ by %.2f%%",
 	     loss * 100, (most - least) / bare * 100);
 }
@@ -329,10 +348,13 @@ static void want_course(struct test *t, const struct course *c, const char *pct,
 	struct budget_run r = run_of(t, "budget_courses", pct, seconds, c->args[0], c->args[1], c->args[2]), loop;
 	double useful = c->useful;
 
+	/* a few seconds have a few windows: what they say is true, and may be little */
+	if (seconds < 10)
+		useful = 0;
 	/* beside others there are fewer looks, and what they cost is less well known */
 	if (useful) {
 		loop = run(t, NULL, 1, "loop", NULL, NULL);
-		useful = cpu_to_have(t, &loop) > 0.9 ? useful * (seconds < 10 ? 2 : 1) : 0;
+		useful = cpu_to_have(t, &loop) > 0.9 ? useful : 0;
 		if (!useful)
 			printf("# a loop has %.0f%% of a CPU: how large errors are is not looked at\n", cpu_to_have(t, &loop) * 100);
 	}

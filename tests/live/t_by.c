@@ -118,7 +118,7 @@ TEST(view_processes_first)
 	struct fx a, b;
 	struct mt m;
 	const char *table, *live;
-	char pids[40], row[40];
+	char pids[40], row[64];
 
 	fx__start(t, &a, "basic", "leak", "10", NULL);
 	fx__start(t, &b, "basic", "leak", "20", NULL);
@@ -128,10 +128,10 @@ TEST(view_processes_first)
 	fx__go(t, &a);
 	fx__go(t, &b);
 	mt__stop(t, &m, SIGINT, 0);
-	table = strstr(m.c.outs.s, "\nPROCESSES by live bytes (2 of 2, 100% of bytes)\n");
-	live = strstr(m.c.outs.s, "\nLIVE");
+	table = strstr(m.c.outs.s, "\nPROCESSES by growth (2 of 2, 100% of live bytes)\n");
+	live = strstr(m.c.outs.s, "\nSITES of the 2 processes");
 	want(t, table && live && table < live, "the processes before what is live, wanted, got\n%s", m.c.outs.s);
-	snprintf(row, sizeof(row), "malloctrace -p %d\n", b.c.pid);
+	snprintf(row, sizeof(row), "malloctrace -p %d for the first process alone", b.c.pid);
 	want(t, table && strstr(table, row), "how to look into the one that holds the most, wanted, got\n%s", m.c.outs.s);
 	fx__quit(t, &a);
 	fx__quit(t, &b);

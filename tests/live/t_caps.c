@@ -145,6 +145,30 @@ static void other_user(struct test *t, const char *bin, const struct actor *a)
 TEST(caps_other_user) { other_user(t, own_copy(t), &(struct actor){ .uid = USER, .caps = OTHERS }); }
 TEST(caps_other_user_of_file) { other_user(t, copy_with_caps(t, OTHERS), &(struct actor){ .uid = USER }); }
 
+/* What shows arguments, or stops, is not for the processes of others: such a user could read files by it, or keep them stopped. */
+static void refused_for_others(struct test *t, const char *option, const char *value, const char *why)
+{
+	struct spawn s = { .argv = { own_copy(t), "heap", "-p", NULL, option, value }, .become = become,
+			   .become_arg = &(struct actor){ .uid = USER, .caps = OTHERS } };
+	struct mt m;
+	struct fx f;
+
+	if (!has_multi(t))
+		skip(t, "without uprobe_multi only root can trace");
+	start_fixture(t, &f, "basic.static", OTHER_USER, true, "family");
+	s.argv[3] = pid_arg(f.c.pid);
+	if (value)
+		memmove(s.argv + 1, s.argv + 2, sizeof(s.argv) - 2 * sizeof(*s.argv));
+	mt__start_v(t, &m, &s);
+	want(t, child__wait(t, &m.c) != 0, "exit status, wanted not 0");
+	want(t, strstr(m.c.errs.s, why) != NULL, "stderr, wanted '%s', got: %.400s", why, m.c.errs.s);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+}
+
+TEST(caps_no_sym) { refused_for_others(t, "--sym", "malloc=fgetc", "--sym: only root may use it"); }
+TEST(caps_no_stop_of_others) { refused_for_others(t, "--pause", NULL, "only root may stop it"); }
+
 /* The allocator can be read, the program cannot: figures are whole, names are not, and it is said. */
 TEST(caps_program_unreadable)
 {

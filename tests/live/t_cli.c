@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -427,8 +428,26 @@ TEST(interrupt_while_attaching)
 	fx__quit(t, &f);
 }
 
-/* Ctrl-C when the trace has just ended by itself is the first one: the report still comes. */
-TEST(interrupt_while_reporting)
+/* Sends a signal, and waits until it was taken: the next one is not merged with it. */
+static void send_taken(struct test *t, struct child *c, int sig)
+{
+	bool waits = true;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)c->pid);
+	child__kill(t, c, sig);
+	while (waits) {
+		char *text = read_all(path, NULL), *line = text ? strstr(text, "\nShdPnd:\t") : NULL;
+
+		waits = line && strtoull(line + 9, NULL, 16) >> (sig - 1) & 1;
+		free(text);
+		if (waits)
+			poll(NULL, 0, 1);
+	}
+}
+
+/* A report that waits for its reader, the trace ended by itself or by the first of n signals: all of it comes. */
+static void interrupt_report(struct test *t, bool ends_by_itself, int sig, unsigned int n_signals)
 {
 	const char *path = in_dir(t, "pipe.json");
 	struct text got = { .s = calloc(1, 64 << 20), .room = 64 << 20 };
@@ -448,12 +467,15 @@ TEST(interrupt_while_reporting)
 	mt__start_v(t, &m, &how);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
-	fx__quit(t, &f);
-	do		/* the first of more than a pipe holds: the rest waits for us */
-		usleep(10000);
-	while ((n = read(fd, got.s, 1)) <= 0);
-	got.n = 1;
-	child__kill(t, &m.c, SIGINT);
+	if (ends_by_itself) {
+		fx__quit(t, &f);
+		do		/* the first of more than a pipe holds: the rest waits for us */
+			usleep(10000);
+		while ((n = read(fd, got.s, 1)) <= 0);
+		got.n = 1;
+	}
+	for (unsigned int i = 0; i < n_signals; i++)
+		send_taken(t, &m.c, sig);
 	fcntl(fd, F_SETFL, 0);
 	while ((n = read(fd, got.s + got.n, got.room - got.n - 1)) > 0)
 		got.n += (size_t)n;
@@ -461,6 +483,19 @@ TEST(interrupt_while_reporting)
 	root = with_frames(json_loads(got.s, 0, NULL));
 	must(t, root != NULL, "the report is not whole: %zu bytes", got.n);
 	want_eq(t, "distinct stacks", 10000, json_array_size(jget(root, "sites")));
+	if (!ends_by_itself)
+		fx__quit(t, &f);
 	close(fd);
+	unlink(path);
 	free(got.s);
+}
+
+/* Ctrl-C when the trace has just ended by itself is the first one: the report still comes. */
+TEST(interrupt_while_reporting) { interrupt_report(t, true, SIGINT, 1); }
+
+/* Service managers and users repeat a signal at once, which is not a second request. */
+TEST(interrupt_repeated)
+{
+	interrupt_report(t, false, SIGTERM, 3);
+	interrupt_report(t, true, SIGTERM, 3);
 }

@@ -60,6 +60,23 @@ TEST(command_runs_free)
 	want_eq(t, "processes", 2, json_array_size(jget(load_json(t, in_dir(t, "free.json")), "processes")));
 }
 
+/* Processes that it starts are not traced without -f, which is said; and what they use is not its own memory. */
+TEST(command_starts_others)
+{
+	static const char script[] = "/bin/true; /bin/true | dd if=/dev/zero of=/dev/null bs=64M count=1; exit 0";
+	struct mt m;
+	json_t *root;
+
+	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-o", in_dir(t, "sh.json"), "--", "/bin/sh", "-c", script, NULL));
+	want(t, strstr(m.c.outs.s, "sh started 3 processes that were not traced: add -f"), "what is missing, wanted, got %s", m.c.outs.s);
+	root = load_json(t, in_dir(t, "sh.json"));
+	want_u64(t, root, "untraced_children", 3);
+	want(t, json_is_null(jget(root, "processes[0].peak_rss_bytes")), "peak_rss_bytes, wanted null: the kernel's figure is its child's");
+	want_eq(t, "exit status with -f", 0, (uint64_t)mt__run(t, &m, "-f", "-o", in_dir(t, "all.json"), "--", "/bin/sh", "-c", script, NULL));
+	want(t, !strstr(m.c.outs.s, "not traced"), "with -f, wanted no word of that, got %s", m.c.outs.s);
+	want(t, !jget(load_json(t, in_dir(t, "all.json")), "untraced_children"), "untraced_children with -f, wanted none");
+}
+
 /* A trace that fails leaves CMD as it is: its next exec holds nobody. */
 TEST(command_execs_after_a_failure)
 {

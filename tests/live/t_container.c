@@ -275,7 +275,7 @@ TEST_ALONE(container_not_found)
 
 	/* three have these digits */
 	want_eq(t, "exit status", 2, (uint64_t)run_with(t, &m, NULL, "--container", prefix));
-	want_said(t, &m, ": 3 containers are called so; name one by more digits of its id, or by its cgroup with --cgroup:\n  docker ");
+	want_said(t, &m, ": 3 containers match; give more digits of the id, or the cgroup with --cgroup:\n  docker ");
 	snprintf(row, sizeof(row), "/docker/%.44s", id_of(0));
 	want_said(t, &m, row);
 	want_eq(t, "exit status", 1, (uint64_t)run_with(t, &m, NULL, "--pod", "cart-1"));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct member {
 	uint64_t pid, alloc_calls, alloc_bytes, free_calls, free_bytes, unknown_frees, n_stacks;
@@ -199,4 +200,43 @@ TEST_ALONE(crowd_goes)
 	want_u64(t, root, "totals.free_bytes", sum.free_bytes);
 	want_u64(t, root, "totals.unknown_frees", sum.unknown_frees);
 	fx__quit(t, &f);
+}
+
+#define N_THICKETS 18
+#define N_TRACED_THICKETS 16
+
+/* Processes that map code very often: each is read up to a bound, so many of one user, and all that are not like that come first. */
+TEST_ALONE(crowd_of_mappings)
+{
+	const char *program = in_dir(t, "thicket");
+	struct spawn s = { .argv = { program, "9000" }, .uid = 65533 };
+	struct child thickets[N_THICKETS];
+	uint64_t n_said = 0;
+	const char *said;
+	json_t *root;
+	struct mt m;
+
+	copy_file(t, fixture("thicket"), program);
+	for (size_t i = 0; i < N_THICKETS; i++) {
+		struct fx f = {};
+
+		child__start(t, &f.c, &s);
+		fx__wait_line(t, &f, "ready");
+		thickets[i] = f.c;
+	}
+	mt__start(t, &m, "-a", "--json", NULL);
+	mt__wait_attached(t, &m);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	/* others of the machine may be left out for other reasons */
+	want(t, ju64(t, root, "left_out") >= N_THICKETS - N_TRACED_THICKETS, "left_out, got %" PRIu64, ju64(t, root, "left_out"));
+	want(t, strstr(m.c.errs.s, "malloctrace: 2 processes with more than 8192 mappings are left out: of one user, 16 of these are traced\n") != NULL,
+	     "wanted to be told of 2, got: %.600s", m.c.errs.s);
+	for (said = m.c.errs.s; (said = strstr(said, " has more than 8192 code mappings: ")); said++)
+		n_said++;
+	want_eq(t, "processes of which it is said", N_TRACED_THICKETS, n_said);
+	for (size_t i = 0; i < N_THICKETS; i++) {
+		close(thickets[i].in);
+		thickets[i].in = -1;
+		want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &thickets[i]));
+	}
 }

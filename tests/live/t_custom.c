@@ -60,20 +60,6 @@ TEST(custom_prefix)
 	fx__quit(t, &f);
 }
 
-/* A slip in the prefix would leave its calls out: it is refused, and what was meant is named. */
-TEST(custom_prefix_misspelt)
-{
-	struct fx f;
-	struct mt m;
-
-	fx__start(t, &f, "prefix", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--prefix", "per_", NULL);
-	want_eq(t, "exit status", 1, (uint64_t)child__wait(t, &m.c));
-	want(t, strstr(m.c.errs.s, "--prefix per_: no mapped file defines per_malloc or per_free") && strstr(m.c.errs.s, "has pre_malloc: --prefix pre_;"),
-	     "stderr: %s", m.c.errs.s);
-	fx__quit(t, &f);
-}
-
 /* A function of --sym makes its file an allocator, also without a free; a name that is nowhere is told. */
 TEST(custom_names)
 {

@@ -163,9 +163,10 @@ static void interrupted(struct test *t, const char *how, int sig)
 	struct mt m;
 	struct fx f;
 
-	fx__start(t, &f, "heaptrace", NULL);
+	/* so many that it takes a while */
+	fx__start(t, &f, "heaptrace", "many", "3000000", NULL);
 	fx__go(t, &f);
-	mt__start(t, &m, "heap", "-v", "-p", pid_arg(f.c.pid), "--reachable", "--pace", "1", how, NULL);
+	mt__start(t, &m, "heap", "-v", "-p", pid_arg(f.c.pid), "--reachable", how, NULL);
 	child__wait_err(t, &m.c, "malloctrace: heaptrace (", "its heap is read", 10);
 	child__kill(t, &m.c, sig);
 	want_eq(t, "exit", 1, (uint64_t)child__wait_for(t, &m.c, 5));
@@ -227,6 +228,32 @@ TEST(heap_command_other_allocator)
 	want(t, !m.c.outs.n, "%s", m.c.outs.s);
 	fx__quit(t, &f);
 }
+
+/* Each of two C libraries has a heap: none of them passes for all of the process, neither alone nor in a trace. */
+static void two_c_libraries(struct test *t, const char *how)
+{
+	const char *json = in_dir(t, "x.json"), *said = " has 2 C libraries, each with a heap of its own";
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "twolibcs", "--usable", how, in_dir(t, "copy.so"), NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--reachable", "-o", json, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, json);
+	want(t, strstr(jstr(root, "heap[0].refused") ?: "", said), "refused: %s", jstr(root, "heap[0].refused"));
+	want(t, json_is_null(jget(root, "heap[0].in_use")) && json_is_null(jget(root, "heap[0].older")), "figures of one of two heaps");
+	want_eq(t, "exit", 1, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
+	want(t, strstr(m.c.errs.s, said), "%s", m.c.errs.s);
+	want(t, !strstr(m.c.outs.s, "in use") && !strstr(m.c.outs.s, "block is reachable") && strstr(m.c.outs.s, "RESIDENT MEMORY"), "%s", m.c.outs.s);
+	fx__quit(t, &f);
+}
+
+TEST(heap_command_two_c_libraries) { two_c_libraries(t, NULL); }
+/* Its file does not have libc's name. */
+TEST(heap_command_copied_c_library) { two_c_libraries(t, "copied"); }
 
 /* Links that were overwritten, in a process that rests: nothing came or went, and no stop would help. */
 TEST(heap_command_damaged)
@@ -291,7 +318,7 @@ TEST(heap_command_ambiguous)
 	fx__start(t, &f, "heaptrace", NULL);
 	fx__start(t, &other, "heaptrace", NULL);
 	want_eq(t, "exit", 2, mt__run(t, &m, "heap", "heaptrace", NULL));
-	want(t, strstr(m.c.errs.s, "processes are called so; name those that are meant by their pids:") && strstr(m.c.errs.s, pid_arg(f.c.pid)), "%s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "processes match; give pids:") && strstr(m.c.errs.s, pid_arg(f.c.pid)), "%s", m.c.errs.s);
 	want(t, !strstr(m.c.errs.s, "--comm"), "%s", m.c.errs.s);
 	fx__quit(t, &f);
 	fx__quit(t, &other);

@@ -221,12 +221,13 @@ TEST(leak_exact_stops_nobody_in_vain)
 	struct mt m;
 
 	fx__start(t, &f, "spots", "--usable", "crowd", "300000", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "leak", "--exact", "--json", "1", "4", NULL);
+	child__start(t, &m.c, &(struct spawn){ .argv = { lt_bin, "-p", pid_arg(f.c.pid), "--mode", "leak", "--exact", "--json", "1" } });
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	child__kill(t, &m.c, SIGUSR1);
 	child__wait_err(t, &m.c, "malloctrace: snapshot", NULL, 30);
-	mt__stop(t, &m, 0, 0);
+	child__wait_out(t, &m.c, "\n}\n", 5);
+	mt__stop(t, &m, SIGINT, 0);
 	for (at = m.c.outs.s; (root = json_loads(at, JSON_DISABLE_EOF_CHECK, &where)); at += where.position) {
 		uint64_t at_ns = jget(root, "heap_read_at_ns") ? ju64(t, root, "heap_read_at_ns") : 0;
 

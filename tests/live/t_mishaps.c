@@ -4,8 +4,9 @@
  * what happened and end with a status that is not 0, or show the very same as without a fault. Never a signal, never status 0 with
  * other figures, no probe left.
  *
- * With MISHAPS=all each call fails in its turn; with MISHAPS=places (`make fault-test`), of those for memory, the first one from each
- * place; with MISHAPS='all 51-54' or 'places 51-54' those alone. Else some of them do.
+ * With MISHAPS=all (`make fault-test`) each call fails in its turn; with MISHAPS='all 51-54' those alone. Else some of them do.
+ *
+ * Where memory is refused, at whatever call, malloctrace ends.
  */
 #include "mishap.h"
 
@@ -58,6 +59,12 @@ static bool want_fair(const struct scene *s, int status, const char *said)
 	else
 		want(s->t, true, "fair");
 	return !what;
+}
+
+static void want_out_of_memory(const struct scene *s, int status, const char *said)
+{
+	if (status != 1 || !strstr(said, "malloctrace: out of memory"))
+		tell(s, "wanted status 1, and out of memory", status, said);
 }
 
 /* ---- what is the same each time: report, diff, heap */
@@ -199,7 +206,7 @@ static void walk_lines(struct test *t, const struct line *lines, size_t n, unsig
 
 		for (size_t k = 0; k < MAX_ARGS && lines[i].args[k]; k++)
 			args[k] = !strcmp(lines[i].args[k], "A") ? a : !strcmp(lines[i].args[k], "B") ? b : !strcmp(lines[i].args[k], "OUT") ? out : lines[i].args[k];
-		for (unsigned int kind = MISHAP_MEMORY; kind <= MISHAP_OTHERS; kind <<= 1)
+		for (unsigned int kind = MISHAP_KERNEL; kind <= MISHAP_OTHERS; kind <<= 1)
 			if (kinds & kind)
 				every_call(&(struct scene){ t, m, kind, lasting, lines[i].name, NULL }, args, out);
 	}
@@ -207,24 +214,9 @@ static void walk_lines(struct test *t, const struct line *lines, size_t n, unsig
 
 #define LINES(lines) lines, sizeof(lines) / sizeof(*lines)
 
-TEST(mishaps_report_memory)
-{
-	walk_lines(t, LINES(reports), MISHAP_MEMORY, false);
-}
-
-TEST(mishaps_report_no_memory)
-{
-	walk_lines(t, LINES(reports), MISHAP_MEMORY, true);
-}
-
 TEST(mishaps_report_calls)
 {
 	walk_lines(t, LINES(reports), MISHAP_FILES | MISHAP_WRITES | MISHAP_OTHERS, false);
-}
-
-TEST(mishaps_files_memory)
-{
-	walk_lines(t, LINES(files), MISHAP_MEMORY, false);
 }
 
 /* EIO at each write, and at all after it. */
@@ -322,7 +314,9 @@ static void trace_once(const struct scene *s, uint64_t at)
 	status = child__wait(s->t, &m.c);
 	mishap__has_been(s->t, s->m);
 	strncat(said, m.c.errs.s, sizeof(said) - 1 - strlen(said));
-	if (want_fair(s, status, said) && (!status || status == 3))
+	if (s->kind == MISHAP_MEMORY && at)
+		want_out_of_memory(s, status, said);
+	else if (want_fair(s, status, said) && (!status || status == 3))
 		want_figures(s, &f, &m.c, status, said);
 	want_unprobed(s->t, f.c.pid);
 	fx__quit(s->t, &f);
@@ -332,9 +326,9 @@ static void trace_once(const struct scene *s, uint64_t at)
 	free(f.c.errs.s);
 }
 
-static void every_trace(struct test *t, enum mishap_kind kind, bool lasting)
+static void every_trace(struct test *t, enum mishap_kind kind)
 {
-	struct scene s = { t, mishap__new(t), kind, lasting, "trace", NULL };
+	struct scene s = { t, mishap__new(t), kind, false, "trace", NULL };
 	struct walk w;
 
 	trace_once(&s, 0);
@@ -346,12 +340,10 @@ static void every_trace(struct test *t, enum mishap_kind kind, bool lasting)
 	walk__tell(&w, s.name, kind);
 }
 
-TEST(mishaps_trace_memory) { every_trace(t, MISHAP_MEMORY, false); }
-TEST(mishaps_trace_no_memory) { every_trace(t, MISHAP_MEMORY, true); }
-TEST(mishaps_trace_kernel) { every_trace(t, MISHAP_KERNEL, false); }
-TEST(mishaps_trace_files) { every_trace(t, MISHAP_FILES, false); }
-TEST(mishaps_trace_writes) { every_trace(t, MISHAP_WRITES, false); }
-TEST(mishaps_trace_others) { every_trace(t, MISHAP_OTHERS, false); }
+TEST(mishaps_trace_kernel) { every_trace(t, MISHAP_KERNEL); }
+TEST(mishaps_trace_files) { every_trace(t, MISHAP_FILES); }
+TEST(mishaps_trace_writes) { every_trace(t, MISHAP_WRITES); }
+TEST(mishaps_trace_others) { every_trace(t, MISHAP_OTHERS); }
 
 /* Those about the target's own file, as it is and deleted: its functions have their names, or it is said that they are missing. */
 static void every_call_about(struct test *t, const char *program)
@@ -364,7 +356,7 @@ static void every_call_about(struct test *t, const char *program)
 	trace_once(&s, 0);
 	must(t, s.m->n_calls > 0, "no call was counted");
 	/* it is opened first */
-	w = getenv("MISHAPS") ? mishap__walk(s.m, FIRST_CALLS) : (struct walk){ 1, 1, FIRST_CALLS, false };
+	w = getenv("MISHAPS") ? mishap__walk(s.m, FIRST_CALLS) : (struct walk){ 1, 1, FIRST_CALLS };
 	do
 		trace_once(&s, w.at);
 	while (walk__next(&w, s.m));
@@ -373,3 +365,45 @@ static void every_call_about(struct test *t, const char *program)
 
 TEST(mishaps_trace_target) { every_call_about(t, NULL); }
 TEST(mishaps_trace_deleted) { every_call_about(t, in_dir(t, "basic")); }
+
+/* ---- memory */
+
+/* From call N on there is none, for a report, for a trace that begins and for one that goes on. */
+static const unsigned int parts_of_all[] = { 1, 300, 600, 950 };	/* thousandths of all calls */
+
+static void refuse_to_report(const struct scene *s, const char *const *args, const char *file)
+{
+	struct outcome all;
+	uint64_t n_calls;
+
+	mishap__ask(s->t, s->m, 0, false);
+	all = run(s, args, file);
+	must(s->t, !all.status && s->m->n_calls > 0, "status %d, %" PRIu64 " calls", all.status, s->m->n_calls);
+	n_calls = s->m->n_calls;
+	for (size_t i = 0; i < sizeof(parts_of_all) / sizeof(*parts_of_all); i++) {
+		struct outcome got;
+
+		mishap__ask(s->t, s->m, 1 + n_calls * parts_of_all[i] / 1000, true);
+		got = run(s, args, file);
+		want_out_of_memory(s, got.status, got.err.s);
+		want(s->t, got.file && got.n_file == strlen(OLD) && !memcmp(got.file, OLD, got.n_file), "the file that was there has changed");
+		outcome__done(&got);
+	}
+	outcome__done(&all);
+}
+
+TEST(mishaps_memory)
+{
+	const char *a = in_dir(t, "a.json"), *out = in_dir(t, "out.json");
+	const char *const args[] = { "report", a, "-q", "-o", out, NULL };
+	struct scene s = { t, mishap__new(t), MISHAP_MEMORY, true, "report", NULL };
+	uint64_t n_calls;
+
+	record(t, a, NULL);
+	refuse_to_report(&s, args, out);
+	s.name = "trace";
+	trace_once(&s, 0);
+	n_calls = s.m->n_calls;
+	for (size_t i = 0; i < sizeof(parts_of_all) / sizeof(*parts_of_all); i++)
+		trace_once(&s, 1 + n_calls * parts_of_all[i] / 1000);
+}

@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define USER 65534
@@ -55,7 +58,10 @@ static void want_jitted(struct test *t, struct fx *f, const char *of_whom, bool 
 	json_decref(root);
 }
 
-/* A list is believed if it is the process's user's or root's: another could give names to code that is not his. */
+/*
+ * A list is believed if it is the process's user's: another could give names to code that is not
+ * his. One of root may be any file of root, which the process has mounted there.
+ */
 TEST(names_jit)
 {
 	const char *program = in_dir(t, "names"), *elsewhere = in_dir(t, "elsewhere.map");
@@ -73,7 +79,8 @@ TEST(names_jit)
 	must(t, !chown(list, ANOTHER, ANOTHER), "chown %s: %s", list, strerror(errno));
 	want_jitted(t, &f, "a list of another user", false);
 	must(t, !chown(list, 0, 0), "chown %s: %s", list, strerror(errno));
-	want_jitted(t, &f, "a list of root", true);
+	want_jitted(t, &f, "a list of root", false);
+	must(t, !chown(list, USER, USER), "chown %s: %s", list, strerror(errno));
 	must(t, !link(list, second_name), "link %s: %s", second_name, strerror(errno));
 	want_jitted(t, &f, "a list with two names", false);
 	must(t, !unlink(second_name), "unlink %s: %s", second_name, strerror(errno));
@@ -155,6 +162,8 @@ TEST(names_gone_command)
 
 struct server {			/* in memory shared with the process that answers */
 	unsigned int n_wanted;	/* requests for BUILD_ID */
+	bool drips;		/* it has every file, and sends two bytes of it a second */
+	unsigned int n_drops;
 };
 
 static int listen_here(struct test *t, char *url, size_t room)
@@ -167,6 +176,18 @@ static int listen_here(struct test *t, char *url, size_t room)
 	     "a socket on 127.0.0.1: %s", strerror(errno));
 	snprintf(url, room, "DEBUGINFOD_URLS=http://127.0.0.1:%u", ntohs(a.sin_port));
 	return fd;
+}
+
+static void drip(int fd, struct server *server)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nConnection: close\r\n\r\n";
+
+	if (write(fd, head, sizeof(head) - 1) < 0)
+		_exit(1);
+	while (send(fd, "x", 1, MSG_NOSIGNAL) == 1) {
+		server->n_drops++;
+		poll(NULL, 0, 500);
+	}
 }
 
 /* Reads one request and has nothing to give. It is counted before it is answered: whoever got the answer finds it counted. */
@@ -184,7 +205,9 @@ static void answer(int fd, struct server *server)
 			break;
 	}
 	server->n_wanted += n && !strncmp(text, "GET /buildid/" BUILD_ID "/debuginfo ", strlen("GET /buildid/" BUILD_ID "/debuginfo "));
-	if (write(fd, none, sizeof(none) - 1) < 0)
+	if (server->drips)
+		drip(fd, server);
+	else if (write(fd, none, sizeof(none) - 1) < 0)
 		_exit(1);
 	close(fd);
 }
@@ -263,6 +286,60 @@ TEST(debuginfod_asks)
 	     "a line about the file that no server has, wanted one: %.600s", m.c.errs.s);
 }
 
+/* It stays to be waited for. */
+static bool has_exited(struct child *c)
+{
+	siginfo_t info = {};
+
+	child__drain(c);
+	return !waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
+/* By a server that hardly sends anything: SIGTERM ends that, with the report; before: it ended the trace already. */
+static void want_report_without(struct test *t, bool before, unsigned int n_drops)
+{
+	struct server *server = mmap(NULL, sizeof(*server), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char url[64], cache[256];
+	int fd = listen_here(t, url, sizeof(url));
+	struct spawn s = { .argv = { lt_bin, "--json", "--debuginfod", "-p" }, .env = { url, cache, "no_proxy=127.0.0.1" } };
+	unsigned int n;
+	struct fx f;
+	struct mt m;
+
+	must(t, server != MAP_FAILED, "mmap: %s", strerror(errno));
+	snprintf(cache, sizeof(cache), "DEBUGINFOD_CACHE_PATH=%s", in_dir(t, "cache"));
+	server->drips = true;
+	serve(t, fd, server);
+	fx__start(t, &f, "names.nodebug", "plain", NULL);
+	s.argv[4] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	if (before)
+		child__kill(t, &m.c, SIGTERM);
+	else
+		fx__quit(t, &f);
+	while (!server->n_drops && !has_exited(&m.c))
+		poll(NULL, 0, 10);
+	if (!server->n_drops) {
+		child__wait(t, &m.c);
+		if (strstr(m.c.errs.s, "libdebuginfod.so.1 cannot be loaded"))
+			skip(t, "libdebuginfod.so.1 is not installed");
+		must(t, false, "a request to the server, wanted, got none; stderr: %.600s", m.c.errs.s);
+	}
+	n = server->n_drops;
+	if (!before)
+		child__kill(t, &m.c, SIGTERM);
+	want_plain(t, mt__stop_json(t, &m, 0, 0));
+	want(t, server->n_drops - n <= n_drops, "%u bytes were waited for, wanted at most %u", server->n_drops - n, n_drops);
+	if (before)
+		fx__quit(t, &f);
+}
+
+/* libdebuginfod asks once a second whether to go on: four bytes, with some to spare; malloctrace gives a server ten after a signal. */
+TEST(debuginfod_interrupted) { want_report_without(t, false, 8); }
+TEST(debuginfod_after_a_signal) { want_report_without(t, true, 16); }
+
 /* ---- the function that a site is known by */
 
 /* The report's row of so many bytes, up to its end; NULL: there is none. */
@@ -274,7 +351,7 @@ static char *row_of(const char *text, const char *bytes)
 	return NULL;
 }
 
-/* Containers of the C++ library are passed over, what mentions them is not; sites of one function have their callers. */
+/* Containers of the C++ library are passed over, what mentions them is not; all callers of a function are one row. */
 TEST(names_owners)
 {
 	static const struct {
@@ -284,8 +361,7 @@ TEST(names_owners)
 		{ "48.8 KiB", "  app::Cache<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::put" },
 		{ "39.1 KiB", "  app::make<int>" },
 		{ "29.3 KiB", "  app::run::{lambda}" },
-		{ "20.5 KiB", "  app::leaf < app::mid_2" },
-		{ "19.5 KiB", "  app::leaf < app::mid_1" },
+		{ "40.0 KiB", "  app::leaf" },
 	};
 	const char *page = in_dir(t, "owners.html");
 	struct mt m;
@@ -324,4 +400,41 @@ TEST(names_missing)
 	must(t, mt__run(t, &m, "doctor", "-p", pid_arg(f.c.pid), NULL) == 0, "doctor's exit status, wanted 0: %.900s", m.c.outs.s);
 	want(t, strstr(m.c.outs.s, says) && strstr(m.c.outs.s, "(owners_cxx.stripped)"), "a line about names of doctor, wanted one: %.900s", m.c.outs.s);
 	fx__quit(t, &f);
+}
+
+/* ---- debug information in files beside the program */
+
+#define INLINES											\
+	"#include <stdlib.h>\n"									\
+	"void *kept[10];\n"									\
+	"static inline __attribute__((always_inline)) void *inner(int n) { return malloc(n); }\n"	\
+	"int main(void) { for (int i = 0; i < 10; i++) kept[i] = inner(100 + i); }\n"
+
+/* Inlined calls of such a program are in .dwo files, which are not read: that is said, once. */
+TEST(names_split_dwarf)
+{
+	static const char *const flags[] = { "-gdwarf-5", "-gsplit-dwarf -gdwarf-5", "-gsplit-dwarf -gdwarf-4" };
+	const char *source = in_dir(t, "inlines.c"), *program = in_dir(t, "inlines");
+	char cmd[1024];
+	struct mt m;
+	FILE *f;
+
+	if (system("cc --version >/dev/null 2>&1"))
+		skip(t, "no cc here");
+	f = fopen(source, "w");
+	must(t, f && fputs(INLINES, f) >= 0 && !fclose(f), "%s cannot be written", source);
+	must(t, !chmod(t->dir, 0755), "%s cannot be given to others", t->dir);
+	for (unsigned int i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		const char *said;
+
+		about(t, "%s: ", flags[i]);
+		snprintf(cmd, sizeof(cmd), "cd %s && cc -O1 %s -o %s %s", t->dir, flags[i], program, source);
+		must(t, !system(cmd), "%s", cmd);
+		want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "--view", "allocs", "--full", "--", program, NULL));
+		want(t, strstr(m.c.outs.s, "inlines.c:4") || strstr(m.c.outs.s, "inlines.c:3"), "a line of the source, got %s", m.c.outs.s);
+		said = strstr(m.c.errs.s, "inlines: functions inlined in it are not shown");
+		want(t, !said == !i, "a word about .dwo files, got %s", m.c.errs.s);
+		want(t, !said || !strstr(strchr(said, '\n'), "are not shown"), "one word, got %s", m.c.errs.s);
+		want(t, i || strstr(m.c.outs.s, "inner"), "the inlined call, got %s", m.c.outs.s);
+	}
 }

@@ -259,7 +259,7 @@ static void want_roots(struct test *t, const char *name)
 		{ "bss", "global\tparts_bss\t" }, { "local", "global\tparts_local\t" },
 		{ "main_stack", "stack\tparts-main\t" }, { "deep_stack", "stack\tparts-deep\t" },
 		{ "main_tls", "thread\tparts-main\t" }, { "deep_tls", "thread\tparts-deep\t" },
-		{ "anon", "mapping\tanonymous\t" }, { "memfd", "mapping\t/memfd:parts\t" },
+		{ "anon", "mapping\tanonymous memory\t" }, { "memfd", "mapping\t/memfd:parts\t" },
 	};
 	struct spawn s = { .argv = { fixture("heap-tool"), "roots" } };
 	char args[16][32], wanted[512];

@@ -350,6 +350,35 @@ TEST(python_tag)
 	fx__quit(t, &f);
 }
 
+/* By the end of its qualified name; and of what is nowhere, the first message tells. */
+TEST(python_tag_by_bare_name)
+{
+	uint64_t n = 0, n_tagged = 0;
+	json_t *root, *site, *frame;
+	struct fx f;
+	struct mt m;
+	size_t i, k;
+
+	start_python(t, &f, python(t), STACKS, "methods", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--tag", "innermost", "--tag", "nowhere_x", "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	json_array_foreach(jget(root, "sites"), i, site) {
+		bool wanted = false;
+
+		json_array_foreach(jget(site, "stack"), k, frame)
+			wanted |= is_python(frame) && !strcmp("Thing.method.<locals>.inner.<locals>.innermost", jstr(frame, "function"));
+		n += wanted;
+		n_tagged += !strcmp(jstr(site, "tag"), "innermost");
+		want(t, wanted == !strcmp(jstr(site, "tag"), "innermost"), "tag '%s' of %.500s", jstr(site, "tag"), chain__draw(jget(site, "stack")));
+	}
+	want(t, n && n == n_tagged, "sites of the tag, wanted some");
+	want(t, strstr(m.c.errs.s, "--tag nowhere_x: no stack of the trace has such a function") && !strstr(m.c.errs.s, "--tag innermost"),
+	     "that one tag is nowhere, wanted, got\n%s", m.c.errs.s);
+	fx__quit(t, &f);
+}
+
 TEST(python_tag_of_a_saved_profile)
 {
 	const char *saved = in_dir(t, "x.json"), *tagged = in_dir(t, "tagged.json");

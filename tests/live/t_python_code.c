@@ -152,7 +152,7 @@ TEST(python_function_that_is_to_be_probed)
 	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
 		char wanted[128];
 
-		snprintf(wanted, sizeof(wanted), "a function of Python is found by --tag and --filter; %s takes native ones", options[i]);
+		snprintf(wanted, sizeof(wanted), "%s takes native functions only; of a Python function, --tag work shows what it allocates", options[i]);
 		want_eq(t, "exit", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), options[i], "work", "-d", "1", NULL));
 		want(t, strstr(m.c.errs.s, wanted), "%s work: wanted to be told '%s', got: %.500s", options[i], wanted, m.c.errs.s);
 	}

@@ -62,7 +62,7 @@ TEST(python_same_code_again)
 
 #define NOT_SHOWN "frames of Python are not shown"
 
-enum group { FRAMES, TEXTS, RUNTIME };
+enum group { FRAMES, TEXTS, RUNTIME, WITHHELD };
 
 static const struct {
 	enum group group;	/* what is wrong */
@@ -95,6 +95,7 @@ static const struct {
 	{ RUNTIME, "dealloc_in_eval", "whole", 0, NULL, NOT_SHOWN },
 	{ RUNTIME, "other_version", "whole", 0, NULL, NOT_SHOWN },
 	{ RUNTIME, "no_version", "whole", 0, NULL, NOT_SHOWN },
+	{ WITHHELD, "withheld", NULL, 0, NULL, NULL },
 	{ RUNTIME, "garbage", NULL, 0, NULL, NULL },
 	{ RUNTIME, "garbage_that_leads_on", NULL, -1, NULL, NULL },
 };
@@ -210,6 +211,7 @@ TEST(python_only_of_wrong_ones)
 TEST(python_with_wrong_frames) { want_fakes(t, FRAMES); }
 TEST(python_with_wrong_texts) { want_fakes(t, TEXTS); }
 TEST(python_with_wrong_runtime) { want_fakes(t, RUNTIME); }
+TEST(python_with_withheld_runtime) { want_fakes(t, WITHHELD); }
 
 /* The symbols alone make no Python: a program with another name is not asked. */
 TEST(python_by_symbols_alone)

@@ -212,6 +212,45 @@ TEST(reach_command)
 	free(l.v);
 }
 
+static uint64_t held_by(struct test *t, json_t *root, const char *kind)
+{
+	uint64_t sum = 0;
+	json_t *holder;
+	size_t i;
+
+	json_array_foreach(jget(root, "heap[0].roots"), i, holder)
+		sum += strcmp(jstr(holder, "kind"), kind) ? 0 : ju64(t, holder, "blocks");
+	return sum;
+}
+
+/* A thread-local variable is a variable: a stack that points into the middle of its list does not take that from it. */
+TEST(reach_thread_locals)
+{
+	static const char *const hows[] = { "quiet", "locals" };
+	uint64_t by_stacks[2], by_threads[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct list l;
+		json_t *root;
+		struct mt m;
+		struct fx f;
+
+		l = start(t, &f, hows[i]);
+		must(t, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--roots", "--json", NULL) == 0, "heap fails: %s", m.c.errs.s);
+		root = json_loads(m.c.outs.s, 0, NULL);
+		want_eq(t, "unreached blocks", l.n_lost, ju64(t, root, "heap[0].unreached.blocks"));
+		by_stacks[i] = held_by(t, root, "stack");
+		by_threads[i] = held_by(t, root, "thread");
+		json_decref(root);
+		fx__quit(t, &f);
+		free(l.v);
+	}
+	want_eq(t, "held by stacks", by_stacks[0], by_stacks[1]);
+	/* those of two threads; libc has blocks of its own for the second of them */
+	want(t, by_threads[1] >= by_threads[0] + 2000 && by_threads[1] < by_threads[0] + 2010, "held by threads: %" PRIu64 ", without lists %" PRIu64,
+	     by_threads[1], by_threads[0]);
+}
+
 static json_t *look(struct test *t, struct mt *m, const struct fx *f, const char *option, const char *env)
 {
 	struct spawn s = { .argv = { lt_bin, "heap", "-p", pid_arg(f->c.pid), "--json", "-q", "--pause", option }, .env = { env } };
@@ -266,6 +305,48 @@ static bool lists_pages(void)
 
 	close(fd);
 	return does;
+}
+
+/* Pages of shared memory that the kernel has unmapped hold pointers as before, and are not mapped again. */
+TEST(reach_unmapped) { search_as(t, "unmapped", NULL, NULL, "registers read"); }
+/* So do pages of a file that was written to while the program ran, privately mapped or read-only. */
+TEST(reach_private) { search_as(t, "private", NULL, NULL, "registers read"); }
+
+/* So it is with those of a file. Where its file system does not let its page cache be read without a wait, the report says so. */
+TEST(reach_unmapped_file)
+{
+	uint64_t unread, unreached;
+	struct list l;
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, "unmapped_file");
+	root = look(t, &m, &f, "--reachable", NULL);
+	unreached = ju64(t, root, "heap[0].unreached.blocks");
+	unread = jget(root, "heap[0].unreached.unread_shared_bytes") ? ju64(t, root, "heap[0].unreached.unread_shared_bytes") : 0;
+	want(t, unreached == l.n_lost + (unread ? 100 : 0), "%" PRIu64 " of %zu blocks are unreached, %" PRIu64 " bytes were not read", unreached, l.n_lost, unread);
+	json_decref(root);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
+/* Nobody can read what the kernel has of a request under way: what only that points to is no more than perhaps leaked. */
+TEST(reach_aio)
+{
+	struct list l;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, "aio");
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
+	want(t, strstr(m.c.outs.s, "Perhaps leaked, ") && strstr(m.c.outs.s, "asynchronous I/O"), "%s", m.c.outs.s);
+	fx__quit(t, &f);
+	l = start(t, &f, "quiet");
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
+	want(t, strstr(m.c.outs.s, "Probably leaked, ") && !strstr(m.c.outs.s, "asynchronous I/O"), "%s", m.c.outs.s);
+	fx__quit(t, &f);
+	free(l.v);
 }
 
 /* 20 TiB that are mapped, and 100 pages of them that are there, and have the only pointers to 100 blocks: it takes no longer than without. */

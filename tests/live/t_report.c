@@ -52,7 +52,6 @@ TEST(report_is_the_same) { same_text(t, ARGS(), ARGS()); }
 TEST(report_of_count_is_the_same) { same_text(t, ARGS("--mode", "count"), ARGS("--sort", "alloc-bytes")); }
 TEST(report_of_growth_is_the_same) { same_text(t, ARGS("--mode", "growth"), ARGS()); }
 TEST(report_of_a_sample_is_the_same) { same_text(t, ARGS("--sample", "64"), ARGS("-T", "3")); }
-TEST(report_of_older_is_the_same) { same_text(t, ARGS(), ARGS("--older", "1ms", "--view", "leaks")); }
 TEST(report_with_a_filter_is_the_same) { same_text(t, ARGS(), ARGS("--filter", "leak_here")); }
 TEST(report_without_some_is_the_same) { same_text(t, ARGS("--min-size", "8"), ARGS("--hide", "leak_here")); }
 TEST(report_as_folded_is_the_same) { same_text(t, ARGS(), ARGS("--format", "folded", "--metric", "alloc-bytes")); }
@@ -128,6 +127,82 @@ TEST(report_of_several)
 		want_u64(t, root, "totals.live_blocks", 10);
 		want(t, strstr(m.c.errs.s, "from the same trace") != NULL, "a word about it, got: %s", m.c.errs.s);
 	}
+}
+
+/* Stacks of two depths are compared as far as both have them, and that is said. */
+TEST(diff_of_two_depths)
+{
+	const char *deep = in_dir(t, "deep.json"), *files[] = { in_dir(t, "flat.json"), deep };
+	json_t *d;
+	struct mt m;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct fx f;
+
+		fx__start(t, &f, "basic", "leak", i ? "30" : "10", NULL);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", files[i], "--depth", i ? "127" : "2", NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		mt__stop(t, &m, SIGINT, 0);
+		fx__quit(t, &f);
+	}
+	want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "diff", files[0], deep, "--json", NULL));
+	d = json_loads(m.c.outs.s, 0, NULL);
+	must(t, d, "JSON, got %.200s", m.c.outs.s);
+	want_u64(t, d, "stacks.grew", 1);
+	want_u64(t, d, "stacks.new", 0);
+	want_u64(t, d, "stacks.gone", 0);
+	want_u64(t, d, "rows[0].delta", 20 * 64);
+	want_u64(t, d, "depth", 2);
+	want_eq(t, "frames", 2, json_array_size(jget(d, "rows[0].stack")));
+	want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "diff", deep, files[0], NULL));
+	want(t, strstr(m.c.outs.s, "their innermost 2 frames") && strstr(m.c.outs.s, "flat.json has no more"), "why, got %s", m.c.outs.s);
+	/* of one depth, nothing is to be said */
+	want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "diff", files[0], files[0], NULL));
+	want(t, !strstr(m.c.outs.s, "innermost"), "nothing about frames, got %s", m.c.outs.s);
+}
+
+/*
+ * One process in two traces at once, and in a third after them: it is one process, and no figure counts twice.
+ * The first trace lasts longest; what the process leaks, only the first two saw.
+ */
+TEST(report_of_one_process_twice)
+{
+	const char *first = in_dir(t, "first.json"), *second = in_dir(t, "second.json"), *third = in_dir(t, "third.json");
+	struct mt a, b, c, m;
+	struct fx f;
+	json_t *all;
+
+	fx__start(t, &f, "basic", "leak", "100", NULL);
+	mt__start(t, &a, "-p", pid_arg(f.c.pid), "-o", first, NULL);
+	mt__wait_attached(t, &a);
+	mt__start(t, &b, "-p", pid_arg(f.c.pid), "-o", second, NULL);
+	mt__wait_attached(t, &b);
+	fx__go(t, &f);
+	mt__stop(t, &b, SIGINT, 0);
+	mt__stop(t, &a, SIGINT, 0);
+	mt__start(t, &c, "-p", pid_arg(f.c.pid), "-o", third, NULL);
+	mt__wait_attached(t, &c);
+	mt__stop(t, &c, SIGINT, 0);
+	fx__quit(t, &f);
+	want(t, !strcmp(jstr(load_json(t, first), "host.boot_id"), jstr(load_json(t, second), "host.boot_id")), "the same boot_id");
+	want_u64(t, load_json(t, second), "processes[0].start_ticks", ju64(t, load_json(t, first), "processes[0].start_ticks"));
+	want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "report", first, second, "--json", NULL));
+	all = json_loads(m.c.outs.s, 0, NULL);
+	must(t, all, "JSON, got %.200s", m.c.outs.s);
+	want_eq(t, "processes", 1, json_array_size(jget(all, "processes")));
+	want_u64(t, all, "totals.live_bytes", ledger__sum(&f.led, LED_ALLOC_BYTES) - ledger__sum(&f.led, LED_FREE_BYTES));
+	want_u64(t, all, "totals.alloc_calls", ledger__sum(&f.led, LED_ALLOC_CALLS));
+	want_u64(t, all, "duration_ns", ju64(t, load_json(t, first), "duration_ns"));
+	want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "report", first, second, NULL));
+	want(t, strstr(m.c.outs.s, "and counts") && !strstr(m.c.outs.s, "2 processes"), "one process, got\n%s", m.c.outs.s);
+	/* of two traces one after the other, the later one: what the first saw may have been freed since */
+	want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "report", third, second, "--json", NULL));
+	all = json_loads(m.c.outs.s, 0, NULL);
+	must(t, all, "JSON, got %.200s", m.c.outs.s);
+	want_eq(t, "processes", 1, json_array_size(jget(all, "processes")));
+	want_u64(t, all, "totals.live_bytes", 0);
+	want(t, strstr(jstr(all, "combined"), "third.json is later"), "which one it is, got '%s'", jstr(all, "combined"));
 }
 
 /* A file at each interval and one at the end; the last two stay. */

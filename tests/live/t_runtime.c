@@ -23,13 +23,13 @@ TEST(runtime_is_named)
 	fx__go(t, &f);
 	child__kill(t, &m.c, SIGINT);
 	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
-	want(t, strstr(m.c.outs.s, "\npython seen: ") != NULL, "stdout: %.900s", m.c.outs.s);
+	want(t, strstr(m.c.outs.s, "\npython [arenas] hold objects ") != NULL, "stdout: %.900s", m.c.outs.s);
 	root = load_json(t, in_dir(t, "heap.json"));
 	want(t, !strcmp(jstr(process_of(t, root, f.c.pid, 0), "runtime"), "python"), "runtime, wanted python");
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	mt__start(t, &m, "report", in_dir(t, "heap.json"), NULL);
 	want_eq(t, "report: exit status", 0, (uint64_t)child__wait(t, &m.c));
-	want(t, strstr(m.c.outs.s, "\npython seen: ") != NULL, "report: %.900s", m.c.outs.s);
+	want(t, strstr(m.c.outs.s, "\npython [arenas] hold objects ") != NULL, "report: %.900s", m.c.outs.s);
 	fx__quit(t, &f);
 }
 
@@ -55,7 +55,7 @@ TEST(runtime_in_files)
 		child__start(t, &c, &(struct spawn){ .argv = { reader, path } });
 		child__wait(t, &c);
 		must(t, c.outs.n, "%s is empty: %.200s", path, c.errs.s);
-		want(t, memmem(c.outs.s, c.outs.n, "not seen: small objects", 23) != NULL, "%s, wanted to say what is not seen", files[i]);
+		want(t, memmem(c.outs.s, c.outs.n, "not seen: objects of up to 512 bytes", 36) != NULL, "%s, wanted to say what is not seen", files[i]);
 	}
 	fx__quit(t, &f);
 }
@@ -84,6 +84,6 @@ TEST(runtime_without_allocator)
 
 	fx__start(t, &f, "nolibc.go", NULL);
 	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL));
-	want(t, strstr(m.c.errs.s, "it is a Go program: not seen are Go objects") && strstr(m.c.errs.s, "--mode growth"), "stderr: %s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "it is a Go program, and malloctrace does not see Go objects") && strstr(m.c.errs.s, "--mode growth"), "stderr: %s", m.c.errs.s);
 	fx__quit(t, &f);
 }

@@ -227,7 +227,7 @@ TEST(pid_by_name)
 	fx__start_as(t, &second, &(struct spawn){ .argv = { program, "leak", "300" } });
 	mt__start(t, &m, name, NULL);
 	want_eq(t, "exit status", 2, (uint64_t)child__wait(t, &m.c));
-	want(t, strstr(m.c.errs.s, ": 2 processes are called so; name those that are meant by their pids:") != NULL, "stderr: %s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, ": 2 processes match; give pids:") != NULL, "stderr: %s", m.c.errs.s);
 	for (size_t i = 0; i < 2; i++) {
 		char row[32];
 

@@ -207,6 +207,18 @@ TEST(serve_cannot_fork)
 	served__stop(t, &s);
 }
 
+/* Nor can it read what is typed where malloctrace was started, which standard error would let it. */
+TEST(serve_has_no_terminal)
+{
+	char path[60], to[256] = "";
+	struct served s;
+
+	served__start(t, &s, NULL);
+	snprintf(path, sizeof(path), "/proc/%d/fd/2", (int)child_called(t, s.m.c.pid, "malloctrace-web"));
+	want(t, readlink(path, to, sizeof(to) - 1) > 0 && !strcmp(to, "/dev/null"), "%s is %s", path, to);
+	served__stop(t, &s);
+}
+
 #define OF_ONE 64
 
 /* One address cannot take all connections where others come from, too. */

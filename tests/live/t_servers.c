@@ -3,7 +3,7 @@
  * Servers that fork their workers: right per process, and as a whole. The truth comes from libtally.so, which the servers
  * are started with; malloctrace traces them from their first allocation. And one that grows, as its manual says.
  */
-#include "lt.h"
+#include "sentence.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,7 +195,7 @@ static void ask(struct test *t, int *fd, const char *path)
 }
 
 /* As a balancer in front of it would: one connection, a request each millisecond, n of them. */
-static json_t *balance(struct test *t, unsigned int per_connection, unsigned int n)
+static json_t *balance(struct test *t, unsigned int per_connection, unsigned int n, const char **ret_screen)
 {
 	const char *d = t->dir, *conf = in_dir(t, "conf"), *s = in_dir(t, "s");
 	struct timespec next;
@@ -210,7 +210,7 @@ static json_t *balance(struct test *t, unsigned int per_connection, unsigned int
 	chmod(d, 0777);
 	child__start(t, &nginx, &(struct spawn){ .argv = { "/usr/sbin/nginx", "-c", conf } });
 	ask(t, &fd, s);
-	mt__start(t, &m, "-p", pid_arg(nginx.pid), "--json", "--leak-after", "2s", NULL);
+	mt__start(t, &m, "-p", pid_arg(nginx.pid), "--json", "--leak-after", "2s", "-o", in_dir(t, "nginx.json"), NULL);
 	mt__wait_attached(t, &m);
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (unsigned int i = 0; i < n; i++) {
@@ -228,6 +228,8 @@ static json_t *balance(struct test *t, unsigned int per_connection, unsigned int
 	if (fd >= 0)
 		close(fd);
 	want_eq(t, "nginx's exit status", 0, (uint64_t)child__wait(t, &nginx));
+	*ret_screen = report_of(t, in_dir(t, "nginx.json"));
+	want_one_screen(t, *ret_screen);
 	return root;
 }
 
@@ -247,13 +249,15 @@ static json_t *largest(struct test *t, json_t *root)
 TEST(walkthrough_nginx)
 {
 	const unsigned int n = 8000;
+	const char *screen;
 	json_t *root, *site;
 	uint64_t blocks;
 	size_t i;
 
 	if (!installed("/usr/sbin/nginx"))
 		skip(t, "no nginx here");
-	root = balance(t, 1000000000, n);
+	root = balance(t, 1000000000, n, &screen);
+	want(t, sentence__about(sentence__find(screen)) != NULL, "wanted an alarm, got: %s", screen);
 	site = largest(t, root);
 	blocks = ju64(t, site, "live_blocks");
 	want(t, !strcmp(jstr(site, "verdict"), "leak"), "kept for good: wanted leak, got '%s' (%s)", jstr(site, "verdict"), jstr(site, "why"));
@@ -262,7 +266,8 @@ TEST(walkthrough_nginx)
 	want_eq(t, "bytes of requests", blocks * 512, site_sum(t, root, jget(root, "processes[0]"), "ngx_http_core_run_phases", "live_bytes"));
 	json_decref(root);
 
-	root = balance(t, 100, n * 3 / 4);
+	root = balance(t, 100, n * 3 / 4, &screen);
+	want(t, !sentence__about(sentence__find(screen)), "false alarm: %s", screen);
 	json_array_foreach(jget(root, "sites"), i, site)
 		want(t, strcmp(jstr(site, "verdict"), "leak") && strcmp(jstr(site, "verdict"), "suspect"),
 		     "closed now and then: wanted no alarm, got '%s' (%s)", jstr(site, "verdict"), jstr(site, "why"));
@@ -304,7 +309,8 @@ TEST(postgres_backends)
 	char initdb[96], postgres[96], psql[96], preload[512], env[512], uid[24], gid[24];
 	const struct tally *all = open_tally(t, tally);
 	struct timespec pause = { .tv_nsec = 100000000 };
-	unsigned int n_sessions = (unsigned int)scaled(12);
+	unsigned int n_sessions = (unsigned int)scaled(12), lines = 0;
+	const char *screen, *blind;
 	struct spawn how;
 	json_t *root;
 	struct mt m;
@@ -321,7 +327,7 @@ TEST(postgres_backends)
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", realpath(fixture("libtally.so"), NULL));
 	snprintf(env, sizeof(env), "TALLY=%s", tally);
 	must(t, !run_as(t, who.st_uid, (const char *[]){ initdb, "-N", "-A", "trust", "-D", data, NULL }), "initdb failed");
-	how = (struct spawn){ .argv = { lt_bin, "-f", "--json", "--as-root", "--", "/usr/bin/setpriv", uid, gid, "--clear-groups", "/usr/bin/env", preload,
+	how = (struct spawn){ .argv = { lt_bin, "-f", "--json", "-o", in_dir(t, "postgres.json"), "--as-root", "--", "/usr/bin/setpriv", uid, gid, "--clear-groups", "/usr/bin/env", preload,
 					env, postgres, "-D", data, "-k", t->dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
 					"autovacuum=off" } };
 	mt__start_v(t, &m, &how);
@@ -342,4 +348,10 @@ TEST(postgres_backends)
 	want_lossless(t, root);
 	want_scan(t, root);
 	want(t, want_tallies(t, root, postgres, all) > n_sessions, "processes with an account, wanted more than %u", n_sessions);
+	screen = report_of(t, in_dir(t, "postgres.json"));
+	blind = strstr(screen, "BLIND");
+	want(t, !blind || !strstr(blind + 1, "BLIND"), "BLIND more than once: %s", screen);
+	for (const char *at = screen; *at; at++)
+		lines += *at == '\n';
+	want(t, lines <= 50, "lines, wanted one screen of at most 50, got %u:\n%s", lines, screen);
 }

@@ -114,14 +114,11 @@ static const char *end_of(json_t *root, uint64_t size)
 
 enum { HAS_FP = 1, IS_STATIC = 2, COUNTED = 4 };
 
-static void all_chains(struct test *t, const char *program, unsigned int kind, const char *method)
+/* Returns how many of them are not known to be whole. */
+static uint64_t want_chains(struct test *t, json_t *root, unsigned int kind, const char *method)
 {
 	uint64_t n_unsure = 0;
-	struct fx f;
-	json_t *root;
 
-	fx__start(t, &f, program, "chains", NULL);
-	root = trace(t, &f, 0, "--unwind", method, kind & COUNTED ? "--mode" : NULL, "count", NULL);
 	for (size_t i = 0; i < sizeof(chains) / sizeof(*chains); i++) {
 		const struct chain *c = &chains[i];
 
@@ -139,7 +136,17 @@ static void all_chains(struct test *t, const char *program, unsigned int kind, c
 		want(t, !strcmp(end_of(root, c->size), c->flags & GUESSED ? "unsure" : "whole"), "%s: end, wanted %s, got %s", c->name,
 		     c->flags & GUESSED ? "unsure" : "whole", end_of(root, c->size));
 	}
-	want_ends(t, root, n_unsure, 0);
+	return n_unsure;
+}
+
+static void all_chains(struct test *t, const char *program, unsigned int kind, const char *method)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, program, "chains", NULL);
+	root = trace(t, &f, 0, "--unwind", method, kind & COUNTED ? "--mode" : NULL, "count", NULL);
+	want_ends(t, root, want_chains(t, root, kind, method), 0);
 	want_eq(t, "blocks", ledger__sum(&f.led, LED_ALLOC_CALLS),
 		site_sum(t, root, process_of(t, root, f.c.pid, 0), "alloc_here", "alloc_calls"));
 	fx__quit(t, &f);
@@ -164,6 +171,20 @@ TEST(stacks_at_entries)
 
 TEST(stacks_stripped_auto) { all_chains(t, "stacks.stripped", 0, "auto"); }
 TEST(stacks_stripped_table) { all_chains(t, "stacks.stripped", 0, "table"); }
+
+/* One file has more rules than there is room for: that is told of it, and others have theirs. */
+TEST(stacks_beside_many_rules)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start_preloaded(t, &f, fixture("librules.so"), "stacks.nofp", "chains");
+	root = trace(t, &f, 3, "--unwind", "table", NULL);
+	want_chains(t, root, 0, "table");
+	want_u64(t, root, "losses.total", 1);
+	want_u64(t, root, "losses.unwind_full", 1);
+	fx__quit(t, &f);
+}
 
 /* Signed return addresses; a machine that cannot sign still has their rules in the tables. */
 TEST(stacks_pac)

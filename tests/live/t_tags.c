@@ -84,7 +84,21 @@ static void functions(struct test *t, const char *name, const char *method)
 TEST(tags_functions) { functions(t, "tags", "auto"); }
 TEST(tags_functions_nofp) { functions(t, "tags.nofp", "table"); }
 
-/* A slip of a finger fails at the start, and says what is near; a function that is inlined everywhere is one. */
+/* A function that begins nowhere: --within finds it as --tag does. */
+TEST(tags_within_inlined_everywhere)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "tags", "100", NULL);
+	root = trace(t, &f, 0, "--within", "parse_inline", NULL);
+	want_u64(t, root, "totals.alloc_calls", note(t, &f, "inlined", "allocs"));
+	want_u64(t, root, "totals.alloc_bytes", note(t, &f, "inlined", "bytes"));
+	want_u64(t, root, "totals.live_bytes", note(t, &f, "inlined", "kept"));
+	fx__quit(t, &f);
+}
+
+/* A slip of a finger fails at the start; a function that is inlined everywhere is none. */
 TEST(tags_not_found)
 {
 	const char *pid;
@@ -94,14 +108,13 @@ TEST(tags_not_found)
 	fx__start(t, &f, "tags", "10", NULL);
 	pid = pid_arg(f.c.pid);
 	want_eq(t, "exit status", 1, mt__run(t, &m, "-p", pid, "-d", "1", "--tag", "handle_gte", NULL));
-	want(t, strstr(m.c.errs.s, "--tag handle_gte: no such function") && strstr(m.c.errs.s, "there is handle_get"),
-	     "'there is handle_get', wanted in: %s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "--tag handle_gte: no such function"), "that there is none, wanted in: %s", m.c.errs.s);
 	want_eq(t, "exit status", 1, mt__run(t, &m, "-p", pid, "-d", "1", "--tag", "parse_inlin", NULL));
 	want_eq(t, "exit status with what is inlined", 0, mt__run(t, &m, "-p", pid, "-d", "100ms", "--tag", "parse_inline", NULL));
 	want_eq(t, "exit status of what is inlined elsewhere", 1, mt__run(t, &m, "-p", pid, "-d", "1", "--tag", "libc.so.6:parse_inline", NULL));
 	/* later files are not known yet, so the end says it */
 	want_eq(t, "exit status of a command", 0, mt__run(t, &m, "--tag", "no_such_thing", "--", "/bin/true", NULL));
-	want(t, strstr(m.c.errs.s, "--tag no_such_thing: no file that was mapped has such a function"), "that there is none, wanted in: %s",
+	want(t, strstr(m.c.errs.s, "--tag no_such_thing: no stack of the trace has such a function"), "that there is none, wanted in: %s",
 	     m.c.errs.s);
 	fx__quit(t, &f);
 }
@@ -163,6 +176,41 @@ TEST(tags_threads)
 	want_sites(t, root);
 	fx__quit(t, &f);
 }
+
+/* What a thread allocated under a name belongs to that name: as a tag, and in the table of threads. */
+static void renamed(struct test *t, const char *how, const char *option, const char *value)
+{
+	static const char *const names[] = { "loading", "serving", "closing" };
+	bool tags = !strcmp(value, "thread") && !strcmp(option, "--tag");
+	struct fx f;
+	json_t *root, *thread;
+	size_t i;
+
+	fx__start(t, &f, "tags", "100", how, NULL);
+	root = trace(t, &f, 0, option, value, NULL);
+	want_u64(t, root, "edges.renamed_unkept", 0);
+	for (unsigned int k = 0; k < 3; k++) {
+		uint64_t n = ledger__note(t, &f.led, names[k]), calls = 0, of_sites = 0;
+		json_t *site;
+
+		if (tags)
+			want_u64(t, tag_named(t, root, names[k]), "alloc_calls", n);
+		json_array_foreach(jget(root, "processes[0].threads"), i, thread)
+			calls += strcmp(jstr(thread, "comm"), names[k]) ? 0 : ju64(t, thread, "totals.alloc_calls");
+		want_eq(t, names[k], n, calls);
+		json_array_foreach(jget(root, "sites"), i, site)
+			if (json_is_string(jget(site, "thread")) && !strcmp(jstr(site, "thread"), names[k]))
+				of_sites += ju64(t, site, "alloc_calls");
+		want_eq(t, "calls of its sites", strcmp(value, "thread") ? 0 : n, of_sites);
+	}
+	fx__quit(t, &f);
+}
+
+TEST(tags_renamed_thread) { renamed(t, "renamed", "--tag", "thread"); }
+TEST(tags_renamed_thread_stays) { renamed(t, "renamed-stays", "--tag", "thread"); }
+TEST(tags_renamed_by_thread) { renamed(t, "renamed-stays", "--by", "thread"); }
+TEST(tags_renamed_in_count) { renamed(t, "renamed", "--mode", "count"); }
+TEST(tags_renamed_view) { renamed(t, "renamed-stays", "--view", "threads"); }
 
 /* Tags of a process and of the child that it forks, at the instant of a mark that either of them calls. */
 TEST(tags_at_marks_of_children)

@@ -20,7 +20,7 @@ TEST(top_keys)
 	json_t *j;
 
 	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
-	COMES("[1 live]", "screen (", "losses none", "nothing allocated while traced is live");
+	COMES("[1 live]", "screen (", "losses none", "no live blocks from this trace");
 	fx__go(t, &s.fx);
 	/* 100 x 1,000 and 10 x 5,000 bytes; the wrapper is not what is told */
 	COMES("97.7 KiB", " 100 ", "!Δ", "leak_here", "48.8 KiB", "漢字の山", "screen.c:", "!xmalloc", "!churn");
@@ -114,7 +114,7 @@ TEST(top_keys)
 	COMES("!write to:");
 	keys(t, &s, "q");
 	/* the final report, on the normal screen, and what was said meanwhile */
-	COMES("next: --full for every stack", "EXIT 0", "!q quit");
+	COMES("\nnext: ", "EXIT 0", "!q quit");
 	end(t, &s);
 	fx__quit(t, &s.fx);
 }
@@ -126,12 +126,12 @@ TEST(top_heap)
 
 	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
 	fx__go(t, &s.fx);
-	COMES("97.7 KiB", "leak_here", "!UNREACHED");
+	COMES("97.7 KiB", "leak_here", "!UNREACHABLE");
 	keys(t, &s, "H");
 	/* the first look may have been made by itself already */
 	COMES("[H heap]");
 	keys(t, &s, "h");
-	COMES("in use ", "% of the heap), not a leak: malloc_trim returns ", "not searched for blocks that no pointer reaches: u does it", "USABLE", "1,000      100   97.7 KiB", "!UNREACHED", "!was not looked at");
+	COMES("in use ", "% of the heap), not a leak: malloc_trim returns ", "not searched for unreachable blocks: press u", "USABLE", "1,000      100   97.7 KiB", "!UNREACHED", "!was not scanned");
 	keys(t, &s, "g");
 	COMES("[H types]", "KNOWN BY");
 	keys(t, &s, "g");
@@ -140,12 +140,12 @@ TEST(top_heap)
 	COMES("[H RSS]", "WHOSE", "page tables", "libc.so.6");
 	keys(t, &s, "1");
 	keys(t, &s, "u");
-	COMES("[1 live]", "UNREACHED", "searched ", " ago, u: again", "leak_here");
+	COMES("[1 live]", "UNREACHABLE", "searched ", " ago, u: again", "leak_here");
 	keys(t, &s, "Enter");
 	COMES("no pointer found to 100 of 100 blocks, 97.7 KiB", "searched ", "leak_here");
 	keys(t, &s, "Escape");
 	keys(t, &s, "H");
-	COMES("probably leaked, no pointer found in ", " direct)", "UNREACHED", "!u does it");
+	COMES("probably leaked, no pointer found in ", " direct)", "UNREACHED", "!press u");
 	keys(t, &s, "q");
 	COMES("EXIT 0");
 	end(t, &s);
@@ -153,7 +153,7 @@ TEST(top_heap)
 }
 
 /*
- * A search takes its time, here the more so: that the key was seen is said at once, in whatever view. It may be over before anybody
+ * A search takes its time: that the key was seen is said at once, in whatever view. It may be over before anybody
  * looks at the screen: whatever was drawn is written down.
  */
 TEST(top_heap_answers_at_once)
@@ -163,13 +163,13 @@ TEST(top_heap_answers_at_once)
 	char line[1024], *text;
 	size_t n;
 
-	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "--reachable --pace 1");
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "--reachable");
 	fx__go(t, &s.fx);
 	COMES("97.7 KiB", "leak_here");
 	snprintf(line, sizeof(line), "cat > %s", drawn);
 	tmux(t, &s, "pipe-pane", line, NULL);
 	keys(t, &s, "u");
-	COMES("UNREACHED", "!Searching the memory");
+	COMES("UNREACHABLE", "!Searching the memory");
 	keys(t, &s, "q");
 	COMES("EXIT 0");
 	text = read_all(drawn, &n);
@@ -190,7 +190,7 @@ TEST(top_resize_and_leave)
 	tmux(t, &s, "resize-window", "-x", "80", "-y", "40", NULL);
 	COMES("─[1 live]─", "!H heap ─");
 	keys(t, &s, "q");
-	COMES("EXIT 0", "\nnext: --full for every stack, --view allocs,tree,sizes and more,\n      --view heap ");
+	COMES("EXIT 0", "\nnext: ", "-o leak.html for a flame graph");
 	end(t, &s);
 	fx__quit(t, &s.fx);
 }
@@ -336,7 +336,7 @@ TEST(top_target_ends)
 	keys(t, &s, "Enter");
 	COMES("xmalloc", "serve");
 	keys(t, &s, "q");
-	COMES("EXIT 0", "next: --full for every stack");
+	COMES("EXIT 0", "\nnext: ");
 	end(t, &s);
 }
 
@@ -415,7 +415,7 @@ TEST(top_when)
 	child__wait(t, &s.fx.c);
 	COMES(")  ended by SIGSEGV", "killed: when (", "snapshot 2 written");
 	keys(t, &s, "q");
-	COMES("EXIT 0", "next: --full for every stack");
+	COMES("EXIT 0", "\nnext: ");
 	root = load_json(t, in_dir(t, "heap.2.json"));
 	want(t, !strncmp(jstr(root, "trigger"), "killed: when (", 14), "trigger '%s'", jstr(root, "trigger"));
 	want_u64(t, root, "totals.live_blocks", 1100);
@@ -565,7 +565,7 @@ TEST(top_stopped)
 	keys(t, &s, "Enter");
 	COMES("[1 live]", "195.3 KiB", "q quit");
 	keys(t, &s, "q");
-	COMES("next: --full for every stack", "prompt>");
+	COMES("\nnext: ", "prompt>");
 	tmux(t, &s, "kill-server", NULL);
 	fx__quit(t, &s.fx);
 }

@@ -82,52 +82,7 @@ TEST(top_cmd_ended)
 	end(t, &s);
 }
 
-/* Standard output is a file: with --tty the live view is on the terminal, and the file has none of it. */
-TEST(top_cmd_tty)
-{
-	struct screen s = {};
-	char *out;
-
-	begin_cmd(t, &s, "--tty", "> out");
-	COMES("[1 live]", "has ended", "leak_here", "!hello-from-stdout");
-	keys(t, &s, "q");
-	/* what it said on the terminal comes when that is free again */
-	COMES("EXIT 7", "COMPLAINED", "!q quit");
-	out = text_of(t, "out");
-	want(t, strstr(out, "READ 0\n") && strstr(out, "hello-from-stdout") && strstr(out, "LIVE by bytes"), "output, then the report: %s", out);
-	want(t, !strchr(out, '\033'), "escape codes in a file: %s", out);
-	free(out);
-	end(t, &s);
-}
-
-/* Nothing is redirected: what it prints is held back, and not lost. */
-TEST(top_cmd_held)
-{
-	struct screen s = {};
-
-	begin_cmd(t, &s, "--tty", "");
-	COMES("[1 live]", "has ended", "leak_here", "!hello-from-stdout", "!COMPLAINED");
-	keys(t, &s, "q");
-	COMES("EXIT 7", "COMPLAINED", "READ 0", "hello-from-stdout", "LIVE by bytes");
-	end(t, &s);
-}
-
-/* Below sudo it runs as who typed that: what it prints to is a file of that user's, which it may open again. */
-TEST(top_cmd_held_below_sudo)
-{
-	struct screen s = {};
-	char line[1024];
-
-	snprintf(line, sizeof(line), "cd %s; stty -a > before; SUDO_UID=65534 SUDO_GID=65534 LC_ALL=C.UTF-8 %s --tty -- sh -c 'echo AGAIN $(id -u) > /dev/stderr'; status=$?; "
-		 "stty -a > after; echo EXIT $status; exec cat", t->dir, lt_bin);
-	begin_shell(t, &s, "100", "60", line);
-	COMES("[1 live]", "has ended");
-	keys(t, &s, "q");
-	COMES("EXIT 0", "AGAIN 65534", "!ermission denied");
-	end(t, &s);
-}
-
-/* As ever without either: no live view, and what it prints is seen at once. */
+/* Without a file for what it prints there is no live view, and what it prints is seen at once. */
 TEST(top_cmd_plain)
 {
 	struct screen s = {};
@@ -135,18 +90,4 @@ TEST(top_cmd_plain)
 	begin_cmd(t, &s, "--batch", "< /dev/null");
 	COMES("EXIT 7", "COMPLAINED", "READ 0", "hello-from-stdout", "!q quit");
 	end(t, &s);
-}
-
-/* A process without a terminal is told so, and nothing is started. */
-TEST(top_tty_without_one)
-{
-	struct spawn how = { .argv = { "/usr/bin/setsid", lt_bin, "--tty", "--", "/bin/touch", in_dir(t, "touched") }, .env = { "TERM=xterm" } };
-	struct child c;
-
-	if (access("/usr/bin/setsid", X_OK))
-		skip(t, "there is no setsid");
-	child__start(t, &c, &how);
-	want_eq(t, "exit status", 125, (uint64_t)child__wait(t, &c));
-	want(t, strstr(c.errs.s, "malloctrace: --tty: there is no terminal to draw on: /dev/tty: "), "the reason, wanted, got: %s", c.errs.s);
-	want(t, access(in_dir(t, "touched"), F_OK), "the command was run");
 }

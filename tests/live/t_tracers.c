@@ -2,11 +2,16 @@
 /* Others that trace the same processes, or the same files, at the same time. */
 #include "group.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- a second malloctrace */
 
@@ -70,6 +75,34 @@ TEST_ALONE(tracers_two_copies_after)
 {
 	two_tracers(t, false);
 }
+
+/* glibc's reallocarray jumps to realloc, and that to malloc: of these three, each tracer has uretprobes in others. */
+static void two_modes(struct test *t, const char *first, const char *second)
+{
+	const char *const modes[] = { first, second };
+	struct mt m[2];
+	struct fx f;
+
+	fx__start(t, &f, "basic", "--usable", "family", NULL);
+	for (int i = 0; i < 2; i++) {
+		mt__start(t, &m[i], "-p", pid_arg(f.c.pid), "--mode", modes[i], "--size", "usable", "--json", NULL);
+		mt__wait_attached(t, &m[i]);
+	}
+	fx__go(t, &f);
+	for (int i = 0; i < 2; i++) {
+		json_t *root = mt__stop_json(t, &m[i], SIGINT, 0);
+
+		about(t, "--mode %s", modes[i]);
+		want_lossless(t, root);
+		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_REALLOC);
+		want_u64(t, root, "edges.abandoned", 0);
+		want_u64(t, root, "edges.return_only", 0);
+	}
+	fx__quit(t, &f);
+}
+
+TEST(tracers_full_and_leak) { two_modes(t, "full", "leak"); }
+TEST(tracers_leak_and_full) { two_modes(t, "leak", "full"); }
 
 /* ---- a debugger on the same process */
 
@@ -153,6 +186,71 @@ TEST_ALONE(debugger_takes_probes_out)
 	fx__quit(t, &f);
 }
 
+/* ---- a first thread that has ended: the kernel knows by its memory whose the probes are */
+
+/* Another tracer takes its probes out of the same file, and with them those whose owner the kernel does not know any more. */
+static void trace_another(struct test *t)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "leak", "10", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	json_decref(mt__stop_json(t, &m, SIGINT, 0));
+	fx__quit(t, &f);
+}
+
+TEST(headless_right_or_told)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "headless", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	trace_another(t);
+	fx__go(t, &f);
+	root = stop_group(t, &m, SIGINT);
+	if (!ju64(t, root, "losses.unprobed_points"))
+		want_u64(t, root, "totals.alloc_calls", ledger__sum(&f.led, LED_ALLOC_CALLS));
+	else
+		want(t, strstr(m.c.errs.s, "its first thread has ended"), "wanted the reason, got: %.500s", m.c.errs.s);
+	fx__quit(t, &f);
+}
+
+/* The same while all of it dies: nothing more is called, and nothing is lost. One thread is held at its end. */
+TEST(headless_dying)
+{
+	char path[64];
+	struct dirent *d;
+	int worker = 0, status;
+	json_t *root;
+	DIR *tasks;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "headless", NULL);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)f.c.pid);
+	tasks = opendir(path);
+	while (tasks && (d = readdir(tasks)))
+		if (atoi(d->d_name) != f.c.pid)
+			worker = atoi(d->d_name) ? atoi(d->d_name) : worker;
+	must(t, tasks && worker, "no second thread");
+	closedir(tasks);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	must(t, !ptrace(PTRACE_SEIZE, worker, 0, PTRACE_O_TRACEEXIT), "PTRACE_SEIZE: %s", strerror(errno));
+	child__kill(t, &f.c, SIGKILL);
+	must(t, waitpid(worker, &status, __WALL) == worker && status >> 8 == (SIGTRAP | PTRACE_EVENT_EXIT << 8), "its end was not seen: %#x", status);
+	trace_another(t);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	ptrace(PTRACE_DETACH, worker, 0, 0);
+}
+
 /* ---- code that was moved to memory of no file, where the kernel sets no breakpoints */
 
 TEST(moved_before)
@@ -207,6 +305,24 @@ TEST(moved_at_the_end)
 TEST(moved_followed)
 {
 	moved_later(t, true, "-f");
+}
+
+/* The kernel sets no probe in a mapping that can be written: nobody removed one there. */
+TEST(moved_nowhere)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "moved", "again", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__wait_err(t, &m.c, "malloctrace: moved (", "in a mapping that it can write", 20);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
 }
 
 TEST(moved_whole)

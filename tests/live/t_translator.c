@@ -29,7 +29,7 @@ static void start_valgrind(struct test *t, struct fx *v)
 
 static void wait_back(struct test *t, struct mt *m)
 {
-	child__wait_err(t, &m->c, "malloctrace: no program runs any more that translates code", "the probes are back", 20);
+	child__wait_err(t, &m->c, "malloctrace: the emulator (valgrind, qemu) exited", "probes are attached again", 20);
 }
 
 /* unseen: for a while; what it did meanwhile is in none of its figures */
@@ -61,7 +61,7 @@ TEST_ALONE(translator_begins)
 	step(t, &f, 's');
 	step(t, &gone, 's');
 	start_valgrind(t, &v);
-	child__wait_err(t, &m.c, "malloctrace: valgrind", "nothing is recorded until it has ended", 20);
+	child__wait_err(t, &m.c, "malloctrace: valgrind", "nothing is recorded until it exits", 20);
 	/* freed, and a block that is freed when it is seen again; one that ends unseen */
 	step(t, &f, 'f');
 	step(t, &f, 'l');
@@ -161,8 +161,8 @@ TEST_ALONE(translator_by_name_alone)
 	mt__wait_attached(t, &m);
 	for (int i = 0; i < 3; i++) {
 		fx__start_as(t, &fakes[i], &(struct spawn){ .argv = { fake, "leak", "10" }, .uid = 65534 });
-		child__wait_err(t, &m.c, "malloctrace: box64", "nothing is recorded until it has ended", patience_s(30));
-		child__wait_err(t, &m.c, "malloctrace: process", "it is not waited for", patience_s(30));
+		child__wait_err(t, &m.c, "malloctrace: box64", "nothing is recorded until it exits", patience_s(30));
+		child__wait_err(t, &m.c, "malloctrace: process", "does not wait for it", patience_s(30));
 		wait_back(t, &m);	/* while it runs */
 	}
 	/* from now on it is known what such names are worth: nothing is missed */

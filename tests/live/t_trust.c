@@ -133,7 +133,7 @@ TEST(trust_terminfo)
 	copy_file(t, from, own);
 	start_fixture(t, &f, "basic", USER, false, "family");
 	snprintf(dir, sizeof(dir), "TERMINFO=%s", t->dir);
-	snprintf(line, sizeof(line), "'%s' --tty -p %d -d 1", copy_with_caps(t, LOAD), (int)f.c.pid);
+	snprintf(line, sizeof(line), "'%s' -p %d -d 1", copy_with_caps(t, LOAD), (int)f.c.pid);
 	child__start(t, &c, &s);
 	child__wait(t, &c);
 	want(t, strstr(c.outs.s, "nothing is known of the terminal 'mt-own'") != NULL, "wanted no live view, got: %.400s", c.outs.s);
@@ -195,6 +195,62 @@ TEST(trust_cmd_output_stays)
 	want_file(t, printed, "old");
 	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-q", "--cmd-output", printed, "--", "/bin/echo", "new", NULL));
 	want_file(t, printed, "new\n");
+}
+
+/* Nor does one whose CMD cannot be run: no such program, or no such interpreter. */
+TEST(trust_cmd_output_no_program)
+{
+	const char *printed = in_dir(t, "printed"), *free_name = in_dir(t, "free"), *script = in_dir(t, "script");
+	const char *const programs[] = { "/nonexistent/program", script };
+	struct mt m;
+
+	put_file(t, script, "#!/nonexistent/interpreter\n", 0755);
+	put_file(t, printed, "old", 0644);
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		want_eq(t, "exit status", 127, (uint64_t)mt__run(t, &m, "-q", "--cmd-output", printed, "--", programs[i], NULL));
+		want_file(t, printed, "old");
+	}
+	want_eq(t, "exit status", 127, (uint64_t)mt__run(t, &m, "-q", "--cmd-output", free_name, "--", programs[0], NULL));
+	want(t, access(free_name, F_OK) != 0, "%s was made", free_name);
+}
+
+/* What another user put where everybody can write leads what CMD prints nowhere, and gets none of it. */
+TEST(trust_cmd_output_planted)
+{
+	const char *all = in_dir(t, "all/"), *away = in_dir(t, "away/"), *secret = in_dir(t, "away/secret");
+	const char *links[] = { in_dir(t, "all/link"), in_dir(t, "all/dangling"), in_dir(t, "all/D/secret") };
+	const char *dir_link = in_dir(t, "all/D"), *made = in_dir(t, "all/made"), *fresh = in_dir(t, "away/fresh");
+	const mode_t modes[] = { 01777, 0777, 0770 };
+	struct stat st;
+	struct mt m;
+	int fd;
+
+	make_dirs(t, all);
+	make_dirs(t, away);
+	put_file(t, secret, "old", 0600);
+	must(t, !symlink(secret, links[0]) && !symlink(fresh, links[1]) && !symlink(away, dir_link), "symlink: %s", strerror(errno));
+	must(t, !lchown(links[0], USER, USER) && !lchown(links[1], USER, USER) && !lchown(dir_link, USER, USER), "lchown: %s", strerror(errno));
+	put_file(t, made, "old", 0666);
+	must(t, !chown(made, USER, USER) && !chmod(made, 0666), "%s: %s", made, strerror(errno));
+	fd = open(made, O_RDONLY | O_CLOEXEC);
+	must(t, fd >= 0, "open %s: %s", made, strerror(errno));
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		must(t, !chmod(all, modes[i]), "chmod %s: %s", all, strerror(errno));
+		for (size_t k = 0; k < sizeof(links) / sizeof(links[0]); k++) {
+			want_eq(t, "exit status", 125, (uint64_t)mt__run(t, &m, "-q", "--cmd-output", links[k], "--", "/bin/echo", "new", NULL));
+			want(t, strstr(m.c.errs.s, "symbolic link"), "stderr, got: %.400s", m.c.errs.s);
+		}
+	}
+	want_file(t, secret, "old");
+	want(t, access(fresh, F_OK) != 0, "%s was made", fresh);
+	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-q", "--cmd-output", made, "--", "/bin/echo", "new", NULL));
+	want_file(t, made, "new\n");
+	must(t, !fstat(fd, &st), "fstat: %s", strerror(errno));
+	want_eq(t, "bytes of the other user's file", 3, (uint64_t)st.st_size);
+	must(t, !stat(made, &st), "stat: %s", strerror(errno));
+	want_eq(t, "mode", 0600, st.st_mode & 0777);
+	want_eq(t, "owner", 0, st.st_uid);
+	close(fd);
 }
 
 /* ---- whom one may look into */

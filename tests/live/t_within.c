@@ -46,6 +46,43 @@ TEST(within_caught)
 	fx__quit(t, &f);
 }
 
+/* A function that is called and inlined: into one that runs already when the trace begins. */
+static void inlined(struct test *t, const char *name, const char *method)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, name, "20", "inlined", NULL);
+	root = trace(t, &f, 0, "--within", "scope_both", "--tag", "scope_both", "--unwind", method, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP);
+	want_eq(t, "calls inside", 40, ledger__site(t, &f.led, "take")->v[LED_ALLOC_CALLS]);
+	want(t, json_is_null(jget(root, "tags[0].entered")), "calls of a function that is inlined somewhere, wanted null");
+	fx__quit(t, &f);
+}
+
+TEST(within_inlined) { inlined(t, "within", "auto"); }
+TEST(within_inlined_tables) { inlined(t, "within.nofp", "table"); }
+
+/* No instruction begins an inlined copy for certain: that its calls are not seen is reported and counted. */
+TEST(within_inlined_mark)
+{
+	const char *out = in_dir(t, "out.json");
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "within", "10", "inlined", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", out, "--mark", "scope_both", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 3);
+	root = load_json(t, out);
+	want_u64(t, root, "marks_seen", 10);
+	want_u64(t, root, "losses.unprobed_points", 1);
+	want(t, strstr(m.c.errs.s, "--mark scope_both: 1 inlined copy in "), "the inlined copy, wanted, got\n%s", m.c.errs.s);
+	fx__quit(t, &f);
+}
+
 /* Exceptions; a function that is named as C++ names it; and calls alone. */
 static void exceptions(struct test *t, const char *mode, unsigned int checks)
 {
@@ -101,8 +138,7 @@ TEST(within_says_what_is_wrong)
 
 	fx__start(t, &f, "within", "1", NULL);
 	want_eq(t, "exit", 1, mt__run(t, &m, "-p", pid_arg(f.c.pid), "--within", "scope_plane", NULL));
-	want(t, strstr(m.c.errs.s, "--within scope_plane: no such function") && strstr(m.c.errs.s, "scope_plain"),
-	     "which one there is, wanted, got\n%s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "--within scope_plane: no such function"), "what was not found, wanted, got\n%s", m.c.errs.s);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--within", "other_sig", NULL);
 	mt__wait_attached(t, &m);
 	mt__stop(t, &m, SIGINT, 0);

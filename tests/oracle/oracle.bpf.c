@@ -33,7 +33,7 @@ int oracle_stop(mt_regs *ctx)
 	s = t ? scratch_claim(t) : NULL;
 	if (!s)
 		return 0;
-	n = walk_tables(ctx, s, t, oracle_proc, caller, arch_sp_after_return(ctx));
+	n = walk_tables(s, t, oracle_proc, caller, arch_sp_after_return(ctx), arch_fp(ctx));
 	ev = bpf_ringbuf_reserve(&oracle_ring, sizeof(*ev), 0);
 	if (!ev) {
 		scratch_release(t, s);
@@ -42,8 +42,9 @@ int oracle_stop(mt_regs *ctx)
 	ev->tid = bpf_get_current_pid_tgid();
 	ev->n = n;
 	ev->end = s->walk.end;
+	ev->ra_at = ARCH_RA_ON_STACK ? arch_sp_after_return(ctx) - 8 : 0;
 	bpf_probe_read_kernel(ev->ip, sizeof(ev->ip), s->ip);
-	ev->n_fp = walk_from(ctx, s, t, caller, arch_sp_after_return(ctx));
+	ev->n_fp = walk_from(s, t, caller, arch_sp_after_return(ctx), arch_fp(ctx));
 	ev->fp_end = s->walk.end;
 	bpf_probe_read_kernel(ev->fp_ip, sizeof(ev->fp_ip), s->ip);
 	scratch_release(t, s);

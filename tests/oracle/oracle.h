@@ -13,6 +13,7 @@ struct oracle_event {
 	__u64 ip[MT_MAX_DEPTH];
 	__u32 fp_end;
 	__u32 pad;
+	__u64 ra_at;		/* where its return address is; 0: in a register */
 	__u64 fp_ip[MT_MAX_DEPTH];
 };
 

@@ -16,7 +16,7 @@ oracle: $(ORACLE)/unwind_oracle $(B)/malloctrace $(B)/live-tests fixtures
 	$(Q)$(ORACLE)/unwind_oracle $(ORACLE_ARGS)
 
 $(ORACLE)/malloctrace.bpf.o: tests/oracle/oracle.bpf.c tests/oracle/oracle.h $(wildcard bpf/*) $(wildcard vmlinux/*/*.h) Makefile
-	$(call say,BPF,$@)mkdir -p $(ORACLE) && $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Wno-unused-parameter \
+	$(call say,BPF,$@)mkdir -p $(ORACLE) && $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Werror -Wno-unused-parameter \
 		-Ivmlinux/$(ARCH) -I. -I/usr/include/$(MULTIARCH) -c $< -o $(ORACLE)/full.bpf.o && \
 		$(BPFTOOL) gen object $@ $(ORACLE)/full.bpf.o
 

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "malloctrace.skel.h"
@@ -55,7 +56,7 @@ static const char *const outcome_names[N_OUTCOMES] = {
 	"same", "cut by the depth limit", "differ", "shorter", "longer", "libdw gave up earlier",
 };
 
-struct trial {
+struct session {
 	const struct program *program;
 	struct running running;
 	struct objects *objects;
@@ -105,7 +106,7 @@ static uint32_t random_below(uint32_t n)
 
 static int on_event(void *arg, void *data, size_t size)
 {
-	struct trial *t = arg;
+	struct session *t = arg;
 
 	if (size >= sizeof(t->event)) {
 		memcpy(&t->event, data, sizeof(t->event));
@@ -132,7 +133,7 @@ static enum outcome compare(const __u64 *ours, size_t n, uint32_t end, const str
 	return DIFFER;
 }
 
-static void tell(struct trial *t, enum outcome o, size_t at)
+static void tell(struct session *t, enum outcome o, size_t at)
 {
 	const struct oracle_event *ev = &t->event;
 
@@ -143,7 +144,7 @@ static void tell(struct trial *t, enum outcome o, size_t at)
 		       i + 1 < t->theirs.n ? dw__place(t->dw, t->theirs.ip[i + 1]) : "-");
 }
 
-static void note_distinct(struct trial *t)
+static void note_distinct(struct session *t)
 {
 	uint64_t h = hash_bytes(t->event.ip, t->event.n * sizeof(t->event.ip[0])) | 1;
 
@@ -160,12 +161,25 @@ static void note_distinct(struct trial *t)
 	}
 }
 
-static void judge(struct trial *t, pid_t tid)
+/* Where calls push the return address, the kernel's trampoline for a uretprobe may stand in its place: libdw knows of none. */
+static bool put_word(pid_t tid, uint64_t sp, uint64_t word, uint64_t *ret_was)
 {
+	struct iovec was = { ret_was, sizeof(*ret_was) }, is = { &word, sizeof(word) }, at = { (void *)(uintptr_t)sp, sizeof(word) };
+
+	return process_vm_readv(tid, &was, 1, &at, 1, 0) == sizeof(word) && process_vm_writev(tid, &is, 1, &at, 1, 0) == sizeof(word);
+}
+
+static void judge(struct session *t, pid_t tid)
+{
+	uint64_t was, ignored;
 	enum outcome o;
+	bool put;
 	size_t at;
 
+	put = t->event.ra_at && t->event.n && put_word(tid, t->event.ra_at, t->event.ip[0], &was);
 	dw__walk(t->dw, tid, &t->theirs);
+	if (put)
+		put_word(tid, t->event.ra_at, was, &ignored);
 	o = compare(t->event.ip, t->event.n, t->event.end, &t->theirs, &at);
 	t->n[o]++;
 	t->n_stacks++;
@@ -195,14 +209,14 @@ static uint64_t hash_of_maps(pid_t pid)
 	return h;
 }
 
-static int look_again(struct trial *t, struct err *e)
+static int look_again(struct session *t, struct err *e)
 {
 	struct unwind_verdict v;
 	size_t n_new;
 	int err = space__refresh(&t->space, t->objects, t->running.pid, &n_new, e);
 
 	if (!err)
-		err = unwind__update(t->unwind, t->proc, t->running.pid, &t->space, 0, &v, e);
+		err = unwind__update(t->unwind, t->proc, &t->space, 0, &v, e);
 	if (err)
 		return err;
 	dw__close(t->dw);
@@ -214,9 +228,10 @@ static int look_again(struct trial *t, struct err *e)
 /* ---- stopping */
 
 struct probe_here {
-	struct trial *t;
+	struct session *t;
 	const struct object *obj;
 	struct err *e;
+	int err;
 	unsigned int n;
 };
 
@@ -230,16 +245,14 @@ static int probe_malloc(const struct object_symbol *s, void *arg)
 	if (strcmp(s->name, "malloc") || s->ifunc || !object__vaddr_to_offset(p->obj, s->value, &off))
 		return 0;
 	fd = vec_push(&p->t->links);
-	if (!fd)
-		return err_set(p->e, -ENOMEM, "out of memory");
 	*fd = uprobe_multi__link(bpf_program__fd(prog), p->obj->fd_path, &off, &cookie, 1, false, p->t->running.pid);
 	if (*fd < 0)
-		return err_set(p->e, -errno, "malloc in %s: %s", p->obj->path, strerror(errno));
+		return p->err = err_set(p->e, -errno, "malloc in %s: %s", p->obj->path, strerror(errno));
 	p->n++;
 	return 1;	/* it may be in two symbol tables */
 }
 
-static int attach(struct trial *t, struct err *e)
+static int attach(struct session *t, struct err *e)
 {
 	struct probe_here p = { .t = t, .e = e };
 
@@ -251,7 +264,8 @@ static int attach(struct trial *t, struct err *e)
 			again |= t->space.v[k].object == p.obj;
 		if (!p.obj || !p.obj->is_elf || !p.obj->ino || again)
 			continue;
-		if (object__for_each_function(p.obj, probe_malloc, &p, NULL) < 0)
+		object__for_each_function(p.obj, probe_malloc, &p);
+		if (p.err)
 			return -EIO;
 	}
 	return p.n ? 0 : err_set(e, -ENOENT, "it has no malloc");
@@ -274,14 +288,14 @@ static int seize(pid_t pid, struct err *e)
 	return n ? 0 : err_set(e, -errno, "ptrace: %s", strerror(errno));
 }
 
-static void arm(struct trial *t)
+static void arm(struct session *t)
 {
 	t->has_event = false;
 	__atomic_store_n(&t->kernel->skel->bss->oracle_countdown, 1 + random_below(MAX_GAP), __ATOMIC_SEQ_CST);
 }
 
 /* A thread that has stopped: if it is where we wanted it, both walks are compared. */
-static int on_stop(struct trial *t, pid_t tid, int status, struct err *e)
+static int on_stop(struct session *t, pid_t tid, int status, struct err *e)
 {
 	int sig = WSTOPSIG(status), err = 0;
 
@@ -305,7 +319,7 @@ static int on_stop(struct trial *t, pid_t tid, int status, struct err *e)
 	return err;
 }
 
-static int watch(struct trial *t, uint64_t n_stacks, struct err *e)
+static int watch(struct session *t, uint64_t n_stacks, struct err *e)
 {
 	arm(t);
 	while (t->n_stacks < n_stacks) {
@@ -333,7 +347,7 @@ static int watch(struct trial *t, uint64_t n_stacks, struct err *e)
 	return 0;
 }
 
-static int run(struct trial *t, uint64_t n_stacks, struct err *e)
+static int run(struct session *t, uint64_t n_stacks, struct err *e)
 {
 	const struct kernel_opts opts = { .recording = { .max_live = 1024, .max_stacks = 1024, .max_size = UINT64_MAX, .depth = MT_MAX_DEPTH } };
 	int err = program__start(t->program, &t->running, e);
@@ -362,7 +376,7 @@ static int run(struct trial *t, uint64_t n_stacks, struct err *e)
 	return err;
 }
 
-static void done(struct trial *t)
+static void done(struct session *t)
 {
 	for (size_t i = 0; i < t->links.n; i++)
 		if (t->links.v[i] >= 0)
@@ -381,7 +395,7 @@ static void done(struct trial *t)
 /* True if all is well. */
 static bool try_program(const struct program *p, uint64_t n_stacks)
 {
-	struct trial *t = calloc(1, sizeof(*t));
+	struct session *t = calloc(1, sizeof(*t));
 	_cleanup_err_ struct err e = {};
 	bool ok;
 	int err;

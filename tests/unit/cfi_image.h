@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/cfi.h"
+
 #define CFI_IMAGE_TEXT 0x100000
 #define CFI_IMAGE_EH (sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Phdr) + 16)
 
@@ -80,6 +82,21 @@ static inline uint8_t *cfi_image__make(const struct cfi_image *im, size_t *ret_l
 	memcpy(f + sh_at, sh, sizeof(sh));
 	*ret_len = sh_at + sizeof(sh);
 	return f;
+}
+
+/* The rows of a whole file. */
+static inline int cfi_image__compile(const void *file, size_t len, bool calls_only, struct cfi *ret, struct err *e)
+{
+	struct objects *objects = objects__new();
+	struct object *obj;
+	int r = objects__get_image(objects, "image", file, len, &obj, e);
+
+	if (!r) {
+		r = cfi__compile(obj, calls_only, ret, e);
+		object__put(obj);
+	}
+	objects__free(objects);
+	return r;
 }
 
 /* ---- .eh_frame, byte by byte */

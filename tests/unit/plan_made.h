@@ -13,6 +13,7 @@
 
 #include "probe/insn.h"
 #include "probe/plan.h"
+#include "probe/verify.h"
 #include "util/util.h"
 
 #if defined(__aarch64__)
@@ -40,10 +41,10 @@ static inline bool open_plan(struct plan_of *p, const char *path, bool asked)
 		objects__free(p->objects);
 		return false;
 	}
-	cr_assert_eq(alloc_funcs__init(&p->funcs), 0);
+	alloc_funcs__init(&p->funcs);
 	if (wanted.recording.mmap)
-		cr_assert_eq(alloc_funcs__add_maps(&p->funcs), 0);
-	cr_assert_eq(plan__make(p->obj, &p->funcs, &wanted, asked, &p->plan, &p->n_symbols, NULL), 0);
+		alloc_funcs__add_maps(&p->funcs, false);
+	plan__make(p->obj, &p->funcs, &wanted, asked, &p->plan, &p->n_symbols);
 	return true;
 }
 
@@ -144,10 +145,27 @@ static inline void check_returns(const struct plan_of *p, const struct planned_f
 	}
 }
 
+/* What malloctrace finds at the points of a plan, whoever has made it. */
+static inline unsigned int verified(const struct plan_of *p, const struct point *pt)
+{
+	struct verified_point v = { .offset = pt->offset, .name = p->funcs.v[pt->func].name };
+
+	verify__points(p->obj, &v, 1);
+	return v.is;
+}
+
 /* What holds of every plan. */
 static inline void check(const struct plan_of *p)
 {
 	size_t i, j;
+
+	for (i = 0; i < p->plan.n_points; i++) {
+		const struct point *pt = &p->plan.points[i];
+
+		cr_assert(verified(p, pt) & (pt->how == ON_RET_INSN ? POINT_RETURN : pt->no_args ? POINT_JUMP : POINT_START | POINT_PROLOGUE) &&
+			  (pt->how != ON_RETURN || (verified(p, pt) & POINT_NAMED && verified(p, pt) & POINT_QUIET)),
+			  "%s: %#llx of %s", p->obj->path, (unsigned long long)pt->offset, p->funcs.v[pt->func].name);
+	}
 
 	for (i = 0; i < p->plan.n_funcs; i++) {
 		const struct planned_func *f = &p->plan.funcs[i];
@@ -209,6 +227,7 @@ static inline void make(struct maker *k, uint16_t machine, uint16_t type, const 
 	memcpy(m->eh.e_ident, ELFMAG, SELFMAG);
 	m->eh.e_ident[EI_CLASS] = ELFCLASS64;
 	m->eh.e_ident[EI_DATA] = ELFDATA2LSB;
+	m->eh.e_ident[EI_VERSION] = EV_CURRENT;
 	m->eh.e_type = type;
 	m->eh.e_machine = machine;
 	m->eh.e_phoff = offsetof(struct made, ph);

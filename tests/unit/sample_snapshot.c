@@ -52,42 +52,42 @@ enum {
 };
 
 static const struct sample_place places[] = {
-	[P_TRACKING] = { REDIS, 0x8a4f0, LINES({ "raxGenericInsert", "./src/rax.c", 494, true, NULL },
-					       { "raxTryInsert", "./src/rax.c", 924, true, NULL },
-					       { "trackingRememberKey", "/build/redis-7.0.15/src/tracking.c", 212, false, NULL }) },
-	[P_CALL] = { REDIS, 0x51210, LINES({ "call", "/build/redis-7.0.15/src/server.c", 3560, false, NULL }) },
-	[P_PROCESS] = { REDIS, 0x52b38, LINES({ "processCommand", "/build/redis-7.0.15/src/server.c", 4203, false, NULL }) },
-	[P_LOOP] = { REDIS, 0x4a1c4, LINES({ "aeProcessEvents", "ae.c", 436, true, NULL }, { "aeMain", "ae.c", 496, false, NULL }) },
-	[P_MAIN] = { REDIS, 0x44e80, LINES({ "main", "/build/redis-7.0.15/src/server.c", 7280, false, NULL }) },
-	[P_LIBC_START] = { LIBC, 0x27740, LINES({ "__libc_start_call_main", NULL, 0, false, NULL }) },
-	[P_START] = { REDIS, 0x45130, LINES({ "_start", NULL, 0, false, NULL }) },
-	[P_SDS] = { REDIS, 0x60a18, LINES({ "sdsnewlen", "/build/redis-7.0.15/src/sds.c", 114, false, NULL }) },
-	[P_DICT] = { REDIS, 0x4cc04, LINES({ "_dictExpand", "/build/redis-7.0.15/src/dict.c", 180, false, NULL }) },
-	[P_NEW] = { ENGINE, 0x11f8, LINES({ "operator new(unsigned long)", NULL, 0, false, NULL }) },
+	[P_TRACKING] = { REDIS, 0x8a4f0, LINES({ "raxGenericInsert", "./src/rax.c", 494, true, NULL, false },
+					       { "raxTryInsert", "./src/rax.c", 924, true, NULL, false },
+					       { "trackingRememberKey", "/build/redis-7.0.15/src/tracking.c", 212, false, NULL, false }) },
+	[P_CALL] = { REDIS, 0x51210, LINES({ "call", "/build/redis-7.0.15/src/server.c", 3560, false, NULL, false }) },
+	[P_PROCESS] = { REDIS, 0x52b38, LINES({ "processCommand", "/build/redis-7.0.15/src/server.c", 4203, false, NULL, false }) },
+	[P_LOOP] = { REDIS, 0x4a1c4, LINES({ "aeProcessEvents", "ae.c", 436, true, NULL, false }, { "aeMain", "ae.c", 496, false, NULL, false }) },
+	[P_MAIN] = { REDIS, 0x44e80, LINES({ "main", "/build/redis-7.0.15/src/server.c", 7280, false, NULL, false }) },
+	[P_LIBC_START] = { LIBC, 0x27740, LINES({ "__libc_start_call_main", NULL, 0, false, NULL, false }) },
+	[P_START] = { REDIS, 0x45130, LINES({ "_start", NULL, 0, false, NULL, false }) },
+	[P_SDS] = { REDIS, 0x60a18, LINES({ "sdsnewlen", "/build/redis-7.0.15/src/sds.c", 114, false, NULL, false }) },
+	[P_DICT] = { REDIS, 0x4cc04, LINES({ "_dictExpand", "/build/redis-7.0.15/src/dict.c", 180, false, NULL, false }) },
+	[P_NEW] = { ENGINE, 0x11f8, LINES({ "operator new(unsigned long)", NULL, 0, false, NULL, false }) },
 	[P_INSERT] = { ENGINE, 0x24bc,
 		       LINES({ "std::vector<engine::Row, std::allocator<engine::Row> >::_M_realloc_insert<engine::Row const&>"
 			       "(__gnu_cxx::__normal_iterator<engine::Row*, std::vector<engine::Row, std::allocator<engine::Row> > >,"
-			       " engine::Row const&)", "/usr/include/c++/12/bits/vector.tcc", 459, true, NULL },
+			       " engine::Row const&)", "/usr/include/c++/12/bits/vector.tcc", 459, true, NULL, false },
 			     { "engine::Table::add(engine::Row const&, std::chrono::duration<long, std::ratio<1l, 1000l> >)",
-			       "/src/engine/table.cc", 88, false, NULL }) },
+			       "/src/engine/table.cc", 88, false, NULL, false }) },
 	[P_LONG] = { ENGINE, 0x3f00,
 		     LINES({ "a_function_generated_by_some_tool_that_believes_in_names_which_say_everything_about_what_they_do"
 			     "_and_then_some_more_to_be_on_the_safe_side", "/src/engine/generated/handlers_of_everything.c",
-			     120411, false, NULL }) },
+			     120411, false, NULL, false }) },
 	[P_LAMBDA] = { ENGINE, 0x4abc,
 		       LINES({ "engine::(anonymous namespace)::Loader::run()::{lambda(int)#1}::operator()(int) const",
-			       "/src/engine/loader.cc", 31, false, NULL }) },
-	[P_HOSTILE] = { ENGINE, 0x5000, LINES({ "evil?[31m\"name\"; \\ with é", "a b;c.c", 1, false, NULL }) },
+			       "/src/engine/loader.cc", 31, false, NULL, false }) },
+	[P_HOSTILE] = { ENGINE, 0x5000, LINES({ "evil?[31m\"name\"; \\ with é", "a b;c.c", 1, false, NULL, false }) },
 	[P_UNNAMED] = { ENGINE, 0x6120, NULL, 0 },
 	[P_NOWHERE] = { NOWHERE, 0xffff8a001234, NULL, 0 },
-	[P_RECURSE] = { ENGINE, 0x7008, LINES({ "engine::Node::visit(engine::Visitor&)", "/src/engine/node.cc", 77, false, NULL }) },
+	[P_RECURSE] = { ENGINE, 0x7008, LINES({ "engine::Node::visit(engine::Visitor&)", "/src/engine/node.cc", 77, false, NULL, false }) },
 	[P_VDSO] = { VDSO, 0x7a0, NULL, 0 },
-	[P_THREAD] = { LIBC, 0x85030, LINES({ "start_thread", "./nptl/pthread_create.c", 442, false, NULL }) },
-	[P_PATH] = { ENGINE, 0x8110, LINES({ "reload", NULL, 0, false, NULL }) },
-	[P_POOL] = { NGINX, 0x21c40, LINES({ "ngx_create_pool", "src/core/ngx_palloc.c", 23, false, NULL }) },
-	[P_POOL_AGAIN] = { NGINX_AGAIN, 0x21c40, LINES({ "ngx_create_pool", "src/core/ngx_palloc.c", 23, false, NULL }) },
-	[P_CYCLE] = { NGINX, 0x3e118, LINES({ "ngx_worker_process_cycle", "src/os/unix/ngx_process_cycle.c", 721, false, NULL }) },
-	[P_CYCLE_AGAIN] = { NGINX_AGAIN, 0x3e118, LINES({ "ngx_worker_process_cycle", "src/os/unix/ngx_process_cycle.c", 721, false, NULL }) },
+	[P_THREAD] = { LIBC, 0x85030, LINES({ "start_thread", "./nptl/pthread_create.c", 442, false, NULL, false }) },
+	[P_PATH] = { ENGINE, 0x8110, LINES({ "reload", NULL, 0, false, NULL, false }) },
+	[P_POOL] = { NGINX, 0x21c40, LINES({ "ngx_create_pool", "src/core/ngx_palloc.c", 23, false, NULL, false }) },
+	[P_POOL_AGAIN] = { NGINX_AGAIN, 0x21c40, LINES({ "ngx_create_pool", "src/core/ngx_palloc.c", 23, false, NULL, false }) },
+	[P_CYCLE] = { NGINX, 0x3e118, LINES({ "ngx_worker_process_cycle", "src/os/unix/ngx_process_cycle.c", 721, false, NULL, false }) },
+	[P_CYCLE_AGAIN] = { NGINX_AGAIN, 0x3e118, LINES({ "ngx_worker_process_cycle", "src/os/unix/ngx_process_cycle.c", 721, false, NULL, false }) },
 };
 
 struct sample_site {
@@ -226,9 +226,9 @@ static const struct snap_process processes[] = {
 #define N_PROCESSES 2
 
 static const struct snap_counter losses[] = {
-	{ "live_full", "blocks found no room (--max-live N for more)", 1204 },
-	{ "stack_full", "stacks found no room: their blocks are charged to an empty stack (--max-stacks N for more)", 7 },
-	{ "ring_full", "messages found no room", 0 },
+	{ "live_full", "blocks are in no figure: block table full (--max-live N for more)", 1204 },
+	{ "stack_full", "calls have no stack: stack table full (--max-stacks N for more)", 7 },
+	{ "ring_full", "messages about threads and processes were lost: malloctrace was too slow", 0 },
 };
 
 static const struct snap_counter edges[] = {
@@ -470,18 +470,11 @@ struct snapshot *sample__new(unsigned int flags)
 
 struct snapshot *sample__machine(void)
 {
-	static const struct snap_cgroup cgroups[] = {
-		{ "/system.slice/nginx.service", 430 << 20, 512 << 20, "/system.slice/nginx.service", 512 << 20, 430 << 20, true, 12, 7, 1, 1 },
-		{ "/docker/4f3c2b1a0011223344556677", 90 << 20, UINT64_MAX, "/docker", 1ull << 30, 900 << 20, true, 0, 0, 0, 0 },
-		{ "/user.slice/session-4.scope", 3ull << 30, UINT64_MAX, NULL, UINT64_MAX, UINT64_MAX, false, 0, 0, 0, 0 },
-	};
 	struct snapshot *s = sample__new(SAMPLE_MANY);
 
 	s->machine = (struct snap_machine){
 		.known = true, .total_bytes = 16ull << 30, .available_bytes = 3ull << 29, .free_bytes = 410 << 20, .swap_bytes = 2ull << 30,
-		.swap_free_bytes = 1ull << 30, .rss_bytes = 228 << 20, .has_pressure = true, .some_pct = 12.5, .full_pct = 3.25,
+		.swap_free_bytes = 1ull << 30, .rss_bytes = 228 << 20,
 	};
-	s->cgroups = cgroups;
-	s->n_cgroups = ARRAY_SIZE(cgroups);
 	return s;
 }

@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Lives that left the kernel's tables: what snapshots tell of them, what is folded first, and that sums stay. */
-#include <stdio.h>
-
 #include "archive_made.h"
-
-/* Each is a program of its own. */
-static void add_program(struct model *m, uint32_t proc, pid_t pid, uint32_t number)
-{
-	char comm[16];
-
-	snprintf(comm, sizeof(comm), "life%u", number);
-	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = proc, .pid = pid, .comm = comm, .exe = "/bin/life" }), 0);
-}
 
 static const struct snap_site *site_with(const struct snapshot *s, uint32_t process, uint64_t alloc_calls)
 {
@@ -43,7 +32,7 @@ Test(archive, a_life_is_told_as_before)
 	model__life_ended(m, 1);
 	model__note(m, &cut);
 	before = shot(m, &cut);
-	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
+	model__archive(m, &leaving, 1, &cut, 1, &calls);
 	after = shot(m, &cut);
 	expect_same(before, after);
 	expect_promises(after);
@@ -115,7 +104,7 @@ Test(archive, numbers_that_nobody_knows)
 	struct model *m = new_model(0, 0);
 	struct snapshot *s;
 
-	cr_assert_eq(model__archive(m, leaving, ARRAY_SIZE(leaving), &cut, 1, &calls), 0);
+	model__archive(m, leaving, ARRAY_SIZE(leaving), &cut, 1, &calls);
 	s = shot(m, &cut);
 	cr_expect_eq(s->n_processes, 0, "one that was thrown out is in no report");
 	cr_expect_eq(s->totals.alloc_calls, 0);
@@ -125,7 +114,7 @@ Test(archive, numbers_that_nobody_knows)
 }
 
 /* Sites of which nothing is live go first, those with the fewest bytes allocated before the others. */
-Test(archive, sites_with_nothing_live_are_folded_first)
+Test(archive, the_smallest_sites_are_folded_first)
 {
 	struct cut_site sites[16];
 	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 }, { .proc = 2, .pid = 22, .ended = 1 } };
@@ -143,7 +132,7 @@ Test(archive, sites_with_nothing_live_are_folded_first)
 	add_life(m, 1, 11);
 	add_life(m, 2, 22);
 	before = shot(m, &cut);
-	cr_assert_eq(model__archive(m, leaving, 2, &cut, 1, &calls), 0);
+	model__archive(m, leaving, 2, &cut, 1, &calls);
 	cut.n_sites = 0;
 	after = shot(m, &cut);
 	expect_same(before, after);
@@ -174,72 +163,6 @@ Test(archive, sites_with_nothing_live_are_folded_first)
 	model__free(m);
 }
 
-/*
- * More lives of one program than there is room for: those that hold the least become one row, and what they have in common
- * one site; nothing loses its stack. room: for so many sites; apart: lives that stay as they are.
- */
-static void share_stacks(size_t room, unsigned int apart)
-{
-	enum { N = 40, COMMON = 3, SITES = COMMON + 1 };
-	struct cut_site sites[N * SITES];
-	struct cut_proc procs[N];
-	struct cut cut = { .now_ns = START + 900, .sites = sites, .procs = procs };
-	struct model *m = new_model(N, room);
-	const struct snap_process *row = NULL;
-	const uint64_t n_members = N - apart;
-	struct snapshot *before, *after;
-	uint64_t n_common = 0;
-	uint32_t leaving[N];
-
-	for (uint32_t i = 0; i < N; i++) {
-		uint32_t proc = 8 * i + 1;
-
-		/* the later, the more is live */
-		for (uint32_t k = 0; k < SITES; k++) {
-			sites[cut.n_sites] = site(cut.n_sites + 1, proc, 0, 1000 + i, 1 + i);
-			if (k < COMMON)
-				sites[cut.n_sites].frames = frames[k + 1];
-			cut.n_sites++;
-		}
-		procs[cut.n_procs++] = (struct cut_proc){ .proc = proc, .pid = (pid_t)(100 + i), .ended = 1, .unknown_frees = 2 };
-		add_life(m, proc, (pid_t)(100 + i));
-		leaving[i] = proc;
-	}
-	before = shot(m, &cut);
-	cr_assert_eq(model__archive(m, leaving, N, &cut, 1, &calls), 0);
-	cr_expect_eq(m->archive.n_sites, apart * SITES + COMMON + n_members);
-	cut.n_sites = cut.n_procs = 0;
-	after = shot(m, &cut);
-	expect_same(before, after);
-	expect_promises(after);
-	cr_assert_eq(after->n_processes, apart + 1);
-	cr_expect_eq(after->n_folded_sites, 0);
-	for (size_t i = 0; i < after->n_processes; i++)
-		if (after->processes[i].n_members)
-			row = &after->processes[i];
-	cr_assert_not_null(row);
-	cr_expect_eq(row->n_members, n_members);
-	cr_expect_str_eq(row->comm, "life");
-	cr_expect(row->ended);
-	cr_expect_eq(row->c.unknown_frees, 2 * n_members);
-	for (size_t i = 0; i < after->n_sites; i++) {
-		cr_expect_eq(after->sites[i].n_stack, FRAMES, "%zu", i);
-		/* of those that hold the least: 1, 2, 3 ... */
-		n_common += after->sites[i].process == row - after->processes && after->sites[i].c.live_blocks == n_members * (n_members + 1) / 2;
-	}
-	cr_expect_eq(n_common, COMMON);
-	snapshot__free(before);
-	snapshot__free(after);
-	model__free(m);
-}
-
-Test(archive, lives_of_one_program_share_their_stacks)
-{
-	share_stacks(140, 16);
-	share_stacks(80, 4);
-	share_stacks(50, 0);
-}
-
 /* Too many lives: those with the least live bytes become one row, whatever they allocated. */
 Test(archive, lives_with_the_least_live_are_folded)
 {
@@ -261,14 +184,14 @@ Test(archive, lives_with_the_least_live_are_folded)
 		sites[cut.n_sites] = site(cut.n_sites, proc, 1, 500 * i + 1, 0);
 		cut.n_sites++;
 		procs[cut.n_procs++] = (struct cut_proc){ .proc = proc, .pid = (pid_t)(100 + i), .ended = 1, .unknown_frees = 2,
-							  .peak_bytes = 10, .probe_hits = 5, .hist.size_allocs[4] = 1 };
-		add_program(m, proc, (pid_t)(100 + i), i);
+							  .peak_bytes = 10, .probe_hits = 5, .missed_frees = 3, .hist.size_allocs[4] = 1 };
+		add_life(m, proc, (pid_t)(100 + i));
 		model__thread_ended(m, proc, 1, "x", &thread);
 		leaving[i] = proc;
 	}
 	model__note(m, &cut);
 	before = shot(m, &cut);
-	cr_assert_eq(model__archive(m, leaving, 20, &cut, 1, &calls), 0);
+	model__archive(m, leaving, 20, &cut, 1, &calls);
 	cut.n_sites = cut.n_procs = 0;
 	after = shot(m, &cut);
 	expect_same(before, after);
@@ -292,6 +215,7 @@ Test(archive, lives_with_the_least_live_are_folded)
 	cr_expect_eq(others->c.live_blocks, 86 + 85 + 84 + 83 + 82 + 81);
 	cr_expect_eq(others->c.unknown_frees, 12);
 	cr_expect_eq(others->c.peak_bytes, 60);
+	cr_expect_eq(others->missed_frees, 18);
 	cr_expect_eq(others->sizes[0].alloc_calls, 6);
 	cr_assert_eq(others->n_threads, 1);
 	cr_expect_eq(others->threads[0].c.alloc_calls, 6);
@@ -306,11 +230,11 @@ Test(archive, lives_with_the_least_live_are_folded)
 	for (uint32_t i = 0; i < 3; i++) {
 		sites[i] = site(i, 100 + i, 0, 1, 1);
 		procs[i] = (struct cut_proc){ .proc = 100 + i, .pid = (pid_t)(200 + i), .ended = 1 };
-		add_program(m, 100 + i, (pid_t)(200 + i), 100 + i);
+		add_life(m, 100 + i, (pid_t)(200 + i));
 		leaving[i] = 100 + i;
 	}
 	cut.n_sites = cut.n_procs = 3;
-	cr_assert_eq(model__archive(m, leaving, 3, &cut, 1, &calls), 0);
+	model__archive(m, leaving, 3, &cut, 1, &calls);
 	cut.n_sites = cut.n_procs = 0;
 	after = shot(m, &cut);
 	expect_promises(after);
@@ -322,6 +246,41 @@ Test(archive, lives_with_the_least_live_are_folded)
 	model__free(m);
 	for (size_t i = 0; i < ARRAY_SIZE(n_kept); i++)
 		cr_expect_eq(n_kept[i], 0);
+}
+
+/* Sites of many small lives, one of each function: lives are folded until the rows that are left have room. */
+Test(archive, lives_are_folded_where_their_sites_cannot_be)
+{
+	struct cut_site sites[20];
+	struct cut_proc procs[10];
+	struct cut cut = { .now_ns = START + 900, .sites = sites, .procs = procs };
+	struct model *m = new_model(100, 14);
+	struct snapshot *before, *after;
+	uint32_t leaving[10];
+
+	for (uint32_t i = 0; i < 10; i++) {
+		leaving[i] = i + 1;
+		sites[cut.n_sites] = site(cut.n_sites, i + 1, 0, 1000, 100 - i);
+		cut.n_sites++;
+		sites[cut.n_sites] = site(cut.n_sites, i + 1, 1, 1000, 0);
+		cut.n_sites++;
+		procs[cut.n_procs++] = (struct cut_proc){ .proc = i + 1, .pid = (pid_t)(100 + i), .ended = 1 };
+		add_life(m, i + 1, (pid_t)(100 + i));
+	}
+	before = shot(m, &cut);
+	model__archive(m, leaving, 10, &cut, 1, &calls);
+	cut.n_sites = cut.n_procs = 0;
+	after = shot(m, &cut);
+	expect_same(before, after);
+	expect_promises(after);
+	cr_expect_leq(after->n_sites, 14);
+	cr_expect_eq(after->n_folded_processes, 5);
+	cr_expect_eq(after->n_processes, 6);
+	for (size_t i = 0; i < after->n_processes; i++)
+		cr_expect_lt(after->processes[i].pid, 105, "those that hold the most are rows of their own");
+	snapshot__free(before);
+	snapshot__free(after);
+	model__free(m);
 }
 
 /* One life with more live stacks than there is room for: those with the least live bytes go. */
@@ -338,7 +297,7 @@ Test(archive, one_large_life_keeps_its_largest_sites)
 		sites[i] = site(i + 1, 1, 0, 1000 + i, 1 + i * 7 % 32);
 	add_life(m, 1, 11);
 	before = shot(m, &cut);
-	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
+	model__archive(m, &leaving, 1, &cut, 1, &calls);
 	cut.n_sites = 0;
 	after = shot(m, &cut);
 	expect_same(before, after);
@@ -372,7 +331,7 @@ Test(archive, what_would_be_folded_is_not_located)
 	}
 	add_life(m, 1, 11);
 	n_located = 0;
-	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
+	model__archive(m, &leaving, 1, &cut, 1, &calls);
 	cr_expect_leq(n_located, (16 + 4) * FRAMES);
 	cut.n_sites = 0;
 	after = shot(m, &cut);
@@ -404,7 +363,7 @@ Test(archive, threads_are_bounded)
 
 		model__thread_ended(m, 1, i + 1, "x", &t);
 	}
-	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
+	model__archive(m, &leaving, 1, &cut, 1, &calls);
 	s = shot(m, &cut);
 	cr_assert_eq(s->processes[0].n_threads, 65);
 	for (size_t i = 0; i < 65; i++) {
@@ -431,7 +390,7 @@ Test(archive, blocks_of_the_dead_grow_older)
 	sites[0].older_bytes = 10;
 	info.recording.older_ns = 1000;
 	add_life(m, 1, 11);
-	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
+	model__archive(m, &leaving, 1, &cut, 1, &calls);
 	cut.n_sites = 0;
 	s = shot(m, &cut);
 	cr_expect_eq(s->sites[0].older_blocks, 1, "as it was found");
@@ -467,14 +426,14 @@ Test(archive, timelines_shrink)
 	add_life(m, 1, 1);
 	for (int i = 0; i < 1000; i++) {
 		cut.now_ns += 10;
-		cr_assert_eq(model__note(m, &cut), 0);
+		model__note(m, &cut);
 	}
 	cr_expect_eq(m->lives.v[0]->timeline.n, 1000);
 	for (uint32_t i = 2; i <= 4000; i++)
 		add_life(m, i, (pid_t)i);
 	for (int i = 0; i < 200; i++) {
 		cut.now_ns += 10;
-		cr_assert_eq(model__note(m, &cut), 0);
+		model__note(m, &cut);
 	}
 	for (size_t i = 0; i < m->lives.n; i++) {
 		const struct life *l = m->lives.v[i];

@@ -28,17 +28,19 @@ static struct cfi compile(const struct cfi_image *im, bool calls_only)
 	size_t len;
 
 	f = cfi_image__make(im, &len);
-	cr_assert_eq(cfi__compile_image(f, len, calls_only, &c, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(cfi_image__compile(f, len, calls_only, &c, &e), 0, "%s", err_msg(&e));
 	return c;
 }
 
 static void expect_row(const struct cfi *c, size_t i, uint32_t at, struct mt_rule want)
 {
+	const struct mt_rule *got;
+
 	cr_assert_lt(i, c->n_rows);
+	got = cfi__rule(c, &c->rows[i]);
 	cr_assert_eq(c->rows[i].pc, CFI_IMAGE_TEXT + (uint64_t)at, "row %zu begins at %#" PRIx64, i, c->rows[i].pc);
-	cr_assert(!memcmp(&c->rows[i].rule, &want, sizeof(want)), "row %zu: cfa %u%+d ra %u%+d fp %u%+d post %d", i,
-		  c->rows[i].rule.cfa, c->rows[i].rule.cfa_off, c->rows[i].rule.ra, c->rows[i].rule.ra_off, c->rows[i].rule.fp,
-		  c->rows[i].rule.fp_off, c->rows[i].rule.post_off);
+	cr_assert(!memcmp(got, &want, sizeof(want)), "row %zu: cfa %u%+d ra %u%+d fp %u%+d post %d", i,
+		  got->cfa, got->cfa_off, got->ra, got->ra_off, got->fp, got->fp_off, got->post_off);
 }
 
 #define RULE(...) ((struct mt_rule){ __VA_ARGS__ })
@@ -108,8 +110,8 @@ Test(cfi, arm64_no_record_without_its_instruction)
 	for (size_t i = 0; i < ARRAY_SIZE(instead); i++) {
 		code[1] = instead[i];
 		c = compile(&im, false);
-		cr_assert_eq(c.rows[1].rule.record, 0, "%zu", i);
-		cr_assert_eq(c.rows[3].rule.record, 1, "that of another function is none of this one's");
+		cr_assert_eq(cfi__rule(&c, &c.rows[1])->record, 0, "%zu", i);
+		cr_assert_eq(cfi__rule(&c, &c.rows[3])->record, 1, "that of another function is none of this one's");
 		cr_assert_eq(c.stats.n_no_record, 1);
 		cfi__done(&c);
 	}
@@ -152,12 +154,12 @@ Test(cfi, arm64_calls_only)
 	c = compile(&im, true);
 	cr_assert_eq(c.n_rows, 3);
 	cr_assert_eq(c.rows[0].pc, CFI_IMAGE_TEXT + 4);
-	cr_assert_eq(c.rows[0].rule.cfa_off, 32);
+	cr_assert_eq(cfi__rule(&c, &c.rows[0])->cfa_off, 32);
 	cr_assert_eq(c.rows[1].pc, CFI_IMAGE_TEXT + 36);
-	cr_assert_eq(c.rows[1].rule.cfa_off, 16);
+	cr_assert_eq(cfi__rule(&c, &c.rows[1])->cfa_off, 16);
 	expect_row(&c, 2, 48, NONE);
 	/* the call that ends the second function: its return address is behind it */
-	cr_assert_eq(cfi__find(&c, CFI_IMAGE_TEXT + 48 - 1)->rule.cfa_off, 16);
+	cr_assert_eq(cfi__rule(&c, cfi__find(&c, CFI_IMAGE_TEXT + 48 - 1))->cfa_off, 16);
 	cr_assert_eq(c.stats.n_call_rows, 2);
 	cfi__done(&c);
 }
@@ -242,17 +244,17 @@ Test(cfi, where_functions_begin)
 			cr_expect_not(c.starts.v[0].after_call, "nothing is before it");
 			cr_expect_eq(c.starts.v[1].pc, CFI_IMAGE_TEXT + 32);
 			cr_expect_eq(c.starts.v[1].after_call, is_call);
-			cr_assert_eq(cfi__mark_starts(&c), 0);
+			cfi__mark_starts(&c);
 			for (size_t i = 0; i + 1 < c.n_rows; i++)
 				cr_expect_lt(c.rows[i].pc, c.rows[i + 1].pc);
-			cr_expect_eq(c.rows[c.n_rows - 1].rule.cfa, MT_CFA_NONE);
+			cr_expect_eq(cfi__rule(&c, &c.rows[c.n_rows - 1])->cfa, MT_CFA_NONE);
 			row = cfi__find(&c, CFI_IMAGE_TEXT + 32);
 			cr_expect_eq(row->pc, CFI_IMAGE_TEXT + 32);
 			cr_expect_eq(row->flags, MT_ROW_STARTS | (is_call ? MT_ROW_AFTER_CALL : 0));
 			cr_expect_eq(cfi__find(&c, CFI_IMAGE_TEXT)->flags, MT_ROW_STARTS);
 			cr_expect_eq(cfi__find(&c, CFI_IMAGE_TEXT + 12)->flags, 0);
 			/* the call's own rule is what it was */
-			cr_expect_eq(cfi__find(&c, CFI_IMAGE_TEXT + 11)->rule.cfa_off, 32);
+			cr_expect_eq(cfi__rule(&c, cfi__find(&c, CFI_IMAGE_TEXT + 11))->cfa_off, 32);
 			cfi__done(&c);
 		}
 }
@@ -582,9 +584,9 @@ Test(cfi, own_vdso)
 	if (!vdso)
 		cr_skip("this kernel has no vdso");
 	len = ((const Elf64_Ehdr *)vdso)->e_shoff + ((const Elf64_Ehdr *)vdso)->e_shnum * sizeof(Elf64_Shdr);
-	cr_assert_eq(cfi__compile_image(vdso, len, true, &c, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(cfi_image__compile(vdso, len, true, &c, &e), 0, "%s", err_msg(&e));
 	for (i = 0; i < c.n_rows; i++)
-		n_signal += c.rows[i].rule.cfa == MT_CFA_SIGNAL;
+		n_signal += cfi__rule(&c, &c.rows[i])->cfa == MT_CFA_SIGNAL;
 	cr_assert_gt(c.n_rows, 0);
 	if (c.machine == EM_AARCH64)
 		cr_assert_eq(n_signal, 1);
@@ -608,8 +610,8 @@ Test(cfi, garbage)
 		struct cfi c = {};
 
 		memcpy(cut, f, i);
-		if (!cfi__compile_image(cut, i, false, &c, &e))
-			cr_assert(!c.n_rows || c.rows[c.n_rows - 1].rule.cfa == MT_CFA_NONE);
+		if (!cfi_image__compile(cut, i, false, &c, &e))
+			cr_assert(!c.n_rows || cfi__rule(&c, &c.rows[c.n_rows - 1])->cfa == MT_CFA_NONE);
 		else
 			cr_assert(err_msg(&e) && !c.rows);
 		cfi__done(&c);
@@ -619,7 +621,7 @@ Test(cfi, garbage)
 		struct cfi c = {};
 
 		f[at / 8] ^= 1 << at % 8;
-		cfi__compile_image(f, len, at & 1, &c, &e);
+		cfi_image__compile(f, len, at & 1, &c, &e);
 		f[at / 8] ^= 1 << at % 8;
 		for (i = 1; i < c.n_rows; i++)
 			cr_assert_lt(c.rows[i - 1].pc, c.rows[i].pc);
@@ -635,12 +637,12 @@ Test(cfi, errors_tell_what_is_wrong)
 	size_t len;
 	uint8_t *f;
 
-	cr_assert_eq(cfi__compile_image("#!/bin/sh\n", 10, false, &c, NULL), -ENOTSUP);
+	cr_assert_eq(cfi_image__compile("#!/bin/sh\n", 10, false, &c, NULL), -ENOTSUP);
 	f = cfi_image__make(&im, &len);
 	((Elf64_Ehdr *)f)->e_machine = EM_RISCV;
-	cr_assert_eq(cfi__compile_image(f, len, false, &c, NULL), -ENOTSUP);
+	cr_assert_eq(cfi_image__compile(f, len, false, &c, NULL), -ENOTSUP);
 	((Elf64_Ehdr *)f)->e_machine = EM_AARCH64;
 	((Elf64_Ehdr *)f)->e_shnum = ((Elf64_Ehdr *)f)->e_phnum = 0;
-	cr_assert_eq(cfi__compile_image(f, len, false, &c, NULL), -ENOENT);
+	cr_assert_eq(cfi_image__compile(f, len, false, &c, NULL), -ENOENT);
 	free(f);
 }

@@ -208,22 +208,23 @@ static void compare_with_libdw(const char *path, struct objects *o, struct objec
 	cr_assert_not_null(cfi, "%s", path);
 	for (i = 0; i + 1 < c.n_rows; i++) {
 		const struct cfi_row *row = &c.rows[i];
+		const struct mt_rule *rule = cfi__rule(&c, row);
 		uint64_t len = row[1].pc - row->pc;
 		uint64_t at[] = { row->pc, row->pc + len / 2, row[1].pc - 1 };
 
 		for (k = 0; k < ARRAY_SIZE(at); k++) {
 			struct mt_rule want = {};
 
-			if (!libdw_rule(cfi, c.machine, at[k], &want) && row->rule.cfa != MT_CFA_NONE &&
+			if (!libdw_rule(cfi, c.machine, at[k], &want) && rule->cfa != MT_CFA_NONE &&
 			    is_padding(cfi, c.machine, at[k])) {
 				n_padding++;
 				continue;
 			}
 			n_compared++;
 			/* of which libdw knows nothing */
-			want.record = row->rule.record;
-			cr_assert(!memcmp(&want, &row->rule, sizeof(want)), "%s at %#" PRIx64 ": " RULE_TEXT "; libdw: " RULE_TEXT,
-				  path, at[k], RULE_ARGS(&row->rule), RULE_ARGS(&want));
+			want.record = rule->record;
+			cr_assert(!memcmp(&want, rule, sizeof(want)), "%s at %#" PRIx64 ": " RULE_TEXT "; libdw: " RULE_TEXT,
+				  path, at[k], RULE_ARGS(rule), RULE_ARGS(&want));
 		}
 	}
 	cr_log_info("%-24s %s: %zu rows at %zu addresses as libdw has them, %zu in padding; %zu of %zu rules not followed",
@@ -244,7 +245,8 @@ Test(cfi_oracle, libdw)
 /* ---- rows that were left out are never asked for */
 
 /* The calls among len bytes of code at vaddr, told by a disassembler; a row begins where an instruction does. */
-static size_t compare_calls_of_row(csh cs, const struct cfi_row *row, const struct cfi *calls, const uint8_t *code, size_t len)
+static size_t compare_calls_of_row(csh cs, const struct cfi *all, const struct cfi_row *row, const struct cfi *calls,
+				   const uint8_t *code, size_t len)
 {
 	static const struct mt_rule none;
 	cs_insn *insn = cs_malloc(cs);
@@ -267,7 +269,7 @@ static size_t compare_calls_of_row(csh cs, const struct cfi_row *row, const stru
 		if (strncmp(insn->mnemonic, "call", 4) && strcmp(insn->mnemonic, "bl") && strncmp(insn->mnemonic, "blr", 3))
 			continue;
 		b = cfi__find(calls, at - 1);
-		cr_assert(!memcmp(&row->rule, b ? &b->rule : &none, sizeof(none)), "%s %s at %#" PRIx64 " has another rule",
+		cr_assert(!memcmp(cfi__rule(all, row), b ? cfi__rule(calls, b) : &none, sizeof(none)), "%s %s at %#" PRIx64 " has another rule",
 			  insn->mnemonic, insn->op_str, insn->address);
 		n++;
 	}
@@ -291,9 +293,9 @@ static void compare_calls(const char *path, struct objects *o, struct object *ob
 
 		/* a row of no rule may stretch over what is no code */
 		if (!object__read_code(obj, all.rows[i].pc, code, len))
-			n_calls += compare_calls_of_row(cs, &all.rows[i], &calls, code, len);
+			n_calls += compare_calls_of_row(cs, &all, &all.rows[i], &calls, code, len);
 		else
-			cr_assert_eq(all.rows[i].rule.cfa, MT_CFA_NONE);
+			cr_assert_eq(cfi__rule(&all, &all.rows[i])->cfa, MT_CFA_NONE);
 	}
 	cr_log_info("%-24s %s: %zu of %zu rows serve %zu calls", base_name(path), x86 ? "x86_64" : "arm64", calls.n_rows,
 		    all.n_rows, n_calls);
@@ -366,6 +368,7 @@ static bool compare_line(const struct cfi *c, const struct columns *cols, const 
 	_cleanup_free_ char *whole = strdup(line);
 	char *tok[64] = {}, *save = NULL, *end;
 	const struct cfi_row *row;
+	const struct mt_rule *rule;
 	uint64_t pc;
 	int n = 0;
 
@@ -377,12 +380,13 @@ static bool compare_line(const struct cfi *c, const struct columns *cols, const 
 	cr_assert(!*end, "%s", whole);
 	row = cfi__find(c, pc);
 	cr_assert_not_null(row, "%s", whole);
-	if (row->rule.cfa == MT_CFA_UNSUPPORTED || row->rule.cfa == MT_CFA_SIGNAL || row->rule.cfa == MT_CFA_STOP)
+	rule = cfi__rule(c, row);
+	if (rule->cfa == MT_CFA_UNSUPPORTED || rule->cfa == MT_CFA_SIGNAL || rule->cfa == MT_CFA_STOP)
 		return false;
-	cr_assert(same_cfa(tok[cols->cfa], &row->rule) &&
-			  same_slot(cols->ra < 0 ? NULL : tok[cols->ra], row->rule.ra, row->rule.ra_off) &&
-			  same_slot(cols->fp < 0 ? NULL : tok[cols->fp], row->rule.fp, row->rule.fp_off),
-		  "%s: " RULE_TEXT "; readelf: %s", path, RULE_ARGS(&row->rule), whole);
+	cr_assert(same_cfa(tok[cols->cfa], rule) &&
+			  same_slot(cols->ra < 0 ? NULL : tok[cols->ra], rule->ra, rule->ra_off) &&
+			  same_slot(cols->fp < 0 ? NULL : tok[cols->fp], rule->fp, rule->fp_off),
+		  "%s: " RULE_TEXT "; readelf: %s", path, RULE_ARGS(rule), whole);
 	return true;
 }
 

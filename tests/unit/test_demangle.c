@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "elf/demangle.h"
+#include "elf/symtab.h"
 #include "util/util.h"
 
 static const struct {

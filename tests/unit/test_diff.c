@@ -31,7 +31,7 @@ static void check(const char *format, unsigned int what, const char *golden)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	diff__init(&d, a, b, metric__find("live-bytes"));
 	cr_assert_eq(diff_format__find(format)->write(out, &d, &o), 0);
 	fclose(out);
 	golden__check(golden, text, len);
@@ -50,13 +50,67 @@ Test(diff, looks)
 	cr_assert_null(diff_format__find("pprof"));
 }
 
+/* The same leak in a trace that lasts twice as long holds twice as much, and does not grow faster. */
+Test(diff, compares_rates_of_traces_that_did_not_last_as_long)
+{
+	static const char *const metrics_of[] = { "live-bytes", "alloc-calls" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics_of); i++) {
+		struct snapshot *a = sample__new(SAMPLE_SINGLE), *b = sample__new(SAMPLE_SINGLE);
+		struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 10, .width = 80 };
+		char *text = NULL;
+		struct diff d;
+		size_t len;
+		FILE *out;
+
+		b->duration_ns = 2 * a->duration_ns;
+		for (size_t k = 0; k < b->n_sites; k++) {
+			a->sites[k].trend.known = b->sites[k].trend.known = true;
+			a->sites[k].trend.growth_bytes_per_s = b->sites[k].trend.growth_bytes_per_s = k ? 0 : 1 << 20;
+			b->sites[k].c.live_bytes *= 2;
+			b->sites[k].c.alloc_calls *= k == 1 ? 4 : 2;
+		}
+		b->sites[1].trend.growth_bytes_per_s = 4096;
+		diff__init(&d, a, b, metric__find(metrics_of[i]));
+		cr_expect(d.rates);
+		cr_expect_str_eq(d.rows.v[0].s->places[d.rows.v[0].site->stack[0]].lines[0].function, "_dictExpand");
+		out = open_memstream(&text, &len);
+		cr_assert_eq(diff_format__find("text")->write(out, &d, &o), 0);
+		fclose(out);
+		cr_expect(strstr(text, "\ntraced      30.0s -> 1m00s: rates are compared\n"), "%s", text);
+		cr_expect(strstr(text, i ? "\n      +2,040        2,040        4,080  _dictExpand" : "\n    +4.0 KiB          0 B      4.0 KiB  _dictExpand"), "%s", text);
+		free(text);
+		diff__done(&d);
+		snapshot__free(a);
+		snapshot__free(b);
+	}
+}
+
+/* After a few seconds nothing is known of growth: then what is live is compared, not unknown rates. */
+Test(diff, compares_no_rates_that_are_not_known)
+{
+	struct snapshot *a = sample__new(SAMPLE_SINGLE), *b = sample__new(SAMPLE_SINGLE);
+	struct diff d;
+
+	b->duration_ns = 2 * a->duration_ns;
+	for (size_t k = 0; k < a->n_sites; k++)
+		a->sites[k].trend.known = b->sites[k].trend.known = false;
+	b->sites[0].c.live_bytes += 4096;
+	diff__init(&d, a, b, metric__find("live-bytes"));
+	cr_expect(!d.rates);
+	cr_expect_eq(d.rows.v[0].after - d.rows.v[0].before, 4096);
+	diff__done(&d);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
 Test(diff, every_kind_of_change)
 {
 	struct snapshot *a = sample__new(0), *b = later(0);
 	uint64_t before = 0, after = 0;
 	struct diff d;
 
-	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	diff__init(&d, a, b, metric__find("live-bytes"));
 	cr_assert_eq(d.n_of_kind[DIFF_GREW], 1);
 	cr_assert_eq(d.n_of_kind[DIFF_SHRANK], 1);
 	cr_assert_eq(d.n_of_kind[DIFF_NEW], 1);
@@ -81,7 +135,7 @@ Test(diff, estimates_that_say_too_little)
 
 	a->sites[0].error.live_bytes = b->sites[0].error.live_bytes = 300 << 10;	/* together 424 KiB, of 1 MiB */
 	a->sites[1].error.live_bytes = b->sites[1].error.live_bytes = 400 << 10;	/* 566 KiB */
-	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	diff__init(&d, a, b, metric__find("live-bytes"));
 	for (size_t i = 0; i < d.rows.n; i++)
 		if (d.rows.v[i].site == &b->sites[0])
 			cr_expect_eq(diff_row__kind(&d.rows.v[i]), DIFF_GREW);
@@ -101,7 +155,7 @@ Test(diff, with_itself_nothing_changed)
 	for (size_t m = 0; m < n_metrics; m++) {
 		struct diff d;
 
-		cr_assert_eq(diff__init(&d, a, a, &metrics[m]), 0);
+		diff__init(&d, a, a, &metrics[m]);
 		cr_assert_eq(d.n_of_kind[DIFF_SAME], d.rows.n);
 		diff__done(&d);
 	}
@@ -179,7 +233,7 @@ Test(diff, all_of_it_is_gone)
 
 	cr_assert_not_null(s);
 	check_sums(a, b, s);
-	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	diff__init(&d, a, b, metric__find("live-bytes"));
 	held = d.n_of_kind[DIFF_GONE];
 	diff__done(&d);
 	cr_assert_gt(held, 0);
@@ -224,7 +278,7 @@ Test(diff, html_names_its_baseline)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	diff__init(&d, a, b, metric__find("live-bytes"));
 	cr_assert_eq(diff_format__find("html")->write(out, &d, &o), 0);
 	fclose(out);
 	cr_assert_not_null(strstr(text, "\"baseline_name\":\"\\u003cbefore\\u003e.json\""));

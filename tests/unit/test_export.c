@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <zlib.h>
 
+#include "files/drop_frames.h"
 #include "files/export.h"
 #include "files/json/json_writer.h"
 #include "files/outfile.h"
@@ -67,22 +69,35 @@ Test(export, looks)
 	check("sample-unnamed.dot", "dot", SAMPLE_SINGLE | SAMPLE_UNNAMED, "alloc-calls");
 }
 
-/* What zlib makes of it depends on zlib. */
-static void check_pprof(const char *name, unsigned int flags)
+/* What zlib makes of it depends on zlib. The caller's. */
+static unsigned char *inflated(const struct snapshot *s, size_t *ret_len)
 {
-	_cleanup_free_ unsigned char *text = NULL, *plain = malloc(1 << 20);
-	size_t len;
+	_cleanup_free_ unsigned char *text = NULL;
+	unsigned char *plain = malloc(1 << 20);
 	z_stream z = {};
+	size_t len;
 
-	text = (unsigned char *)written("pprof", flags, NULL, &len);
+	text = (unsigned char *)written__as(s, "pprof", NULL, &len);
 	cr_assert_eq(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
 	z.next_in = text;
 	z.avail_in = (unsigned int)len;
 	z.next_out = plain;
 	z.avail_out = 1 << 20;
 	cr_assert_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
-	golden__check(name, (char *)plain, z.total_out);
+	*ret_len = z.total_out;
 	inflateEnd(&z);
+	return plain;
+}
+
+static void check_pprof(const char *name, unsigned int flags)
+{
+	struct snapshot *s = sample__new(flags);
+	_cleanup_free_ unsigned char *plain = NULL;
+	size_t len;
+
+	plain = inflated(s, &len);
+	golden__check(name, (char *)plain, len);
+	snapshot__free(s);
 }
 
 Test(export, pprof_looks)
@@ -90,6 +105,63 @@ Test(export, pprof_looks)
 	check_pprof("sample.pb", SAMPLE_LOSSES);
 	check_pprof("sample-growth.pb", SAMPLE_SINGLE | SAMPLE_GROWTH);
 	check_pprof("sample-count-unnamed.pb", SAMPLE_SINGLE | SAMPLE_COUNT | SAMPLE_UNNAMED);
+}
+
+/* The first byte of the first mapping, which is its number: 127 at most. */
+static unsigned int first_mapping(const unsigned char *v, size_t n)
+{
+	size_t at = 0, len;
+
+	while (at + 4 < n) {
+		unsigned int tag = v[at++], shift = 0;
+
+		for (len = 0; v[at] & 0x80; shift += 7)
+			len |= (size_t)(v[at++] & 0x7f) << shift;
+		len |= (size_t)v[at++] << shift;
+		if (tag == (3 << 3 | 2))
+			return v[at] == 1 << 3 ? v[at + 1] : 0;
+		at += (tag & 7) == 2 ? len : 0;
+	}
+	return 0;
+}
+
+/* Readers call a profile by its first mapping. */
+Test(export, pprof_program_first)
+{
+	for (size_t i = 0; i < 3; i++) {
+		struct snapshot *s = sample__new(SAMPLE_SINGLE);
+		_cleanup_free_ unsigned char *plain = NULL;
+		size_t len;
+
+		((struct snap_process *)s->processes)[0].exe = s->modules[i].path;
+		plain = inflated(s, &len);
+		cr_expect_eq(first_mapping(plain, len), i + 1, "%u", first_mapping(plain, len));
+		snapshot__free(s);
+	}
+}
+
+/* What only passes calls on to the allocator is dropped; what also stands above others is not. */
+Test(export, pprof_drops_allocators)
+{
+	struct snapshot *s = sample__new(0);
+	_cleanup_free_ char *with = drop_frames__regex(s), *without = NULL;
+	bool found = false;
+
+	cr_expect_str_eq(with, "(?:std::vector::_M_realloc_insert)(?: const)?");
+	/* one stack has an operator new that calls others */
+	for (size_t i = 0; i < s->n_sites; i++)
+		for (uint32_t k = 1; k < s->sites[i].n_stack; k++) {
+			struct frame f = place__frame(s, &s->places[s->sites[i].stack[k]], 0);
+
+			if (!f.line || strcmp(f.line->function, "operator new(unsigned long)"))
+				continue;
+			((struct snap_site *)s->sites)[i].n_stack = k;
+			found = true;
+		}
+	cr_assert(found);
+	without = drop_frames__regex(s);
+	cr_expect_str_eq(without, "(?:operator new|std::vector::_M_realloc_insert)(?: const)?");
+	snapshot__free(s);
 }
 
 Test(export, empty_ones_are_whole)
@@ -166,7 +238,7 @@ Test(export, json_tells_files_of_one_path_apart)
 	s->n_modules = ARRAY_SIZE(modules);
 	s->places = places;
 	s->n_sites = 1;
-	s->sites[0].stack = stack;
+	((struct snap_site *)s->sites)[0].stack = stack;
 	s->sites[0].n_stack = ARRAY_SIZE(stack);
 	text = written__as(s, "json", NULL, NULL);
 	cr_expect(strstr(text, "\"stack\": [0, 1, 2, 3]"), "%s", text);
@@ -204,7 +276,7 @@ Test(export, folded_names_add_no_frames)
 	for (size_t i = 0; i < s->n_places; i++)
 		s->places[i] = (struct place){ .module = -1, .resolved = true, .n_lines = 1, .lines = &line };
 	s->n_sites = 1;
-	s->sites[0].n_stack = 2;
+	((struct snap_site *)s->sites)[0].n_stack = 2;
 	text = written__as(s, "folded", NULL, NULL);
 	cr_assert_str_eq(text, "a:b c d e;a:b c d e 32505856\n");
 	snapshot__free(s);
@@ -445,6 +517,70 @@ static void refused(const char *path, int want, const char *why)
 	cr_expect_eq(outfile__check(path, &e), want, "%s: %s", path, err_msg(&e));
 	cr_expect(strstr(err_msg(&e), why), "%s: wanted '%s', got: %s", path, why, err_msg(&e));
 	cr_expect_eq(outfile__open(&o, path, &e), want, "%s", path);
+}
+
+static void taken(const char *path)
+{
+	_cleanup_err_ struct err e = {};
+	struct outfile o;
+
+	/* not outfile__check(), which holds the directory from then on */
+	cr_expect_eq(outfile__open(&o, path, &e), 0, "%s: %s", path, err_msg(&e));
+	if (!e.code)
+		outfile__abort(&o);
+}
+
+/* A directory's link that somebody else made where everybody may make one leads wherever that user wants. */
+Test(outfile, links_of_others)
+{
+	const uid_t other = 65534, third = 65533;
+	_cleanup_free_ char *here = realpath(".", NULL), *far = NULL, *by_proc = NULL;
+
+	if (geteuid())
+		cr_skip_test("skipped: gives files to others, which takes root");
+	cr_assert(!mkdir("away", 0700) && !mkdir("all", 0700) && !chmod("all", 0777) && !symlink("../away", "all/D") && !mkdir("all/sub", 0700));
+	cr_assert(asprintf(&far, "%s/all/D/../away/x.json", here) > 0 && asprintf(&by_proc, "/proc/self/cwd/all/D/x.json") > 0);
+	cr_assert(!symlink("all/D", "own") && !symlink(here, "all/sub/up"));
+	taken("all/D/x.json");
+	taken("own/x.json");
+	taken(far);
+	taken(by_proc);
+	taken("all//sub/./up/away/../all/D/x.json");
+	taken("/proc/self/root/dev/../tmp/x.json");
+	cr_assert_eq(lchown("all/D", other, other), 0);
+	refused("all/D/x.json", -ELOOP, "directory all/D: uid 65534 made the symbolic link D, where others can write");
+	refused("own/x.json", -ELOOP, "uid 65534 made the symbolic link D");
+	refused(far, -ELOOP, "uid 65534 made the symbolic link D");
+	refused(by_proc, -ELOOP, "uid 65534 made the symbolic link D");
+	cr_assert_eq(chmod("all", 01777), 0);
+	refused("all/D/x.json", -ELOOP, "uid 65534 made the symbolic link D");
+	cr_assert_eq(chmod("all", 0770), 0);
+	refused("all/D/x.json", -ELOOP, "uid 65534 made the symbolic link D");
+	/* by the owner of the directory, or where nobody else may make one */
+	cr_assert(!chmod("all", 0777) && !chown("all", other, other));
+	taken("all/D/x.json");
+	cr_assert(!chown("all", third, third) && !chmod("all", 0755));
+	taken("all/D/x.json");
+	cr_assert(!symlink("b", "a") && !symlink("a", "b"));
+	refused("a/x.json", -ELOOP, "cannot write a/x.json: directory a: ");
+}
+
+/* rename would refuse it after a long trace. */
+Test(outfile, files_of_others_in_a_sticky_directory)
+{
+	const uid_t other = 65534, third = 65533;
+
+	if (geteuid())
+		cr_skip_test("skipped: gives files to others, which takes root");
+	cr_assert(!chmod(".", 0755) && !mkdir("all", 0700) && !chmod("all", 01777) && !close(creat("all/x.json", 0666)));
+	cr_assert(!chmod("all/x.json", 0666) && !chown("all/x.json", third, third));
+	taken("all/x.json");
+	setfsuid(other);
+	refused("all/x.json", -EPERM, "it belongs to uid 65533");
+	taken("all/y.json");
+	setfsuid(third);
+	taken("all/x.json");
+	setfsuid(0);
 }
 
 Test(outfile, only_files_that_we_make, .timeout = 10)

@@ -7,6 +7,7 @@
 #include "golden.h"
 #include "model/filter.h"
 #include "model/join.h"
+#include "model/same_process.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 #include "written.h"
@@ -210,4 +211,131 @@ Test(join, snapshots_of_one_trace_are_known)
 	cr_assert(!snapshot__same_trace(a, b));
 	snapshot__free(a);
 	snapshot__free(b);
+}
+
+/* ---- processes that are in several */
+
+static struct snap_process *process(struct snapshot *s, size_t i)
+{
+	return (struct snap_process *)&s->processes[i];
+}
+
+/* Both have two processes; only the first of them is the same process. */
+static void two_profiles(struct snapshot *v[2])
+{
+	for (size_t i = 0; i < 2; i++) {
+		v[i] = sample__new(0);
+		v[i]->boot_id = "b";
+		process(v[i], 0)->start_ticks = 1000;
+		process(v[i], 1)->start_ticks = 2000 + i;
+	}
+	v[1]->wall_start_ns += SECOND_NS;
+	v[1]->duration_ns -= SECOND_NS;
+}
+
+#define WANT_REPEATS(v, ...) want_repeats(v, (const bool[2]){ __VA_ARGS__ }, __LINE__)
+
+/* In which of the two does the first process stay? */
+static char *want_repeats(struct snapshot *v[2], const bool stays[2], int line)
+{
+	struct snapshot *parts[2] = { v[0], v[1] };
+	char *says;
+
+	says = snapshots__drop_repeats(parts, (const char *const[]){ "a.json", "b.json" }, 2);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t live = 0;
+
+		cr_assert_eq(parts[i] == v[i], stays[i], "line %d, profile %zu", line, i);
+		if (stays[i])
+			continue;
+		cr_assert_eq(parts[i]->n_processes, 1);
+		cr_assert_eq(parts[i]->processes[0].pid, 1501);
+		for (size_t k = 0; k < parts[i]->n_sites; k++)
+			live += parts[i]->sites[k].c.live_bytes;
+		cr_assert_eq(parts[i]->totals.live_bytes, live);
+		snapshot__free(parts[i]);
+	}
+	return says;
+}
+
+Test(repeats, of_traces_at_the_same_time_the_longest_counts)
+{
+	struct snapshot *v[2];
+	char *says;
+
+	two_profiles(v);
+	says = WANT_REPEATS(v, true, false);
+	cr_assert_str_eq(says, "redis-server (1432) is in b.json and a.json, and counts once: a.json traced it at the same time, at least as long");
+	free(says);
+	v[1]->duration_ns += 2 * SECOND_NS;
+	says = WANT_REPEATS(v, false, true);
+	free(says);
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
+}
+
+Test(repeats, of_traces_one_after_the_other_the_latest_counts)
+{
+	struct snapshot *v[2];
+	char *says;
+
+	two_profiles(v);
+	v[1]->wall_start_ns = v[0]->wall_now_ns;
+	v[1]->wall_now_ns = v[1]->wall_start_ns + SECOND_NS;
+	says = WANT_REPEATS(v, false, true);
+	cr_assert_str_eq(says, "redis-server (1432) is in a.json and b.json, and counts once: b.json is later (malloctrace diff compares the two)");
+	free(says);
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
+}
+
+Test(repeats, others_with_the_same_pid_are_others)
+{
+	struct snapshot *v[2];
+
+	two_profiles(v);
+	process(v[1], 0)->start_ticks = 1001;
+	cr_assert_null(WANT_REPEATS(v, true, true));
+	process(v[1], 0)->start_ticks = 1000;
+	v[1]->boot_id = "c";
+	cr_assert_null(WANT_REPEATS(v, true, true));
+	v[1]->boot_id = "b";
+	/* exec makes another process of it */
+	process(v[1], 0)->exe = "/bin/another";
+	cr_assert_null(WANT_REPEATS(v, true, true));
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
+}
+
+Test(repeats, profiles_without_ticks_are_compared_by_time)
+{
+	struct snapshot *v[2];
+
+	two_profiles(v);
+	v[0]->boot_id = NULL;
+	process(v[0], 0)->start_ticks = process(v[1], 1)->start_ticks = 0;
+	process(v[0], 0)->wall_started_ns = 5000 * SECOND_NS;
+	process(v[1], 0)->wall_started_ns = 5000 * SECOND_NS + 30000000;
+	free(WANT_REPEATS(v, true, false));
+	process(v[1], 0)->wall_started_ns = 5002 * SECOND_NS;
+	cr_assert_null(WANT_REPEATS(v, true, true));
+	/* of unknown start */
+	process(v[1], 0)->wall_started_ns = 0;
+	cr_assert_null(WANT_REPEATS(v, true, true));
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
+}
+
+Test(repeats, rows_of_several_processes_stay_and_that_is_said)
+{
+	struct snapshot *v[2];
+	char *says;
+
+	two_profiles(v);
+	process(v[1], 0)->n_members = 3;
+	says = WANT_REPEATS(v, true, true);
+	cr_assert_str_eq(says, "some rows stand for several processes: one that is in several files counts more than once");
+	free(says);
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "present/top/top_parts.h"
+#include "grid_text.h"
 
 static struct grid g;
 

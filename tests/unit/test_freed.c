@@ -69,7 +69,7 @@ Test(freed, what_is_not_in_use_leaves)
 	uint64_t n_left = 0, n_spilled = 0, found = 0;
 	struct freed f;
 
-	cr_assert_eq(freed__init(&f, &tables), 0);
+	freed__init(&f, &tables);
 	for (uint64_t i = 1; i < N_BUCKETS * 4; i++) {
 		uint32_t site = i % N_SITES, chain = i % 5 ? MT_CHAIN_UNSEEN : 0;
 

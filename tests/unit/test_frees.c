@@ -166,7 +166,7 @@ static void thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 Test(frees, of_a_cut)
 {
 	static const uint64_t frames[] = { 0x100, 0x200 };
-	const struct model_calls calls = { locate, function, thread_comm, NULL };
+	const struct model_calls calls = { locate, function, thread_comm, NULL, NULL };
 	const struct snapshot_info info = { .recording = { .max_size = UINT64_MAX, .free_stacks = true }, .observed_share = 1 };
 	struct cut_site sites[] = {
 		{ .site = 9, .proc = 7, .func = 1, .counts = { .alloc_calls = 1 } },	/* of a process that nobody knows */
@@ -190,7 +190,7 @@ Test(frees, of_a_cut)
 	struct model *m = model__new();
 	struct snapshot *s;
 
-	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "three" }), 0);
+	model__add_life(m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "three" });
 	s = model__snapshot(m, &cut, &info, &calls);
 	cr_assert_not_null(s);
 	cr_assert(s->recording.free_stacks && s->n_sites == 1 && s->n_frees == 3 && s->n_free_sites == 2);
@@ -228,8 +228,8 @@ Test(frees, of_the_kernel_s_table)
 	struct cut cut = {};
 	struct links l;
 
-	cr_assert_eq(links__init(&l, &t), 0);
-	cr_assert_eq(links__read(&l, 0, 6, &cut), 0);
+	links__init(&l, &t);
+	links__read(&l, 0, 6, &cut);
 	cr_assert_eq(cut.n_frees, 1, "what was charged to the other bank is not in this cut");
 	cr_expect(cut.frees[0].site == 3 && cut.frees[0].where == 4 && cut.frees[0].tid == 4194304);
 	cr_expect(cut.frees[0].calls == 5 && cut.frees[0].bytes == 500 && cut.frees[0].cross_calls == 1 && cut.frees[0].lifetime_ns == 50);
@@ -238,7 +238,7 @@ Test(frees, of_the_kernel_s_table)
 	cr_expect_eq(cut.wheres[0].frames[1], 0x20);
 	/* the bank that was read goes on; the other one comes to rest */
 	table[1].bank[0].calls = 1000;
-	cr_assert_eq(links__read(&l, 1, 6, &cut), 0);
+	links__read(&l, 1, 6, &cut);
 	cr_assert_eq(cut.n_frees, 2);
 	cr_expect_eq(cut.frees[0].calls, 5 + 2);
 	cr_expect_eq(cut.frees[1].calls, 9);
@@ -264,8 +264,8 @@ Test(frees, rows_of_the_dead_are_given_back)
 	struct cut cut = {};
 	struct links l;
 
-	cr_assert_eq(links__init(&l, &t), 0);
-	cr_assert_eq(links__read(&l, 0, 5, &cut), 0);
+	links__init(&l, &t);
+	links__read(&l, 0, 5, &cut);
 	cr_assert_eq(cut.n_frees, 5);
 	links__release(&l, 5, &sweep);
 	cr_expect_eq(used, 2);
@@ -273,12 +273,12 @@ Test(frees, rows_of_the_dead_are_given_back)
 	cr_expect(!table[1].lifetime_ns && !table[1].bank[0].calls && !table[1].bank[1].bytes);
 	cr_expect_eq(table[4].key, 0, "behind it nothing is left");
 	cr_expect_eq(table[5].key, 0);
-	cr_assert_eq(links__read(&l, 1, 5, &cut), 0);
+	links__read(&l, 1, 5, &cut);
 	cr_assert_eq(cut.n_frees, 2, "also what a bank held when it came to rest is forgotten");
 	cr_expect(cut.frees[0].tid == 9 && cut.frees[1].tid == 7 && cut.frees[1].calls == 3);
 	/* another process gets the place */
 	table[1] = (struct mt_link){ .key = MT_LINK(4, 4, 8), .bank = { { 0, 0, 0 }, { 6, 60, 0 } } };
-	cr_assert_eq(links__read(&l, 1, 5, &cut), 0);
+	links__read(&l, 1, 5, &cut);
 	cr_assert_eq(cut.n_frees, 3);
 	cr_expect_eq(cut.frees[1].calls, 6);
 	/* with the last one, all places are as new */

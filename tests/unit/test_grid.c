@@ -5,6 +5,7 @@
 
 #include "present/top/grid.h"
 #include "util/util.h"
+#include "grid_text.h"
 
 static struct grid g;
 
@@ -92,10 +93,10 @@ Test(grid, ascii_has_a_look_alike_for_each)
 
 Test(grid, sizes_are_bounded)
 {
-	cr_assert_eq(grid__resize(&g, 0, -3), 0);
+	grid__resize(&g, 0, -3);
 	cr_assert_eq(g.rows, 1);
 	cr_assert_eq(g.cols, 1);
-	cr_assert_eq(grid__resize(&g, 100000, 100000), 0);
+	grid__resize(&g, 100000, 100000);
 	cr_assert_eq(g.rows, 1000);
 	cr_assert_eq(g.cols, 1000);
 }
@@ -106,7 +107,7 @@ Test(grid, tells_what_is_the_same)
 
 	grid__resize(&g, 2, 4);
 	grid__put(&g, 0, 0, 4, STYLE_BAD, "ab");
-	cr_assert_eq(grid__copy(&other, &g), 0);
+	grid__copy(&other, &g);
 	cr_assert(cell__same(grid__cell(&g, 0, 0), grid__cell(&other, 0, 0)));
 	grid__put(&other, 0, 0, 4, STYLE_GOOD, "a");
 	cr_assert_not(cell__same(grid__cell(&g, 0, 0), grid__cell(&other, 0, 0)));

@@ -12,11 +12,11 @@ Test(hash, holds_what_was_put)
 
 	cr_expect_null(hash__get(&h, 0));
 	cr_expect_null(hash__remove(&h, 0));
-	cr_assert_eq(hash__put(&h, 0, &one), 0);
-	cr_assert_eq(hash__put(&h, UINT64_MAX, &two), 0);
+	hash__put(&h, 0, &one);
+	hash__put(&h, UINT64_MAX, &two);
 	cr_expect_eq(hash__get(&h, 0), &one);
 	cr_expect_eq(hash__get(&h, UINT64_MAX), &two);
-	cr_assert_eq(hash__put(&h, 0, &two), 0);
+	hash__put(&h, 0, &two);
 	cr_expect_eq(hash__get(&h, 0), &two);
 	cr_expect_eq(h.n, 2);
 	cr_expect_eq(hash__remove(&h, 0), &two);
@@ -47,7 +47,7 @@ Test(hash, agrees_with_an_array)
 			there[i] = 0;
 			n--;
 		} else if (!there[i]) {
-			cr_assert_eq(hash__put(&h, i << 12, &values[i]), 0);
+			hash__put(&h, i << 12, &values[i]);
 			there[i] = 1;
 			n++;
 		}
@@ -72,7 +72,7 @@ Test(hash, keeps_apart_what_has_one_key)
 	cr_expect_null(hash__find(&h, 7, is_it, values));
 	hash__remove_value(&h, 7, values);
 	for (size_t i = 0; i < 1000; i++)
-		cr_assert_eq(hash__add(&h, i % 3, &values[i]), 0);
+		hash__add(&h, i % 3, &values[i]);
 	cr_expect_eq(h.n, 1000);
 	for (size_t i = 0; i < 1000; i += 2)
 		hash__remove_value(&h, i % 3, &values[i]);
@@ -96,7 +96,7 @@ Test(ids, find_what_appeared)
 
 	cr_expect_not(key_ids__find(&k, (struct key){ 1, 2, 3 }, &id));
 	for (uint32_t i = 0; i < 2000; i++) {
-		cr_assert_eq(key_ids__get(&k, (struct key){ i % 1000, 2, 3 }, &id, &is_new), 0);
+		key_ids__get(&k, (struct key){ i % 1000, 2, 3 }, &id, &is_new);
 		cr_expect(id == i % 1000 && is_new == (i < 1000));
 	}
 	cr_expect(key_ids__find(&k, (struct key){ 999, 2, 3 }, &id) && id == 999);
@@ -104,7 +104,7 @@ Test(ids, find_what_appeared)
 	key_ids__done(&k);
 
 	/* all with one hash */
-	cr_assert_eq(id_table__init(&rows, 100), 0);
+	id_table__init(&rows, 100);
 	for (uint32_t i = 0; i < 100; i++)
 		*id_table__find(&rows, 5, same_row, &i) = i + 1;
 	for (uint32_t i = 0; i < 101; i++)

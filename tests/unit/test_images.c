@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "tracee/images.h"
+#include "tracee/machine_parts.h"
 
 static void mapped(struct images *s, pid_t pid, const char *path, uint64_t t_ns)
 {
@@ -25,13 +25,13 @@ Test(images, an_exec_claims_its_own)
 {
 	struct images s = {};
 
-	cr_assert_eq(images__begin(&s, 7, false, 10), 0);
+	images__begin(&s, 7, false, 10);
 	mapped(&s, 7, "before", 11);
-	cr_assert_eq(images__begin(&s, 7, true, 20), 0);
+	images__begin(&s, 7, true, 20);
 	mapped(&s, 7, "first", 21);
-	cr_assert_eq(images__begin(&s, 7, true, 30), 0);
+	images__begin(&s, 7, true, 30);
 	mapped(&s, 7, "second", 31);
-	cr_assert_eq(images__begin(&s, 7, true, 40), 0);
+	images__begin(&s, 7, true, 40);
 	mapped(&s, 7, "third", 41);
 	want_image(images__claim(&s, 7, true, 35), "second");
 	want_image(images__claim(&s, 7, true, 45), "third");
@@ -44,7 +44,7 @@ Test(images, what_was_before_an_exec_is_gone)
 {
 	struct images s = {};
 
-	cr_assert_eq(images__begin(&s, 7, false, 10), 0);
+	images__begin(&s, 7, false, 10);
 	mapped(&s, 7, "before", 11);
 	cr_assert_null(images__claim(&s, 7, true, 20));
 	cr_assert_null(images__claim(&s, 7, false, 30));
@@ -55,11 +55,11 @@ Test(images, a_fork_claims_no_exec)
 {
 	struct images s = {};
 
-	cr_assert_eq(images__begin(&s, 7, true, 10), 0);
+	images__begin(&s, 7, true, 10);
 	mapped(&s, 7, "program", 11);
 	cr_assert_null(images__claim(&s, 7, false, 20));
 	want_image(images__claim(&s, 7, true, 20), "program");
-	cr_assert_eq(images__begin(&s, 8, false, 10), 0);
+	images__begin(&s, 8, false, 10);
 	mapped(&s, 8, "library", 11);
 	want_image(images__claim(&s, 8, false, 5), "library");
 	images__done(&s);
@@ -70,9 +70,9 @@ Test(images, before_a_moment)
 {
 	struct images s = {};
 
-	cr_assert_eq(images__begin(&s, 7, true, 10), 0);
+	images__begin(&s, 7, true, 10);
 	mapped(&s, 7, "old", 11);
-	cr_assert_eq(images__begin(&s, 7, true, 30), 0);
+	images__begin(&s, 7, true, 30);
 	mapped(&s, 7, "to come", 31);
 	want_image(images__claim_before(&s, 7, 20), "old");
 	cr_assert_null(images__claim_before(&s, 7, 20));
@@ -88,7 +88,7 @@ Test(images, are_bounded)
 	size_t n = 0;
 
 	for (uint64_t k = 0; k < 1000; k++)
-		cr_assert_eq(images__begin(&s, 7, true, k), 0);
+		images__begin(&s, 7, true, k);
 	for (uint64_t k = 0; k < 5000; k++)
 		mapped(&s, 7, "x", 1000);
 	while ((i = images__claim_before(&s, 7, 2000))) {
@@ -97,7 +97,7 @@ Test(images, are_bounded)
 		n++;
 	}
 	cr_assert(n > 1 && n < 100, "%zu", n);
-	cr_assert_eq(images__begin(&s, 7, true, 1), 0);
+	images__begin(&s, 7, true, 1);
 	images__drop_old(&s, 10000000000ull);
 	cr_assert_null(images__claim(&s, 7, true, 2));
 	images__done(&s);
@@ -109,7 +109,7 @@ Test(images, the_last_exec_has_its_own)
 	struct images s = {};
 
 	for (uint64_t k = 0; k < 1000; k++) {
-		cr_assert_eq(images__begin(&s, 7, true, 10 * k), 0);
+		images__begin(&s, 7, true, 10 * k);
 		mapped(&s, 7, k == 999 ? "last" : "before", 10 * k + 1);
 	}
 	want_image(images__claim(&s, 7, true, 9995), "last");
@@ -122,9 +122,9 @@ Test(images, what_is_new_stays)
 {
 	struct images s = {};
 
-	cr_assert_eq(images__begin(&s, 7, true, 1), 0);
+	images__begin(&s, 7, true, 1);
 	mapped(&s, 7, "old", 2);
-	cr_assert_eq(images__begin(&s, 7, true, 9000000000ull), 0);
+	images__begin(&s, 7, true, 9000000000ull);
 	mapped(&s, 7, "new", 9000000001ull);
 	images__drop_old(&s, 10000000000ull);
 	want_image(images__claim_before(&s, 7, 10000000000ull), "new");

@@ -68,14 +68,8 @@ Test(json_read, a_machine_comes_back)
 	struct snapshot *s = sample__machine(), *again = written__read_back(s);
 
 	written__check_same(s, again, "json", "machine");
-	cr_expect(again->machine.known && again->machine.has_pressure);
+	cr_expect(again->machine.known);
 	cr_expect_eq(again->machine.available_bytes, 3ull << 29);
-	cr_expect_eq(again->machine.some_pct, 12.5);
-	cr_assert_eq(again->n_cgroups, 3);
-	cr_expect_eq(again->cgroups[0].oom_kill, 1);
-	cr_expect_eq(again->cgroups[1].max_bytes, UINT64_MAX);
-	cr_expect_str_eq(again->cgroups[1].limited_by, "/docker");
-	cr_expect_not(again->cgroups[2].has_events);
 	snapshot__free(s);
 	snapshot__free(again);
 }

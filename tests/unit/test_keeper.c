@@ -20,8 +20,9 @@
 #include <time.h>
 
 #include "process/keeper.h"
+#include "process/memory.h"
 #include "process/process.h"
-#include "trace/settle.h"
+#include "trace/session.h"
 #include "util/util.h"
 
 #define SECRET 0x0123456789abcdefull
@@ -111,9 +112,9 @@ static void expect_kept(struct keeping *k, struct kid *c)
 {
 	uint64_t word = 0, entry = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	cr_expect_eq(pread(keeping__mem(k), &word, 8, (off_t)(uintptr_t)c->word), 8);
+	cr_expect_eq(pread(keeping__memory(k)->mem, &word, 8, (off_t)(uintptr_t)c->word), 8);
 	cr_expect_eq(word, SECRET);
-	cr_expect_eq(pread(keeping__pagemap(k), &entry, 8, (off_t)((uintptr_t)c->word / page * 8)), 8);
+	cr_expect_eq(pread(keeping__memory(k)->pagemap, &entry, 8, (off_t)((uintptr_t)c->word / page * 8)), 8);
 	cr_expect(entry >> 63);
 	cr_expect_eq(fcntl(c->shared, F_ADD_SEALS, F_SEAL_WRITE), -1, "it is not mapped any more");
 }

@@ -215,6 +215,23 @@ Test(loop, timers)
 	cr_expect_eq(n_once, 1);
 }
 
+Test(loop, timer_removed)
+{
+	struct ticker t = { .begin_ns = now_ns() };
+	unsigned int n_removed = 0, n_other = 0;
+	size_t n_before = n_open_files();
+
+	cr_assert_eq(loop__add_timer(loop, MS, true, count, &n_removed), 0);
+	cr_assert_eq(loop__add_timer(loop, MS, true, count, &n_other), 0);
+	loop__remove_timer(loop, count, &n_removed);
+	loop__remove_timer(loop, on_tick, &n_other);
+	cr_expect_eq(n_open_files(), n_before + 1);
+	cr_assert_eq(loop__add_timer(loop, 10 * MS, false, on_tick, &t), 0);
+	run();
+	cr_expect_eq(n_removed, 0);
+	cr_expect_eq(n_other, 1);
+}
+
 #define N_TURNS 1000
 
 struct turns {

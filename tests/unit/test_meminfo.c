@@ -2,38 +2,29 @@
 /* The machine's memory, by texts as kernels write them and as none does. */
 #include <criterion/criterion.h>
 
-#include "process/meminfo.h"
+#include "process/process.h"
 
 Test(meminfo, what_kernels_write)
 {
 	struct meminfo m;
 
 	meminfo__parse("MemTotal:       24643328 kB\nMemFree:        22265676 kB\nMemAvailable:   24094152 kB\nBuffers:           20384 kB\n"
-		       "SwapCached:            9 kB\nSwapTotal:       1048576 kB\nSwapFree:        1048000 kB\n",
-		       "some avg10=12.34 avg60=1.00 avg300=0.00 total=30151\nfull avg10=3.05 avg60=0.00 avg300=0.00 total=2114\n", &m);
+		       "SwapCached:            9 kB\nSwapTotal:       1048576 kB\nSwapFree:        1048000 kB\n", &m);
 	cr_expect_eq(m.total_bytes, 25234767872ull);
 	cr_expect_eq(m.free_bytes, 22800052224ull);
 	cr_expect_eq(m.available_bytes, 24672411648ull);
 	cr_expect_eq(m.swap_bytes, 1073741824ull);
 	cr_expect_eq(m.swap_free_bytes, 1073152000ull);
-	cr_expect(m.has_pressure);
-	cr_expect_float_eq(m.some_pct, 12.34, 1e-9);
-	cr_expect_float_eq(m.full_pct, 3.05, 1e-9);
 }
 
 Test(meminfo, what_is_not_there_is_not_known)
 {
 	struct meminfo m;
 
-	meminfo__parse("MemTotal: 99999999999999999999 kB\nXMemFree: 7 kB\nMemAvailable:\n", NULL, &m);
+	meminfo__parse("MemTotal: 99999999999999999999 kB\nXMemFree: 7 kB\nMemAvailable:\n", &m);
 	cr_expect_eq(m.total_bytes, 0);
 	cr_expect_eq(m.free_bytes, 0);
 	cr_expect_eq(m.available_bytes, 0);
-	cr_expect_not(m.has_pressure);
-	meminfo__parse("", "full avg10=1.00\n", &m);
-	cr_expect_not(m.has_pressure);
-	meminfo__parse("", "some avg10=much\n", &m);
-	cr_expect_not(m.has_pressure);
 }
 
 Test(meminfo, of_this_machine)

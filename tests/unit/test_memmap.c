@@ -6,8 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "process/memmap.h"
-#include "process/zero_pages.h"
+#include "process/memory.h"
 #include "tracee/resident.h"
 #include "util/util.h"
 
@@ -32,14 +31,15 @@ static void resident(uint64_t start, uint64_t end, struct memmap_resident *to, v
 	to->bytes += end - start - 4 * KIB;
 }
 
-static struct memmap parse(const char *text, size_t piece)
+static struct memmap parse(const char *text)
 {
 	struct memmap_parser p = { .peek = peek, .resident = resident };
-	size_t len = strlen(text);
+	struct maps m;
 
-	for (size_t i = 0; i < len; i += piece)
-		memmap_parser__feed(&p, text + i, MIN(piece, len - i));
-	memmap_parser__end(&p);
+	maps__parse(text, strlen(text), &m);
+	for (size_t i = 0; i < m.n; i++)
+		memmap_parser__take(&p, &m.v[i]);
+	maps__done(&m);
 	return p.sums;
 }
 
@@ -53,24 +53,20 @@ static const char usual[] =
 	"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]\n"
 	"7ffc00030000-7ffc00032000 r-xp 00000000 00:00 0                          [vdso]\n";
 
-/* However it comes in. */
 Test(memmap, kinds_of_mappings)
 {
-	static const size_t pieces[] = { 1, 2, 7, 64, 100000 };
+	struct memmap s;
 
 	info_at = ARENA;
 	info = (struct memmap_heap_info){ ARENA + 0x30, 0, 0x21000, 0x21000 };
-	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
-		struct memmap s = parse(usual, pieces[i]);
-
-		cr_expect_eq(s.n_mappings, 8);
-		cr_expect_eq(s.heap_mapped, 1 * MIB + 132 * KIB);
-		cr_expect_eq(s.heap.bytes, s.heap_mapped - 8 * KIB);
-		cr_expect_eq(s.n_arenas, 1);
-		cr_expect_eq(s.other_mapped, 8 * MIB);
-		cr_expect_eq(s.other.bytes, 8 * MIB - 4 * KIB);
-		cr_expect_eq(s.stack.bytes, 128 * KIB);
-	}
+	s = parse(usual);
+	cr_expect_eq(s.n_mappings, 8);
+	cr_expect_eq(s.heap_mapped, 1 * MIB + 132 * KIB);
+	cr_expect_eq(s.heap.bytes, s.heap_mapped - 8 * KIB);
+	cr_expect_eq(s.n_arenas, 1);
+	cr_expect_eq(s.other_mapped, 8 * MIB);
+	cr_expect_eq(s.other.bytes, 8 * MIB - 4 * KIB);
+	cr_expect_eq(s.stack.bytes, 128 * KIB);
 }
 
 /* Only what says of itself what the kernel says of it is a piece of an arena. */
@@ -86,20 +82,20 @@ Test(memmap, what_is_no_arena)
 	info_at = ARENA;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		info = bad[i];
-		cr_expect_eq(parse(usual, 64).n_arenas, 0, "%zu", i);
-		cr_expect_eq(parse(usual, 64).heap_mapped, MIB, "%zu", i);
+		cr_expect_eq(parse(usual).n_arenas, 0, "%zu", i);
+		cr_expect_eq(parse(usual).heap_mapped, MIB, "%zu", i);
 	}
 	info = (struct memmap_heap_info){ ARENA + 0x30, 0, 0x21000, 0x21000 };
 	info_at = 0;
-	cr_expect_eq(parse(usual, 64).n_arenas, 0, "it cannot be read");
+	cr_expect_eq(parse(usual).n_arenas, 0, "it cannot be read");
 	/* the second piece of an arena is heap, and no arena more */
 	info_at = ARENA;
 	info = (struct memmap_heap_info){ 0x7f5b00000030, 0x7f5b00000000, 0x21000, 0x21000 };
-	cr_expect_eq(parse(usual, 64).n_arenas, 0);
-	cr_expect_eq(parse(usual, 64).heap_mapped, MIB + 132 * KIB);
+	cr_expect_eq(parse(usual).n_arenas, 0);
+	cr_expect_eq(parse(usual).heap_mapped, MIB + 132 * KIB);
 	/* pieces side by side that are full are one mapping */
 	info = (struct memmap_heap_info){ ARENA + 0x30, 0, 64 * MIB, 64 * MIB };
-	cr_expect_eq(parse("7f5c00000000-7f5c08000000 rw-p 00000000 00:00 0 \n", 9).heap_mapped, 128 * MIB);
+	cr_expect_eq(parse("7f5c00000000-7f5c08000000 rw-p 00000000 00:00 0 \n").heap_mapped, 128 * MIB);
 }
 
 /* Names are the target's choice: none of them is a line of the kernel's. */
@@ -114,18 +110,32 @@ Test(memmap, hostile_text)
 		"8000-a000 rw-p 00000000 00:00 0                [heapish]\n"
 		"c000-e000 rw-p 00000000 00:00 0 \n";
 	char *huge;
-	struct memmap s = parse(text, 5);
+	struct memmap s = parse(text);
 
 	info_at = 0;
 	cr_expect_eq(s.n_mappings, 3);
 	cr_expect_eq(s.other_mapped, 8 * KIB);
 	cr_expect_eq(s.heap_mapped, 0);
-	cr_expect_eq(parse("", 1).n_mappings, 0);
+	cr_expect_eq(parse("").n_mappings, 0);
 	/* a line longer than any */
 	cr_assert_gt(asprintf(&huge, "8000-9000 rw-p 00000000 103:01 5 /%0100000d[heap]\nb000-c000 rw-p 00000000 00:00 0 [heap]", 0), 0);
-	cr_expect_eq(parse(huge, 4096).heap_mapped, 4 * KIB);
-	cr_expect_eq(parse(huge, 4096).n_mappings, 2);
+	cr_expect_eq(parse(huge).heap_mapped, 4 * KIB);
+	cr_expect_eq(parse(huge).n_mappings, 2);
 	free(huge);
+}
+
+static int read_at_once(pid_t pid, struct memmap *ret)
+{
+	struct memmap_look *l = NULL;
+	int64_t all = INT64_MAX;
+	int err = memmap_look__new(pid, &l);
+
+	if (!err) {
+		memmap_look__go_on(l, &all);
+		err = memmap_look__end(l, ret);
+	}
+	memmap_look__free(l);
+	return err;
 }
 
 /* Ourselves: what is mapped and touched here is there. */
@@ -135,17 +145,17 @@ Test(memmap, a_process)
 	struct memmap before, after;
 	char *p;
 
-	cr_assert_eq(memmap__read(getpid(), &before), 0);
+	cr_assert_eq(read_at_once(getpid(), &before), 0);
 	p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	cr_assert_neq(p, MAP_FAILED);
 	memset(p, 1, n / 2);
-	cr_assert_eq(memmap__read(getpid(), &after), 0);
+	cr_assert_eq(read_at_once(getpid(), &after), 0);
 	cr_expect_eq(after.other_mapped - before.other_mapped, n);
 	cr_expect_geq(after.other.bytes - before.other.bytes, n / 2);
 	cr_expect_lt(after.other.bytes - before.other.bytes, n / 2 + 3 * MIB, "a huge page more, at most");
 	cr_expect_gt(after.file_resident, 0);
 	munmap(p, n);
-	cr_expect_lt(memmap__read(0x3fffffff, &after), 0, "no such process");
+	cr_expect_lt(read_at_once(0x3fffffff, &after), 0, "no such process");
 }
 
 /* What was only read is the kernel's zeros, small or huge: mapped, and nobody's memory. */
@@ -162,13 +172,13 @@ Test(memmap, zeros_are_not_resident)
 
 		if (advices[i] == MADV_HUGEPAGE && !zero_pages__get()->huge)
 			continue;
-		cr_assert_eq(memmap__read(getpid(), &before), 0);
+		cr_assert_eq(read_at_once(getpid(), &before), 0);
 		p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		cr_assert_neq(p, MAP_FAILED);
 		madvise((void *)p, n, advices[i]);
 		for (size_t at = 0; at < n; at += page)
 			cr_assert_eq(p[at], 0);
-		cr_assert_eq(memmap__read(getpid(), &after), 0);
+		cr_assert_eq(read_at_once(getpid(), &after), 0);
 		cr_expect_geq(after.other_mapped - before.other_mapped, n, "%zu", i);
 		cr_expect_lt(after.other.bytes, before.other.bytes + MIB, "%zu", i);
 		munmap((void *)p, n);
@@ -199,9 +209,9 @@ Test(memmap, slices)
 	struct memmap before, whole, sliced;
 	struct memmap_look *l;
 	char *p;
-	int left;
+	bool left;
 
-	cr_assert_eq(memmap__read(getpid(), &before), 0);
+	cr_assert_eq(read_at_once(getpid(), &before), 0);
 	p = mmap(NULL, n_pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	cr_assert_neq(p, MAP_FAILED);
 	madvise(p, n_pages * page, MADV_NOHUGEPAGE);
@@ -212,10 +222,9 @@ Test(memmap, slices)
 		int64_t pages = at_most;
 
 		left = memmap_look__go_on(l, &pages);
-		cr_assert_geq(left, 0);
 		/* beyond it by what is asked for at once, at most */
 		cr_expect_gt(pages, -piece);
-		cr_expect(left == 0 || pages <= 0, "a slice that is not used up is the last one");
+		cr_expect(!left || pages <= 0, "a slice that is not used up is the last one");
 		seen += (uint64_t)(at_most - pages);
 		n_slices++;
 	} while (left);
@@ -223,7 +232,7 @@ Test(memmap, slices)
 	memmap_look__free(l);
 	cr_expect_geq(n_slices, 10);
 	cr_expect_geq(seen, n_pages);
-	cr_assert_eq(memmap__read(getpid(), &whole), 0);
+	cr_assert_eq(read_at_once(getpid(), &whole), 0);
 	cr_expect_eq(sliced.other_mapped, whole.other_mapped);
 	cr_expect_geq(sliced.other.bytes - before.other.bytes, (n_pages + 999) / 1000 * page);
 	cr_expect_lt(sliced.other.bytes - before.other.bytes, (n_pages + 999) / 1000 * page + 3 * MIB);
@@ -244,14 +253,14 @@ Test(memmap, huge_mappings_are_estimates)
 		struct memmap before, s;
 		char *p;
 
-		cr_assert_eq(memmap__read(getpid(), &before), 0);
+		cr_assert_eq(read_at_once(getpid(), &before), 0);
 		p = mmap(NULL, t[i].n_pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		cr_assert_neq(p, MAP_FAILED);
 		madvise(p, t[i].n_pages * page, MADV_NOHUGEPAGE);
 		/* neighbours without anything are one mapping with it */
 		for (uint64_t k = 0; k < t[i].n_pages; k += 2048)
 			p[k * page] = 1;
-		cr_assert_eq(memmap__read(getpid(), &s), 0);
+		cr_assert_eq(read_at_once(getpid(), &s), 0);
 		cr_expect_eq(s.other.estimated, t[i].estimated, "%zu", i);
 		cr_expect_not(s.heap.estimated);
 		cr_expect_not(s.stack.estimated);

@@ -162,26 +162,3 @@ Test(memory_words, of_a_row_of_which_some_have_ended)
 	cr_expect(strstr(text, "LIVE by bytes, with what ended processes held ("), "%s", text);
 	snapshot__free(s);
 }
-
-/* What is not known is not said, and a limit of nothing is one. */
-Test(memory_words, of_cgroups)
-{
-	static const struct {
-		struct snap_cgroup c;
-		const char *says;
-	} rows[] = {
-		{ { .current_bytes = 1 << 20, .max_bytes = 4 << 20, .limited_by = "/a", .limit_bytes = 4 << 20, .limit_current_bytes = 1 << 20 }, "1.0 MiB of 4.0 MiB (25%)" },
-		{ { .current_bytes = 1 << 20, .max_bytes = UINT64_MAX, .limit_bytes = UINT64_MAX, .limit_current_bytes = UINT64_MAX }, "1.0 MiB and no limit" },
-		{ { .current_bytes = UINT64_MAX, .max_bytes = UINT64_MAX, .limit_bytes = UINT64_MAX, .limit_current_bytes = UINT64_MAX }, "no limit" },
-		{ { .current_bytes = UINT64_MAX, .max_bytes = UINT64_MAX, .limited_by = "/a", .limit_bytes = 4 << 20, .limit_current_bytes = 2 << 20 },
-		  "2.0 MiB of the 4.0 MiB (50%) that /a may have" },
-		{ { .current_bytes = 1 << 20, .max_bytes = 0, .limited_by = "/a", .limit_bytes = 0, .limit_current_bytes = 1 << 20 }, "1.0 MiB of 0 B (100%)" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		char *says = cgroup__words(&rows[i].c);
-
-		cr_expect_str_eq(says, rows[i].says, "%zu", i);
-		free(says);
-	}
-}

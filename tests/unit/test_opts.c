@@ -128,8 +128,8 @@ Test(opts, views_add_up)
 	cr_expect_str_eq(o.sort, "growth");
 	parse(&o, "-p1 --view files,modules");
 	cr_expect_eq(o.views, VIEW_FILES | VIEW_MODULES);
-	parse(&o, "--tty --cmd-output x -- true");
-	cr_expect(o.tty && o.cmd && !strcmp(o.cmd_output, "x"));
+	parse(&o, "--cmd-output x -- true");
+	cr_expect(o.cmd && !strcmp(o.cmd_output, "x"));
 	parse(&o, "-p1 --view live");
 	cr_expect_eq(o.views, VIEW_LIVE);
 	/* its name of before */
@@ -275,7 +275,7 @@ Test(opts, report_takes_files_and_how_to_look_at_them)
 {
 	struct opts o;
 
-	parse(&o, "report a.json --view leaks b.json -T 3 --filter x|y --hide z --threshold 2.5 --older 5s -o c.dot -");
+	parse(&o, "report a.json --view leaks b.json -T 3 --filter x|y --hide z --threshold 2.5 -o c.dot -");
 	cr_expect_eq(o.command, CMD_REPORT);
 	cr_expect_eq(o.files.n, 3);
 	cr_expect_str_eq(o.files.v[1], "b.json");
@@ -323,25 +323,22 @@ Test(opts, heap)
 	cr_assert_eq(o.pids.n, 1);
 	cr_expect_eq(o.pids.v[0], 1234);
 	cr_expect_not(o.reachable || o.roots || o.pause);
-	cr_expect_eq(o.pace, 0);
 	cr_expect_eq(opts__n_blocks(&o), 0);
 	opts__done(&o);
-	parse(&o, "heap nginx 12 -p 13,14 --roots --pause --pace 20 --view blocks,heap -T 7 --json -o x.html");
+	parse(&o, "heap nginx 12 -p 13,14 --roots --pause --view blocks,heap -T 7 --json -o x.html");
 	cr_assert_eq(o.names.n, 1);
 	cr_expect_str_eq(o.names.v[0], "nginx");
 	cr_expect_eq(o.pids.n, 3);
 	cr_expect(o.reachable && o.roots && o.pause);
-	cr_expect_float_eq(o.pace, 0.2, 1e-12);
 	cr_expect_eq(o.views, VIEW_HEAP | VIEW_BLOCKS);
 	cr_expect_eq(opts__n_blocks(&o), 7);
 	cr_expect_not(opts__oldest_blocks(&o));
 	cr_expect_eq(o.outputs.n, 2);
 	opts__done(&o);
 	/* the same word is another option in a trace */
-	parse(&o, "-p 1 --reachable --when oom --pause 3s --pace 100");
+	parse(&o, "-p 1 --reachable --when oom --pause 3s");
 	cr_expect(o.reachable && !o.roots && !o.pause);
 	cr_expect_eq(o.pause_ns, 3000000000);
-	cr_expect_float_eq(o.pace, 1, 1e-12);
 	opts__done(&o);
 	parse(&o, "-p 1 --view blocks --filter f");
 	cr_expect_eq(opts__n_blocks(&o), OPTS_MAX_BLOCKS);

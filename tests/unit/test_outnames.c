@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/outfile.h"
 #include "files/outnames.h"
 
 static void expands(const char *pattern, const char *want)
@@ -55,6 +57,28 @@ Test(outnames, the_last_ones_stay)
 	make(&s, "5", 0);
 	make(&s, "6", 0);
 	cr_expect(!access("5", F_OK) && !access("6", F_OK));
+	outname_series__done(&s);
+	cr_assert(!chdir("/"));
+	cr_assert_eq(system("rm -rf /tmp/mt-outnames-??????"), 0);
+}
+
+/* Whoever owns a directory may put another one, or a link, in its place: no file is removed there. */
+Test(outnames, a_directory_that_is_replaced)
+{
+	char dir[] = "/tmp/mt-outnames-XXXXXX";
+	struct outname_series s = {};
+
+	cr_assert(mkdtemp(dir) && !chdir(dir) && !mkdir("a", 0700) && !mkdir("victim", 0700));
+	cr_assert_eq(outfile__check("a/1", NULL), 0);
+	make(&s, "a/1", 1);
+	cr_assert(!rename("a", "b") && !symlink("victim", "a"));
+	close(open("b/2", O_CREAT | O_WRONLY, 0600));
+	make(&s, "a/2", 1);
+	cr_expect(access("b/1", F_OK) && !access("b/2", F_OK));
+	close(open("b/3", O_CREAT | O_WRONLY, 0600));
+	make(&s, "a/3", 1);
+	cr_expect(access("b/2", F_OK) && !access("b/3", F_OK));
+	cr_expect(!access("victim/2", F_OK) && !access("victim/3", F_OK), "files of another directory");
 	outname_series__done(&s);
 	cr_assert(!chdir("/"));
 	cr_assert_eq(system("rm -rf /tmp/mt-outnames-??????"), 0);
@@ -115,14 +139,14 @@ Test(outnames, files_of_earlier_runs)
 	close(open("a-20261114T235833.txt", O_CREAT | O_WRONLY, 0600));
 	close(open("notes.json", O_CREAT | O_WRONLY, 0600));
 	cr_assert(!symlink("notes.json", "a-20261114T235834.json"));
-	cr_assert_eq(outname_series__find(&s, "a-%t.json", NULL), 0);
+	outname_series__find(&s, "a-%t.json");
 	cr_expect_eq(s.files.n, 1);
 	make(&s, "a-20261115T000000.json", 1);
 	cr_expect(access("a-20261114T235832.json", F_OK) && !access("a-20261114T235833.txt", F_OK) && !access("notes.json", F_OK) &&
 		  !access("a-20261114T235834.json", F_OK) && !access("a-20261115T000000.json", F_OK));
 	outname_series__done(&s);
 	/* a directory that is not there has none */
-	cr_assert_eq(outname_series__find(&s, "nowhere/a-%t.json", NULL), 0);
+	outname_series__find(&s, "nowhere/a-%t.json");
 	cr_expect_eq(s.files.n, 0);
 	outname_series__done(&s);
 	cr_assert(!chdir("/"));

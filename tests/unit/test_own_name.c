@@ -222,25 +222,3 @@ Test(own_name, lambdas_among_arguments)
 			  o.s ? o.s : "");
 	}
 }
-
-Test(own_name, last_part)
-{
-	static const struct {
-		const char *shown, *last;
-	} v[] = {
-		{ "std::vector<app::Row, std::allocator<app::Row> >::_M_realloc_insert<app::Row const&>", "_M_realloc_insert" },
-		{ "main", "main" },
-		{ "alloc::raw_vec::finish_grow::<alloc::alloc::Global>", "finish_grow" },
-		{ "app::A::operator<", "operator<" },
-		{ "std::operator+<char, std::char_traits<char> >", "operator+" },
-		{ "libfoo.so+0x1184", "libfoo.so+0x1184" },
-		{ "::", "::" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
-		char *last = own_name__last(v[i].shown);
-
-		cr_expect_str_eq(last, v[i].last);
-		free(last);
-	}
-}

@@ -5,15 +5,15 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "heap/page_runs.h"
+#include "heap/target.h"
 
 static struct target t;
 
 /* The ways that there are here: how many times a test runs. */
 static bool learn(int way)
 {
-	t = (struct target){ .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
-	cr_assert_geq(t.pagemap, 0);
+	t = (struct target){ .memory.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
+	cr_assert_geq(t.memory.pagemap, 0);
 	setenv("MALLOCTRACE_PAGES", way ? "words" : "", 1);
 	page_runs__learn(&t);
 	cr_assert(!way || !page_runs__passes_over(&t));

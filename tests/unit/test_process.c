@@ -9,10 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "process/process.h"
 #include "util/util.h"
 
@@ -127,6 +129,22 @@ Test(process, zombie)
 	waitpid(pid, NULL, 0);
 }
 
+/* What is forked has the memory of programs that began before it. */
+Test(process, program_began)
+{
+	uint64_t booted_ns = (uint64_t)wall_ns() - clock_ns(CLOCK_BOOTTIME);
+	pid_t pid = fork();
+
+	if (!pid)
+		pause();
+	cr_assert_gt(pid, 0);
+	cr_expect_leq(process__program_began_ns(pid), booted_ns);
+	cr_expect_geq(process__program_began_ns(1), booted_ns - 2 * SECOND_NS);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	cr_expect_eq(process__program_began_ns(pid), 0);
+}
+
 struct thread {
 	pid_t tid;
 	sem_t ready, done;
@@ -195,4 +213,73 @@ Test(process, memory_and_cpu_time)
 		;
 	cr_expect_gt(process__cpu_ns(getpid()), 0);
 	cr_expect_lt(process__cpu_ns(getpid()), 60 * 1000000000ull);
+}
+
+/* ---- by name */
+
+#define LONG_NAME "mt-long-command"
+#define LONG_BYTES (128ull << 20)
+
+/* A field of /proc/self/stat, by its number in proc(5). */
+static uint64_t stat_field(int number)
+{
+	_cleanup_free_ char *text = NULL;
+	char *at;
+
+	if (read_small_file("/proc/self/stat", &text, NULL))
+		_exit(1);
+	at = strrchr(text, ')');
+	for (int i = 2; i < number; i++)
+		at = strchr(at + 1, ' ');
+	return strtoull(at, NULL, 10);
+}
+
+/* Anybody may say which memory holds the own arguments. */
+static void claim_long_command(int ready)
+{
+	char *p = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct prctl_mm_map m = {
+		.start_code = stat_field(26), .end_code = stat_field(27), .start_stack = stat_field(28), .start_data = stat_field(45),
+		.end_data = stat_field(46), .start_brk = stat_field(47), .brk = (uintptr_t)sbrk(0), .arg_start = (uintptr_t)p,
+		.arg_end = (uintptr_t)p + LONG_BYTES, .env_start = stat_field(50), .env_end = stat_field(51), .exe_fd = (uint32_t)-1,
+	};
+
+	strcpy(p, LONG_NAME);
+	prctl(PR_SET_NAME, LONG_NAME);
+	if (prctl(PR_SET_MM, PR_SET_MM_MAP, &m, sizeof(m), 0) || write(ready, "", 1) != 1)
+		_exit(1);
+	pause();
+	_exit(0);
+}
+
+Test(process, arguments_without_end)
+{
+	struct opts o = {};
+	struct rusage before, after;
+	struct err e = {};
+	pid_t children[2];
+	int ready[2];
+	char c;
+
+	cr_assert_not(pipe(ready));
+	for (size_t i = 0; i < ARRAY_SIZE(children); i++) {
+		children[i] = fork();
+		if (!children[i])
+			claim_long_command(ready[1]);
+		cr_assert_eq(read(ready[0], &c, 1), 1, "PR_SET_MM_MAP");
+	}
+	*vec_push(&o.names) = LONG_NAME;
+	getrusage(RUSAGE_SELF, &before);
+	cr_expect_eq(targets__find(&o, &e), -EINVAL);
+	getrusage(RUSAGE_SELF, &after);
+	cr_expect(strstr(err_msg(&e), ": 2 processes match") && strstr(err_msg(&e), "  " LONG_NAME "\n"), "%s", err_msg(&e));
+	cr_expect_lt(after.ru_maxrss - before.ru_maxrss, 16 << 10, "%ld KiB", after.ru_maxrss - before.ru_maxrss);
+	for (size_t i = 0; i < ARRAY_SIZE(children); i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	vec_done(&o.names);
+	err_done(&e);
+	close(ready[0]);
+	close(ready[1]);
 }

@@ -54,7 +54,7 @@ Test(python_names, that_are_missing)
 
 	expect_words(whole, 2, 0, NULL);
 	expect_words(whole, 2, 1, "1 time there was no room for frames of Python, or for the name of one");
-	expect_words(one, 2, 1, "1 of 2 stacks has frames of Python without a name: it could not be read when its code ran, or not be kept");
-	expect_words(unasked, 2, 1, "1 of 2 stacks has frames of Python without a name: it could not be read when its code ran, or not be kept");
-	expect_words(two, 3, 0, "2 of 3 stacks have frames of Python without a name: it could not be read when its code ran, or not be kept");
+	expect_words(one, 2, 1, "1 of 2 stacks has Python frames without a name, which could not be read when the code ran, or not be stored");
+	expect_words(unasked, 2, 1, "1 of 2 stacks has Python frames without a name, which could not be read when the code ran, or not be stored");
+	expect_words(two, 3, 0, "2 of 3 stacks have Python frames without a name, which could not be read when the code ran, or not be stored");
 }

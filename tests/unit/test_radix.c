@@ -20,7 +20,7 @@ static void check(size_t n, uint64_t mask)
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		v[i] = (struct record){ .key = (random ^ random >> 29) & mask, .was = i, .more = { (uint32_t)i } };
 	}
-	cr_assert_eq(radix__sort(v, n, sizeof(*v)), 0);
+	radix__sort(v, n, sizeof(*v));
 	for (size_t i = 0; i < n; i++) {
 		cr_assert_eq(v[i].was, v[i].more[0]);
 		if (!i)

@@ -3,8 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "heap/candidates.h"
-#include "heap/roots.h"
+#include "heap/reach_parts.h"
 #include "util/util.h"
 
 /* ---- roots */
@@ -15,8 +14,8 @@ static struct roots look(const char *maps_text, struct target_thread *threads, s
 	struct roots r = { .threads = threads, .n_threads = n };
 	struct maps m;
 
-	cr_assert_eq(maps__parse(maps_text, strlen(maps_text), &m, NULL), 0);
-	cr_assert_eq(roots__ranges(&r, &m, &c, NULL), 0);
+	maps__parse(maps_text, strlen(maps_text), &m);
+	roots__ranges(&r, &m, &c, &(struct heap_ranges){});
 	maps__done(&m);
 	r.threads = NULL;
 	return r;
@@ -138,17 +137,16 @@ Test(roots, kept)
 {
 	struct roots r = {};
 
-	cr_assert_eq(roots__parse_kept(&r,
-				       "pos:\t0\nflags:\t02\ntfd:        5 events:       19 data:     ffffa0001234  pos:0 ino:61af sdev:7\n"
-				       "tfd:        6 events:       19 data:                7  pos:0 ino:61af sdev:7\n"
-				       "tfd: 7 events: 0 data: 0\ndata:",
-				       "data:", KEPT_FOR_EPOLL),
-		     0);
+	roots__parse_kept(&r,
+		       "pos:\t0\nflags:\t02\ntfd:        5 events:       19 data:     ffffa0001234  pos:0 ino:61af sdev:7\n"
+		       "tfd:        6 events:       19 data:                7  pos:0 ino:61af sdev:7\n"
+		       "tfd: 7 events: 0 data: 0\ndata:",
+		       "data:", KEPT_FOR_EPOLL);
 	cr_assert_eq(r.words.n, 2);
 	cr_assert_eq(r.words.v[0].value, 0xffffa0001234);
 	cr_assert_eq(r.words.v[1].value, 7);
 	roots__done(&r);
-	cr_assert_eq(roots__parse_kept(&r, "ID: 0\nsignal: 60/00007fff86e452a8\nnotify: signal/pid.2634\nClockID: 0\n", "/", KEPT_FOR_TIMER), 0);
+	roots__parse_kept(&r, "ID: 0\nsignal: 60/00007fff86e452a8\nnotify: signal/pid.2634\nClockID: 0\n", "/", KEPT_FOR_TIMER);
 	cr_assert_eq(r.words.n, 1);
 	cr_assert_eq(r.words.v[0].value, 0x7fff86e452a8);
 	roots__done(&r);
@@ -173,7 +171,7 @@ static void judge(const char *pairs, const char *left, const char *want)
 				*(uint32_t *)vec_push(&c.edges.to) = p[1] - 'a';
 	}
 	c.edges.first[n] = c.edges.to.n;
-	cr_assert_eq(candidates__judge(&c, to, NULL), 0);
+	candidates__judge(&c, to);
 	for (size_t i = 0; i < n; i++)
 		cr_assert_eq(to[i], want[i] == 'D' ? UNREACHED : want[i] == 'i' ? UNREACHED_INDIRECT : REACHED, "%s: %c", pairs, 'a' + (int)i);
 	candidates__done(&c);

@@ -8,11 +8,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/capability.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "elf/debugfind.h"
+#include "elf/debugfile.h"
 #include "elf/object.h"
 #include "process/process.h"
 #include "reader/unread.h"
@@ -21,55 +26,130 @@
 
 /* ---- bytes */
 
+struct row {
+	uint16_t number;
+	char *name;
+};
+
+struct all {
+	uint32_t number;
+	bool yes;
+	uint64_t raw[2];
+	const char *text;
+	char *own;
+	char words[8];
+	struct row part;
+	struct row *rows;
+	size_t n_rows;
+	struct vec(uint32_t) plain;
+	int untouched;
+};
+
+static bool is_row(const void *record)
+{
+	return ((const struct row *)record)->number != 13;
+}
+
+static const struct wire_field row_fields[] = { WIRE_ANY(struct row, number), WIRE_OWN(struct row, name, 5) };
+static const struct wire_type row_type = WIRE_TYPE(struct row, row_fields, is_row);
+static const struct wire_field all_fields[] = {
+	WIRE_UPTO(struct all, number, 7),
+	WIRE_BOOL(struct all, yes),
+	WIRE_RAW(struct all, raw),
+	WIRE_NAME(struct all, text, 5),
+	WIRE_OWN(struct all, own, 5),
+	WIRE_WORDS(struct all, words),
+	WIRE_PART(struct all, part, &row_type),
+	WIRE_LIST(struct all, rows, n_rows, &row_type),
+	WIRE_PLAIN_VEC(struct all, plain),
+};
+static const struct wire_type all_type = WIRE_TYPE(struct all, all_fields);
+
+static struct row two_rows[] = { { 3, (char *)"three" }, { 4, NULL } };
+static uint32_t plain[] = { 5, 6, 7 };
+static const struct all all = {
+	.number = 7, .yes = true, .raw = { 1, 2 }, .text = "\a", .own = (char *)"o\nn", .words = "w\tds", .part = { 2, (char *)"" },
+	.rows = two_rows, .n_rows = 2, .plain = { plain, 3, 3 },
+};
+
+/* Reads so many of the bytes; false: they are bad, and nothing is owned. */
+static bool get_all(const struct wire *w, size_t n, struct all *ret)
+{
+	struct wire_in in = { .at = w->v, .end = w->v + n };
+
+	memset(ret, 0x55, sizeof(*ret));
+	return wire_in__get(&in, &all_type, ret) && wire_in__is_over(&in);
+}
+
 Test(reader, wire)
 {
 	wire_cleanup struct wire w = {};
-	struct wire_in in;
+	struct all got;
 
-	wire__u64(&w, 7);
-	wire__string(&w, "seven");
-	wire__string(&w, NULL);
-	wire__string(&w, "");
-	wire__u64(&w, 1);
-	in = wire__in(&w);
-	cr_expect_eq(wire_in__u64(&in), 7);
-	cr_expect_str_eq(wire_in__string(&in, 5), "seven");
-	cr_expect_null(wire_in__string(&in, 5));
-	cr_expect_not(in.bad);
-	cr_expect_str_eq(wire_in__string(&in, 5), "");
-	cr_expect(wire_in__bool(&in));
-	cr_expect(wire_in__is_over(&in));
+	wire__put(&w, &all_type, &all);
 	/* cut off anywhere it is never taken for whole */
 	for (size_t n = 0; n < w.n; n++) {
-		in = (struct wire_in){ w.v, w.v + n, false };
-		wire_in__u64(&in);
-		wire_in__string(&in, 5);
-		wire_in__string(&in, 5);
-		wire_in__string(&in, 5);
-		wire_in__bool(&in);
-		cr_expect(in.bad, "%zu bytes", n);
+		cr_expect_not(get_all(&w, n, &got), "%zu bytes", n);
+		cr_expect(!got.own && !got.part.name && !got.rows && !got.n_rows && !got.plain.v && !got.plain.n);
 	}
+	cr_assert(get_all(&w, w.n, &got));
+	cr_expect(got.number == 7 && got.yes && got.raw[0] == 1 && got.raw[1] == 2);
+	cr_expect_str_eq(got.text, "\a", "as it was sent");
+	cr_expect_str_eq(got.own, "o?n", "clean");
+	cr_expect_str_eq(got.words, "w?ds");
+	cr_expect(got.part.number == 2 && !*got.part.name);
+	cr_assert_eq(got.n_rows, 2);
+	cr_expect(got.rows[0].number == 3 && !strcmp(got.rows[0].name, "three") && got.rows[1].number == 4 && !got.rows[1].name);
+	cr_expect(got.plain.n == 3 && got.plain.room == 3 && !memcmp(got.plain.v, plain, sizeof(plain)));
+	cr_expect_eq(got.untouched, 0x55555555);
+	wire_type__done(&all_type, &got);
+	cr_expect(!got.own && !got.rows && !got.plain.v);
 }
 
 Test(reader, wire_checks)
 {
-	wire_cleanup struct wire w = {};
-	struct wire_in in;
+	static struct row unsane[] = { { 1, NULL }, { 13, NULL } }, long_name[] = { { 1, (char *)"longer" } };
+	struct all bad[] = { all, all, all, all, all }, got;
 
-	wire__u64(&w, 3);
-	wire__bytes(&w, "a\0b", 4);
-	in = wire__in(&w);
+	bad[0].number = 8;
+	bad[1].text = "longer";
+	bad[2].rows = unsane;
+	bad[3].rows = long_name;
+	bad[3].n_rows = 1;
+	bad[4].part.number = 13;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		wire_cleanup struct wire w = {};
+
+		wire__put(&w, &all_type, &bad[i]);
+		cr_expect_not(get_all(&w, w.n, &got), "%zu", i);
+		cr_expect(!got.own && !got.rows && !got.plain.v, "%zu", i);
+	}
+}
+
+Test(reader, wire_numbers)
+{
+	wire_cleanup struct wire w = {}, text = {};
+	struct all got;
+	struct wire_in in;
+	uint64_t *count;
+
+	wire__put(&w, &all_type, &all);
+	w.v[4] = 2;
+	cr_expect_not(get_all(&w, w.n, &got), "neither true nor false");
+	w.v[4] = 1;
+	/* of the last rows: more than there are bytes for */
+	count = (uint64_t *)(w.v + w.n - sizeof(plain) - 8);
+	cr_assert_eq(*count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		*count = (uint64_t[]){ 4, UINT64_MAX / 4 + 1, UINT64_MAX }[i];
+		cr_expect_not(get_all(&w, w.n, &got), "%zu", i);
+		cr_expect_null(got.plain.v);
+	}
+	wire__u64(&text, 3);
+	wire__bytes(&text, "a\0b", 4);
+	in = wire__in(&text);
 	cr_expect_null(wire_in__string(&in, 9));
 	cr_expect(in.bad, "a NUL inside");
-	in = wire__in(&w);
-	cr_expect_null(wire_in__string(&in, 2));
-	cr_expect(in.bad, "too long");
-	in = wire__in(&w);
-	cr_expect_eq(wire_in__count(&in, 8), 0);
-	cr_expect(in.bad, "more than there is room for");
-	in = wire__in(&w);
-	cr_expect_not(wire_in__bool(&in));
-	cr_expect(in.bad);
 }
 
 /* ---- conversations */
@@ -86,7 +166,7 @@ static int play_starter(pid_t pid)
 
 static struct reader_call call_about(int fd, const struct wire *args)
 {
-	return (struct reader_call){ .kind = READ_HEADERS, .path = "/a/file", .fd = fd, .args = args };
+	return (struct reader_call){ .kind = READ_FILE, .in_figures = true, .path = "/a/file", .fd = fd, .args = args };
 }
 
 Test(reader, parts_are_joined)
@@ -121,6 +201,8 @@ static const struct {
 	{ "an error that there is not", FRAME_DONE, INT32_MIN, 0, false, "its reader's answer made no sense" },
 	{ "a wish where there are none", FRAME_WISH, 0, 8, false, "its reader's answer made no sense" },
 	{ "no memory", FRAME_DONE, -ENOMEM, 0, false, "its reader ran out of memory" },
+	{ "lost already", FRAME_DONE, READER_LOST, 0, false, "its reader's answer made no sense" },
+	{ "an end that nobody asked for", FRAME_DONE, -EINTR, 0, false, "its reader's answer made no sense" },
 };
 
 Test(reader, liars)
@@ -167,7 +249,7 @@ Test(reader, names_are_no_figures)
 	struct reader_call c = call_about(memfd_create("file", 0), &args);
 
 	readers__set_apart(on_lost);
-	c.kind = READ_NAMES;
+	c.in_figures = false;
 	play_reader();
 	shutdown(peer, SHUT_RDWR);
 	cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
@@ -184,12 +266,11 @@ Test(reader, a_look_at_a_heap_is_no_figure)
 	struct reader_call c = call_about(memfd_create("file", 0), &args);
 
 	readers__set_apart(on_lost);
-	c.kind = READ_HEADERS;
-	c.unprobed = true;
+	c.in_figures = false;
 	readers__end_at(1);
 	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
 	cr_expect_eq(readers__n_unread(), 0);
-	c.unprobed = false;
+	c.in_figures = true;
 	cr_expect_eq(reader__ask(&c, &answer), -EINTR);
 	cr_expect_eq(readers__n_unread(), 1);
 }
@@ -340,6 +421,37 @@ Test(reader, starter_makes_none)
 	}
 }
 
+static void *start_poor_readers(void *starter)
+{
+	struct starter_request q;
+	int passed;
+
+	while (reader_socket__get((int)(intptr_t)starter, &q, sizeof(q), &passed, 0) > 0) {
+		struct starter_answer a = q.end ? (struct starter_answer){ .status = ENOMEM << 8 } : (struct starter_answer){ .pid = INT32_MAX };
+
+		if (passed >= 0)
+			close(passed);
+		reader_socket__put((int)(intptr_t)starter, &a, sizeof(a), -1, 0);
+	}
+	return NULL;
+}
+
+/* A reader that ends without memory, and the fresh one after it: their status says so. */
+Test(reader, readers_without_memory)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(memfd_create("file", 0), &args);
+	int starter = play_starter(0);
+	pthread_t thread;
+
+	readers__set_apart(on_lost);
+	cr_assert_eq(pthread_create(&thread, NULL, start_poor_readers, (void *)(intptr_t)starter), 0);
+	cr_expect_eq(reader__ask(&c, &answer), READER_LOST);
+	cr_expect_str_eq(told, "/a/file: its reader ran out of memory");
+	shutdown(starter, SHUT_RDWR);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+}
+
 static void *ask_with(void *arg)
 {
 	wire_cleanup struct wire args = {}, answer = {};
@@ -416,23 +528,127 @@ Test(reader, none_to_be_had)
 	}
 }
 
+/* A copy of a file could be written to, and points are verified by it. */
+Test(reader, files_are_for_reading_alone)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(memfd_create("copy", 0), &args);
+	struct reader_head head;
+	int given;
+
+	cr_assert_eq(write(c.fd, ELFMAG, SELFMAG), SELFMAG);
+	readers__set_apart(on_lost);
+	play_reader();
+	say_frame(FRAME_DONE, 0, "ab", 2);
+	cr_expect_eq(reader__ask(&c, &answer), 0);
+	cr_assert_eq(reader_socket__get(peer, &head, sizeof(head), &given, 0), (ssize_t)sizeof(head));
+	cr_assert_geq(given, 0);
+	cr_expect_eq(write(given, "", 1), -1);
+	cr_expect_eq(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, given, 0), MAP_FAILED);
+	cr_expect_neq(mmap(NULL, 4096, PROT_READ, MAP_SHARED, given, 0), MAP_FAILED);
+}
+
+/* ---- one that somebody has taken over */
+
+/* More descriptors than one with a message: none of them stays open. */
+Test(reader, one_descriptor_is_taken)
+{
+	char room[CMSG_SPACE(2 * sizeof(int))] = {}, byte;
+	struct iovec v = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room) };
+	int pair[2], got, before, after;
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	*CMSG_FIRSTHDR(&m) = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(pair)) };
+	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), pair, sizeof(pair));
+	before = dup(0);
+	close(before);
+	cr_assert_eq(sendmsg(pair[0], &m, 0), 1);
+	cr_assert_eq(reader_socket__get(pair[1], &byte, 1, &got, 0), 1);
+	if (got >= 0)
+		close(got);
+	after = dup(0);
+	cr_expect_eq(after, before);
+}
+
+static const struct wire_field words_fields[] = { { .kind = WIRE_NUMBER, .size = sizeof(uint64_t), .most = UINT64_MAX } };
+static const struct wire_type word_type = WIRE_TYPE(uint64_t, words_fields);
+
+/* Has its socket send signals to the process in args; ret: how often that worked. */
+static int send_signals(struct reader_request *q, const void *args, void *ret)
+{
+	const pid_t to = (pid_t)*(const uint64_t *)args;
+	const struct f_owner_ex owner = { F_OWNER_PID, to };
+
+	(void)q;
+	*(uint64_t *)ret = !fcntl(0, F_SETOWN, to) + !fcntl(0, F_SETOWN_EX, &owner) + !fcntl(0, F_SETSIG, SIGUSR1);
+	return 0;
+}
+
+/* They are of one user, and the starter, too: who could end those that read other users' files would change their figures. */
+Test(reader, sends_no_signal)
+{
+	static const struct reader_question question = { READ_FILE, &word_type, &word_type, send_signals };
+	static const struct reader_question *const questions[N_READER_KINDS] = { [READ_FILE] = &question };
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(-1, &args);
+	struct wire_in in;
+	int pair[2];
+	pid_t pid;
+
+	readers__set_apart(on_lost);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(pair[1], 0);
+		_exit(reader_child__main(questions));
+	}
+	close(pair[1]);
+	readers__lend_starter(pair[0], pid);
+	wire__string(&args, NULL);
+	wire__u64(&args, (uint64_t)getpid());
+	cr_assert_eq(reader__ask(&c, &answer), 0, "%s", told);
+	in = wire__in(&answer);
+	cr_expect_eq(wire_in__u64(&in), 0);
+	readers__end();
+}
+
 /* ---- wishes */
 
 static int grant(int kind, unsigned int nth, const char *text, const char *path)
 {
 	wire_cleanup struct wire w = {};
-	struct object obj = { .path = (char *)path, .fd = -1 };
+	struct object obj = { .path = (char *)path, .fd = open(path, O_RDONLY) };
 	struct wire_in in;
 	int fd;
 
-	wire__u64(&w, kind);
-	wire__u64(&w, nth);
+	wire__bytes(&w, &kind, sizeof(kind));
+	wire__bytes(&w, &nth, sizeof(nth));
 	wire__string(&w, text);
 	in = wire__in(&w);
-	fd = debugfind__grant(&in, &obj, "/usr/lib/debug", NULL);
+	fd = debugfile__grant(&in, &obj, "/usr/lib/debug", NULL);
 	if (fd >= 0)
 		close(fd);
+	close(obj.fd);
 	return MIN(fd, 0);
+}
+
+/* The same by a user who has a capability for it. */
+static int grant_as_user(const char *path)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		cap_t all = cap_get_proc();
+
+		if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || setresgid(12345, 12345, 12345) || setresuid(12345, 12345, 12345) || cap_set_proc(all) ||
+		    !access(path, R_OK) || open(path, O_RDONLY) < 0)
+			_exit(0);
+		_exit(-grant(WISH_LINK, 0, "elf", path));
+	}
+	cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return -WEXITSTATUS(status);
 }
 
 Test(reader, wishes)
@@ -450,7 +666,13 @@ Test(reader, wishes)
 	cr_assert_eq(write(fd, ELFMAG "...", 7), 7);
 	close(fd);
 	snprintf(path, sizeof(path), "%s/object", dir);
+	close(open(path, O_WRONLY | O_CREAT, 0600));
 	cr_expect_eq(grant(WISH_LINK, 0, "elf", path), 0);
+	if (!geteuid())
+		cr_expect_eq(grant_as_user(path), -EACCES, "a file that no process has mapped, by a capability");
+	cr_assert_eq(chmod(path, 0644), 0);
+	cr_expect_eq(grant(WISH_LINK, 0, "elf", path), -ENOENT, "who reads the object may not read it");
+	cr_assert_eq(chmod(path, 0600), 0);
 	cr_expect_eq(grant(WISH_LINK, 0, "plain", path), -ENOENT, "no ELF file");
 	cr_expect_eq(grant(WISH_LINK, 0, "../../etc/passwd", path), -ENOENT);
 	cr_expect_eq(grant(WISH_LINK, 1, "elf", path), -ENOENT);

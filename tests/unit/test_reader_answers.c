@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Answers about a file: of true ones malloctrace makes the same as if it had read the file itself, and what it makes of others can be used. */
+#include <elf.h>
 #include <criterion/criterion.h>
+#include <malloc.h>
 
-#include "cli/reader_kinds.h"
+#include "cli/commands.h"
 #include "elf/apart.h"
 #include "plan_made.h"
 #include "probe/plan_apart.h"
 #include "process/process.h"
 #include "reader_played.h"
 
-/* What a reader would answer. */
-static void serve(enum reader_kind kind, const struct object *obj, const struct wire *more, struct wire *ret)
+/* What the sandbox would answer. */
+static void serve(const struct reader_question *about, const struct object *obj, const void *args, struct wire *ret)
 {
-	wire_cleanup struct wire args = {};
-	struct reader_request q = { .fd = obj ? dup(obj->fd) : -1 };
+	struct reader_request q = { .path = obj->path, .fd = dup(obj->fd) };
+	_cleanup_free_ void *answer = calloc(1, about->answer->size);
 
-	if (obj)
-		wire__string(&args, obj->path);
-	if (more)
-		wire__bytes(&args, more->v, more->n);
-	q.in = wire__in(&args);
-	cr_assert_eq(reader_kinds[kind](&q), 0);
-	*ret = q.out;
+	cr_assert_eq(about->serve(&q, args, answer), 0);
+	*ret = (struct wire){};
+	wire__put(ret, about->answer, answer);
+	wire_type__done(about->answer, answer);
+}
+
+static void serve_part(enum file_part part, const struct object *obj, struct wire *ret)
+{
+	serve(&file_question, obj, &(struct file_request){ .part = part }, ret);
+}
+
+static void serve_plan(const struct plan_of *p, struct wire *ret)
+{
+	serve(&plan_question, p->obj, &(struct plan_request){ .want = wanted, .funcs = p->funcs }, ret);
 }
 
 /* A file of which all answers fit a socket: the loader, which every process has mapped. */
@@ -53,8 +62,10 @@ static int count_name(const struct object_symbol *s, void *arg)
 	return 0;
 }
 
+enum { A_PLAN = N_FILE_PARTS, N_ANSWERS };
+
 /* Asks all that there is about one file, and lets the answers be used; whether they were true is of no interest. */
-static void ask_about(enum reader_kind kind, struct object *obj, struct plan_of *p)
+static void ask_about(int kind, struct object *obj, struct plan_of *p)
 {
 	struct names names = {};
 	struct object again = *obj;
@@ -65,11 +76,11 @@ static void ask_about(enum reader_kind kind, struct object *obj, struct plan_of 
 	size_t n;
 
 	switch (kind) {
-	case READ_HEADERS:
+	case FILE_HEADERS:
 		again.build_id = NULL;
 		again.segments = NULL;
 		again.n_segments = 0;
-		cr_expect_eq(object_apart__read_headers(&again), 0);
+		cr_expect_eq(file_apart__read_headers(&again), 0);
 		for (size_t i = 0; i < again.n_segments; i++)
 			cr_expect_leq(again.segments[i].vaddr, again.segments[i].vaddr + again.segments[i].mem_size);
 		if (again.build_id)
@@ -77,31 +88,31 @@ static void ask_about(enum reader_kind kind, struct object *obj, struct plan_of 
 		free(again.build_id);
 		free(again.segments);
 		break;
-	case READ_FUNCTIONS:
-		cr_expect_eq(object_apart__each_function(obj, count_name, &names), 0);
+	case FILE_FUNCTIONS:
+		file_apart__each_function(obj, count_name, &names);
 		break;
-	case READ_STARTS:
-		cr_expect_eq(object_apart__function_starts(obj, &starts, &n), 0);
+	case FILE_STARTS:
+		file_apart__function_starts(obj, &starts, &n);
 		for (size_t i = 1; i < n; i++)
 			cr_expect_leq(starts[i - 1], starts[i]);
 		free(starts);
 		break;
-	case READ_CFI:
-		if (cfi_apart__compile(obj, NULL, 0, false, &c, NULL))
+	case FILE_CFI:
+		if (file_apart__compile(obj, false, &c, NULL))
 			break;
 		for (size_t i = 1; i < c.n_rows; i++)
 			cr_expect_lt(c.rows[i - 1].pc, c.rows[i].pc);
-		cr_expect_eq(cfi__mark_starts(&c), 0);
+		cfi__mark_starts(&c);
 		cfi__done(&c);
 		break;
-	case READ_VARIABLES:
-		cr_expect_eq(variables_apart__read(obj, NULL, &v), 0);
+	case FILE_VARIABLES:
+		file_apart__variables(obj, NULL, &v);
 		for (size_t i = 0; i < v.n; i++)
-			cr_expect_lt(v.v[i].name + strlen(variable__name(&v, &v.v[i])), v.names_len);
+			cr_expect_lt(v.v[i].name + strlen(variable__name(&v, &v.v[i])), v.names.n);
 		variables__done(&v);
 		break;
-	case READ_PLAN:
-		cr_expect_eq(plan_apart__make(p->obj, &p->funcs, &wanted, false, &plan, NULL, NULL), 0);
+	case A_PLAN:
+		plan_apart__make(p->obj, &p->funcs, &wanted, false, &plan, NULL);
 		for (size_t i = 0; i < plan.n_points; i++) {
 			uint64_t vaddr;
 
@@ -112,18 +123,6 @@ static void ask_about(enum reader_kind kind, struct object *obj, struct plan_of 
 		break;
 	default:
 		break;
-	}
-}
-
-static void put_plan_args(struct wire *w, const struct plan_of *p)
-{
-	wire__u64(w, false);
-	wire__bytes(w, &wanted, sizeof(wanted));
-	wire__u64(w, p->funcs.n_builtin);
-	wire__u64(w, p->funcs.n);
-	for (size_t i = 0; i < p->funcs.n; i++) {
-		wire__bytes(w, &p->funcs.v[i], sizeof(p->funcs.v[i]));
-		wire__string(w, p->funcs.v[i].name);
 	}
 }
 
@@ -139,49 +138,46 @@ Test(reader, true_answers)
 	struct objects *objects = objects__new();
 	struct object *obj = loader(objects), again = *obj;
 	struct names here = {}, apart = {};
-	struct wire answers[N_READER_KINDS] = {}, no = {};
+	struct wire answers[N_ANSWERS] = {};
 	struct plan_of p;
 	struct plan plan;
 	struct cfi c, d;
 
 	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
-	cr_assert_eq(object__for_each_function(obj, count_name, &here, NULL), 0);
+	object__for_each_function(obj, count_name, &here);
 	cr_assert_eq(cfi__compile(obj, false, &c, NULL), 0);
 	cr_assert_gt(here.n, 2);
-	wire__u64(&no, false);
-	serve(READ_HEADERS, obj, NULL, &answers[READ_HEADERS]);
-	serve(READ_FUNCTIONS, obj, NULL, &answers[READ_FUNCTIONS]);
-	serve(READ_CFI, obj, &no, &answers[READ_CFI]);
-	no.n = 0;
-	put_plan_args(&no, &p);
-	serve(READ_PLAN, p.obj, &no, &answers[READ_PLAN]);
+	serve_part(FILE_HEADERS, obj, &answers[FILE_HEADERS]);
+	serve_part(FILE_FUNCTIONS, obj, &answers[FILE_FUNCTIONS]);
+	serve_part(FILE_CFI, obj, &answers[FILE_CFI]);
+	serve_plan(&p, &answers[A_PLAN]);
 
 	readers__set_apart(on_lost);
-	answer(&answers[READ_HEADERS]);
+	answer(&answers[FILE_HEADERS]);
 	again.segments = NULL;
 	again.n_segments = 0;
 	again.build_id = NULL;
-	cr_expect_eq(object_apart__read_headers(&again), 0);
+	cr_expect_eq(file_apart__read_headers(&again), 0);
 	cr_expect_eq(again.n_segments, obj->n_segments);
 	for (size_t i = 0; i < obj->n_segments; i++)
 		cr_expect(again.segments[i].vaddr == obj->segments[i].vaddr && again.segments[i].file_size == obj->segments[i].file_size &&
 			  again.segments[i].exec == obj->segments[i].exec && again.segments[i].write == obj->segments[i].write);
 	cr_expect_str_eq(again.build_id, obj->build_id);
 	cr_expect_eq(again.dynamic.vaddr, obj->dynamic.vaddr);
-	answer(&answers[READ_FUNCTIONS]);
-	cr_expect_eq(object_apart__each_function(obj, count_name, &apart), 0);
+	answer(&answers[FILE_FUNCTIONS]);
+	file_apart__each_function(obj, count_name, &apart);
 	cr_expect_eq(apart.n, here.n);
 	cr_expect_eq(apart.sum, here.sum);
-	answer(&answers[READ_CFI]);
-	cr_assert_eq(cfi_apart__compile(obj, NULL, 0, false, &d, NULL), 0);
+	answer(&answers[FILE_CFI]);
+	cr_assert_eq(file_apart__compile(obj, false, &d, NULL), 0);
 	cr_expect_eq(d.n_rows, c.n_rows);
 	for (size_t i = 0; i < c.n_rows; i++)
-		cr_expect(c.rows[i].pc == d.rows[i].pc && !memcmp(&c.rows[i].rule, &d.rows[i].rule, sizeof(c.rows[i].rule)));
+		cr_expect(c.rows[i].pc == d.rows[i].pc && !memcmp(cfi__rule(&c, &c.rows[i]), cfi__rule(&d, &d.rows[i]), sizeof(struct mt_rule)));
 	cr_expect_eq(d.starts.n, c.starts.n);
 	cr_expect_eq(memcmp(&c.stats, &d.stats, sizeof(c.stats)), 0);
-	answer(&answers[READ_PLAN]);
-	cr_assert_eq(plan_apart__make(p.obj, &p.funcs, &wanted, false, &plan, NULL, NULL), 0);
-	cr_expect_gt(plan.n_points, 20);
+	answer(&answers[A_PLAN]);
+	plan_apart__make(p.obj, &p.funcs, &wanted, false, &plan, NULL);
+	cr_expect_gt(plan.n_points, 10);
 	cr_expect_eq(plan.n_points, p.plan.n_points);
 	cr_expect_eq(plan.n_funcs, p.plan.n_funcs);
 	cr_expect_str_eq(plan.family, "glibc");
@@ -200,17 +196,17 @@ Test(reader, headers_later)
 	struct object *obj = loader(objects), again = *obj;
 	struct wire headers = {};
 
-	serve(READ_HEADERS, obj, NULL, &headers);
+	serve_part(FILE_HEADERS, obj, &headers);
 	again.segments = NULL;
 	again.n_segments = 0;
 	again.build_id = NULL;
 	again.is_elf = false;
 	readers__set_apart(on_lost);
 	readers__end_at(1);
-	cr_expect_eq(object_apart__read_headers(&again), -EINTR);
+	cr_expect_eq(file_apart__read_headers(&again), -EINTR);
 	readers__end_at(0);
 	answer(&headers);
-	cr_expect_eq(object_apart__read_headers(&again), 0);
+	cr_expect_eq(file_apart__read_headers(&again), 0);
 	cr_expect(again.is_elf);
 	cr_expect_eq(again.n_segments, obj->n_segments);
 	cr_expect_eq(n_told, 0, "%s", told);
@@ -219,19 +215,16 @@ Test(reader, headers_later)
 /* A byte of a true answer is another one, or its end is missing: whatever is made of it can be used. */
 Test(reader, false_answers, .timeout = 120)
 {
-	static const enum reader_kind kinds[] = { READ_HEADERS, READ_FUNCTIONS, READ_STARTS, READ_CFI, READ_VARIABLES, READ_PLAN };
+	static const int kinds[] = { FILE_HEADERS, FILE_FUNCTIONS, FILE_STARTS, FILE_CFI, FILE_VARIABLES, A_PLAN };
 	struct objects *objects = objects__new();
 	struct object *obj = loader(objects);
 	struct wire answers[ARRAY_SIZE(kinds)] = {};
-	wire_cleanup struct wire no = {}, plan_args = {};
 	struct plan_of p;
 
 	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
-	put_plan_args(&plan_args, &p);
-	wire__u64(&no, false);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		serve(kinds[i], kinds[i] == READ_PLAN ? p.obj : obj, kinds[i] == READ_CFI ? &no : kinds[i] == READ_PLAN ? &plan_args : NULL,
-		      &answers[i]);
+	for (size_t i = 0; i + 1 < ARRAY_SIZE(kinds); i++)
+		serve_part(kinds[i], obj, &answers[i]);
+	serve_plan(&p, &answers[ARRAY_SIZE(kinds) - 1]);
 	srand(1);
 	readers__set_apart(NULL);
 	for (unsigned int turn = 0; turn < 6000; turn++) {
@@ -252,4 +245,193 @@ Test(reader, false_answers, .timeout = 120)
 		answers[i].v[at] = was;
 		answers[i].n = len;
 	}
+}
+
+/* The answer of another question: what nobody asked for is not kept, however often it comes. */
+Test(reader, answers_with_more_than_was_asked)
+{
+	static const int kinds[] = { FILE_HEADERS, FILE_STARTS, FILE_CFI, FILE_VARIABLES };
+	struct objects *objects = objects__new();
+	struct object *obj = loader(objects), *other = object__over(dup(obj->fd), obj->path);
+	struct wire functions = {};
+	size_t before = 0;
+
+	serve_part(FILE_FUNCTIONS, obj, &functions);
+	cr_assert_gt(functions.n, 256);
+	readers__set_apart(NULL);
+	for (int turn = 0; turn < 102; turn++) {
+		if (turn == 2)
+			before = mallinfo2().uordblks;
+		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+			answer(&functions);
+			ask_about(kinds[i], other, NULL);
+		}
+		answer(&functions);
+		cr_expect_not(file_apart__may_be_inlined(other, NULL, "f"));
+		answer(&functions);
+		cr_expect_not(file_apart__has_section(other, ".text"));
+	}
+	cr_expect_lt(mallinfo2().uordblks, before + 10 * functions.n);
+	object__put(other);
+	wire__done(&functions);
+}
+
+/* ---- points that are none */
+
+/* A true plan, with one point moved: it comes back without any, and the file is lost. */
+static void want_refused(const struct plan_of *p, const struct wire *truth, size_t i, uint64_t offset)
+{
+	unsigned int before = n_told;
+	struct wire lie = *truth;
+	struct plan plan;
+	unsigned char *at = NULL;
+
+	lie.v = malloc(truth->n);
+	memcpy(lie.v, truth->v, truth->n);
+	/* points come last; one that is of two kinds is there twice */
+	for (size_t k = 0; k + 8 <= lie.n; k++)
+		if (!memcmp(lie.v + k, &p->plan.points[i].offset, 8))
+			at = lie.v + k;
+	cr_assert_not_null(at);
+	memcpy(at, &offset, 8);
+	answer(&lie);
+	plan_apart__make(p->obj, &p->funcs, &wanted, false, &plan, NULL);
+	cr_expect_eq(plan.n_points, 0, "%#llx is taken", (unsigned long long)offset);
+	cr_expect_eq(n_told, before + 1);
+	plan__done(&plan);
+	free(lie.v);
+}
+
+/* Another copy: a file that was lost is not asked for again. */
+static void renew(struct plan_of *p)
+{
+	int again = memfd_create("again", 0);
+	struct stat st;
+	char buf[65536];
+	off_t at = 0;
+	ssize_t got;
+
+	while ((got = pread(p->obj->fd, buf, sizeof(buf), at)) > 0)
+		at += pwrite(again, buf, (size_t)got, at);
+	close(p->obj->fd);
+	p->obj->fd = again;
+	cr_assert_eq(fstat(again, &st), 0);
+	p->obj->mtime_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
+}
+
+static void want_points_verified(bool remote)
+{
+	struct wire truth = {};
+	struct object_segment *s;
+	struct plan_of p;
+	size_t entry, ret = SIZE_MAX;
+
+	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
+	serve_plan(&p, &truth);
+	for (entry = 0; p.plan.points[entry].how != ON_ENTRY || p.plan.points[entry].no_args; entry++)
+		;
+	for (size_t i = 0; i < p.plan.n_points; i++)
+		if (p.plan.points[i].how == ON_RET_INSN)
+			ret = i;
+	/* all is code, if the reader is believed */
+	for (size_t i = 0; i < p.obj->n_segments; i++)
+		p.obj->segments[i].exec = true;
+	s = &p.obj->segments[0];
+	p.obj->remote = remote;
+	readers__set_apart(on_lost);
+	for (unsigned int lie = 0; lie < 5; lie++) {
+		uint64_t first = p.plan.points[entry].offset;
+
+		renew(&p);
+		if (lie == 0)		/* in the middle of an instruction */
+			want_refused(&p, &truth, entry, first + 1);
+		else if (lie == 1)	/* in the middle of a function */
+			want_refused(&p, &truth, entry, first + 0x60);
+		else if (lie == 2)	/* no code */
+			want_refused(&p, &truth, entry, s->file_off + 64);
+		else if (lie == 3 && ret != SIZE_MAX)	/* no return */
+			want_refused(&p, &truth, ret, p.plan.points[ret].offset - 4);
+		else if (lie == 4 && ret != SIZE_MAX)	/* a return is no entry */
+			want_refused(&p, &truth, entry, p.plan.points[ret].offset);
+	}
+}
+
+Test(reader, points_are_verified) { want_points_verified(false); }
+/* A file whose file system may not answer: what is read is a copy. */
+Test(reader, points_of_copies_are_verified) { want_points_verified(true); }
+
+/* Together, from the last one on and each of them twice: as each of them alone. */
+Test(reader, points_are_verified_in_any_order)
+{
+	struct verified_point *all;
+	struct plan_of p;
+	size_t n;
+
+	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
+	n = p.plan.n_points;
+	cr_assert_gt(n, 2);
+	all = calloc(3 * n, sizeof(*all));
+	for (size_t i = 0; i < 3 * n; i++)	/* the last third: in the middle of instructions */
+		all[i] = (struct verified_point){ .offset = p.plan.points[n - 1 - i % n].offset + i / (2 * n), .name = "malloc" };
+	verify__points(p.obj, all, 3 * n);
+	for (size_t i = 0; i < 3 * n; i++) {
+		struct verified_point one = { .offset = all[i].offset, .name = "malloc" };
+
+		verify__points(p.obj, &one, 1);
+		cr_expect_eq(all[i].is, one.is, "%zu", i);
+		cr_expect_eq(all[i].start, one.start, "%zu", i);
+		cr_expect(i >= 2 * n || one.is, "%zu", i);
+	}
+	free(all);
+}
+
+/* A counter is what the kernel writes to in every process that maps the file. */
+Test(reader, counters_are_verified)
+{
+	struct object_segment *data = NULL;
+	struct wire truth = {};
+	struct spot_point *at = NULL;
+	struct plan_of p;
+
+	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
+	for (size_t i = 0; i < p.obj->n_segments; i++)
+		if (p.obj->segments[i].write)
+			data = &p.obj->segments[i];
+	cr_assert_not_null(data);
+	cr_assert_gt(p.plan.loader.n, 0);
+	serve_plan(&p, &truth);
+	for (size_t k = 0; k + sizeof(*at) <= truth.n && !at; k++)
+		if (!memcmp(truth.v + k, &p.plan.loader.v[0], sizeof(*at)))
+			at = (struct spot_point *)(truth.v + k);
+	cr_assert_not_null(at);
+	readers__set_apart(on_lost);
+	for (int lie = 0; lie < 3; lie++) {
+		struct spot_point is = p.plan.loader.v[0];
+		struct plan plan;
+
+		is.counter = lie == 1 ? data->file_off + 64 : 0;
+		is.offset += lie == 2 ? 0x60 : 0;
+		memcpy(at, &is, sizeof(is));
+		renew(&p);
+		answer(&truth);
+		plan_apart__make(p.obj, &p.funcs, &wanted, false, &plan, NULL);
+		cr_expect_eq(plan.loader.n, lie ? 0 : p.plan.loader.n, "%d", lie);
+		plan__done(&plan);
+	}
+}
+
+/* The reader does not choose the entry point. */
+Test(reader, entry_is_verified)
+{
+	struct objects *objects = objects__new();
+	uint64_t entry, found;
+	struct object *obj;
+	Elf64_Ehdr eh;
+
+	cr_assert_eq(objects__get_path(objects, "/proc/self/exe", &obj, NULL), 0);
+	cr_assert_eq(object__read_at(obj, 0, &eh, sizeof(eh)), 0);
+	cr_assert(object__vaddr_to_offset(obj, eh.e_entry, &entry));
+	obj->segments[0].vaddr++;
+	cr_assert(verify__entry(obj, &found));
+	cr_expect_eq(found, entry);
 }

@@ -33,7 +33,9 @@ Test(recording, names_of_choices)
 	cr_expect_not(choices__find(&mode_choices, "", &value));
 	cr_expect_eq(value, 99, "untouched");
 	cr_expect_str_eq(choices__name(&mode_choices, 4), "?");
-	cr_expect_str_eq(words, "full count growth leak");
+	/* a second name is taken, and offered, and not written */
+	cr_expect(choices__find(&mode_choices, "census", &value) && value == MT_MODE_LEAK);
+	cr_expect_str_eq(words, "full count growth leak census");
 }
 
 Test(recording, rules)

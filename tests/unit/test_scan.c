@@ -84,7 +84,7 @@ Test(scan, a_pass_finds_what_is_there)
 	struct scan s;
 
 	fill();
-	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__init(&s, &tables);
 	scan__all(&s, NOW, NOW - 600000);
 	expect_ledger(s.last, true);
 	scan__all(&s, NOW, NOW - 600000);
@@ -99,13 +99,13 @@ Test(scan, a_pass_counts_ages)
 	struct scan s;
 
 	fill();
-	cr_assert_eq(scan__init(&s, &tables), 0);
-	cr_assert_eq(age_counts__init(&ages, N_SITES), 0);
+	scan__init(&s, &tables);
+	age_counts__init(&ages, N_SITES);
 	age_counts__reset(&ages);
 	s.ages = &ages;
 	/* 500 µs is a border */
 	scan__all(&s, NOW, 500000);
-	cr_assert_eq(age_counts__make_rows(&ages, 0), 0);
+	age_counts__make_rows(&ages, 0);
 	for (uint32_t i = 1; i < N_SITES; i++) {
 		uint64_t blocks = 0, bytes = 0, older_blocks = 0, older_bytes = 0;
 
@@ -129,7 +129,7 @@ Test(scan, in_parts_it_finds_the_same)
 	struct scan s;
 
 	fill();
-	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__init(&s, &tables);
 	for (int pass = 1; pass <= 3; pass++) {
 		for (int i = 0; i < N_STEPS; i++) {
 			cr_expect_eq(s.last_began_ns, pass == 1 ? 0 : NOW + 10 * (pass - 1), "pass %d step %d", pass, i);
@@ -149,7 +149,7 @@ Test(scan, a_whole_pass_in_the_middle_of_another)
 	struct scan s;
 
 	fill();
-	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__init(&s, &tables);
 	scan__some(&s, NOW - 5, 0);
 	scan__all(&s, NOW, NOW - 600000);
 	expect_ledger(s.last, true);
@@ -175,7 +175,7 @@ Test(scan, entries_that_are_no_blocks)
 	put(N_BUCKETS - 1, MT_WAYS - 1, N_SITES - 1, 3, 70);
 	put(1, 0, N_SITES, 10, 60);	/* of no site */
 	put(1, 1, MT_SITE_MASK, 10, 60);
-	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__init(&s, &tables);
 	scan__all(&s, NOW, 0);
 	cr_expect_eq(s.last[1].blocks, 1);
 	cr_expect_eq(s.last[1].oldest_born_ns, 100);
@@ -198,7 +198,7 @@ Test(scan, the_oldest_is_never_said_to_be_younger_than_it_is)
 
 	memset(buckets, 0, sizeof(buckets));
 	memset(threads, 0, sizeof(threads));
-	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__init(&s, &tables);
 	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50, &known), 50, "nothing was looked at: as old as the site");
 
 	put(0, 0, 1, 10, 200);
@@ -244,7 +244,7 @@ Test(scan, a_birth_names_its_thread_too)
 	put(0, 0, 1, 10, MT_BORN(700, 65535));
 	put(0, 1, 1, 10, MT_BORN(300, 1));
 	threads[0] = (struct mt_thread){ .tid = 1, .sp = 1, .old_site = 1, .old_size = 1, .old_born = MT_BORN(500, 7) };
-	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__init(&s, &tables);
 	scan__all(&s, NOW, NOW - 500);
 	cr_expect_eq(s.last[1].blocks, 3);
 	cr_expect_eq(s.last[1].oldest_born_ns, 300);
@@ -254,7 +254,7 @@ Test(scan, a_birth_names_its_thread_too)
 	scan__done(&s);
 }
 
-/* Ticks are made nanoseconds; the clock may have come round since a birth, and a birth may be behind our look at the clock. */
+/* Ticks are made nanoseconds; the clock may have come round since a birth. What was born after the raw snapshot is not in it. */
 Test(scan, births_in_ticks_and_beyond_their_bits)
 {
 	const uint64_t tick_ns = 4000000, now = (3ull << MT_BORN_BITS) + 50;
@@ -265,7 +265,7 @@ Test(scan, births_in_ticks_and_beyond_their_bits)
 	memset(threads, 0, sizeof(threads));
 	ticks.born_unit_ns = tick_ns;
 	put(0, 0, 1, 10, MT_BORN(9000, 3));
-	cr_assert_eq(scan__init(&s, &ticks), 0);
+	scan__init(&s, &ticks);
 	scan__all(&s, 10000 * tick_ns, 1000 * tick_ns);
 	cr_expect_eq(s.last[1].oldest_born_ns, 9000 * tick_ns);
 	cr_expect_eq(s.last[1].older_blocks, 1, "as old as that");
@@ -275,9 +275,10 @@ Test(scan, births_in_ticks_and_beyond_their_bits)
 
 	put(0, 0, 1, 10, MT_BORN(now - 200, 3));
 	put(0, 1, 2, 10, MT_BORN(now + 100, 3));
-	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__init(&s, &tables);
 	scan__all(&s, now, 0);
 	cr_expect_eq(s.last[1].oldest_born_ns, now - 200);
-	cr_expect_eq(s.last[2].oldest_born_ns, now, "not older than the world");
+	cr_expect_eq(s.last[1].blocks, 1);
+	cr_expect_eq(s.last[2].blocks, 0, "of the next one");
 	scan__done(&s);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "options/opts.h"
 #include "tracee/selection.h"
 
 static const char mounts[] =
@@ -19,7 +20,7 @@ static void check(const char *arg, const char *hierarchy, const char *path)
 {
 	struct selection_cgroup c;
 
-	cr_assert_eq(selection__parse_cgroup(arg, mounts, &c), 0);
+	selection__parse_cgroup(arg, mounts, &c);
 	if (hierarchy)
 		cr_expect_str_eq(c.hierarchy, hierarchy, "%s", arg);
 	else
@@ -56,7 +57,7 @@ static bool wants(const char *line, const char *comm, const char *cgroups)
 	for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[n++] = w;
 	cr_assert_eq(opts__parse(&o, n, argv, NULL), 0, "%s", line);
-	cr_assert_eq(selection__init(&g, &o, NULL), 0);
+	selection__init(&g, o.all, o.follow, &o.comms, &o.cgroups);
 	is = selection__wants(&g, comm, cgroups);
 	selection__done(&g);
 	opts__done(&o);
@@ -112,7 +113,7 @@ Test(selection, adopts)
 
 		memcpy(argv, t[i].argv, sizeof(t[i].argv));
 		cr_assert_eq(opts__parse(&o, t[i].n, argv, NULL), 0);
-		cr_assert_eq(selection__init(&g, &o, NULL), 0);
+		selection__init(&g, o.all, o.follow, &o.comms, &o.cgroups);
 		cr_expect_eq(g.adopt, t[i].adopt, "%zu", i);
 		cr_expect_eq(selection__selects(&g), t[i].selects, "%zu", i);
 		selection__done(&g);

@@ -5,13 +5,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
 #include "model/narrow.h"
 #include "model/since.h"
+#include "options/opts.h"
 #include "serve/listen.h"
 #include "serve/metrics.h"
-#include "serve/push_queue.h"
-#include "serve/web_query.h"
+#include "serve/web_parts.h"
 #include "util/util.h"
 
 /* ---- snapshots, made by hand */
@@ -75,7 +78,7 @@ static char *text_of(struct metrics *m, const struct snapshot *s)
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
-	cr_assert_eq(metrics__write(m, out, s, &(struct metrics_own){}), 0);
+	metrics__write(m, out, s, &(struct metrics_own){});
 	fclose(out);
 	return text;
 }
@@ -325,7 +328,7 @@ Test(serve, since_another_snapshot)
 	set_site(&after, 0, 0, 5, 15, 60);
 	set_site(&after, 1, 0, 1, 20, 30);
 	set_site(&after, 2, 0, 0, 30, 7);
-	d = snapshot__since(before.s, after.s, SINCE_LIVE_CHANGE);
+	d = snapshot__since(before.s, after.s);
 	cr_expect_eq(d->sites[0].c.alloc_calls, 5);
 	cr_expect_eq((int64_t)d->sites[0].c.live_bytes, -40);
 	cr_expect_eq(d->sites[1].c.alloc_calls, 0);
@@ -334,12 +337,8 @@ Test(serve, since_another_snapshot)
 	cr_expect_eq(d->sites[2].c.live_bytes, 7);
 	cr_expect_eq(d->totals.alloc_calls, 35);
 	snapshot__free(d);
-	d = snapshot__since(before.s, after.s, SINCE_LIVE_NOW);
-	cr_expect_eq(d->sites[0].c.alloc_calls, 5);
-	cr_expect_eq(d->sites[0].c.live_bytes, 60);
-	snapshot__free(d);
 	/* an estimate that became less is no negative count of calls */
-	d = snapshot__since(after.s, before.s, SINCE_LIVE_CHANGE);
+	d = snapshot__since(after.s, before.s);
 	cr_expect_eq(d->sites[0].c.alloc_calls, 0);
 	snapshot__free(d);
 	snapshot__free(before.s);
@@ -382,7 +381,7 @@ Test(serve, since_what_moved_meanwhile)
 	after.s->sites[3].evicted_stacks = 1;
 	after.s->sites[3].n_stack = 0;
 	set_site(&after, 4, 0, 6, 7, 0);
-	d = snapshot__since(before.s, after.s, SINCE_LIVE_CHANGE);
+	d = snapshot__since(before.s, after.s);
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
 		cr_expect_eq(d->sites[i].c.alloc_calls, wanted[i], "%zu: %" PRIu64, i, d->sites[i].c.alloc_calls);
 	snapshot__free(d);
@@ -442,8 +441,60 @@ Test(serve, addresses_of_others_need_a_secret)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		_cleanup_err_ struct err e = {};
 
-		cr_expect_eq(listen__open(&(struct opt_serve){ .listen = bad[i] }, &e), -EINVAL, "%s: %s", bad[i], err_msg(&e));
+		cr_expect_eq(listen__open(&(struct serve_options){ .listen = bad[i] }, &e), -EINVAL, "%s: %s", bad[i], err_msg(&e));
 	}
+}
+
+/* A link in a directory where all can write is followed only if it is the user's own. */
+Test(serve, a_socket_is_not_made_behind_the_link_of_another)
+{
+	char dir[] = "/tmp/mt-listen.XXXXXX", real[64], link[64], path[96], made[96];
+	_cleanup_err_ struct err e = {};
+	struct serve_options o = { .listen = path };
+	int fd;
+
+	if (geteuid())
+		cr_skip_test("only root can make a link of another user");
+	cr_assert(mkdtemp(dir) && !chmod(dir, 01777));
+	snprintf(real, sizeof(real), "%s/real", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	snprintf(path, sizeof(path), "unix:%s/socket", link);
+	snprintf(made, sizeof(made), "%s/socket", real);
+	cr_assert(!mkdir(real, 0700) && !symlink(real, link));
+	fd = listen__open(&o, &e);
+	cr_assert_geq(fd, 0, "%s", err_msg(&e));
+	cr_expect(!access(made, F_OK));
+	o.listen_fd = fd;
+	listen__close(&o);
+	cr_expect(access(made, F_OK));
+	cr_assert(!lchown(link, 4711, 4711));
+	fd = listen__open(&o, &e);
+	cr_expect_eq(fd, -ELOOP);
+	cr_expect(strstr(err_msg(&e), "uid 4711 made the symbolic link link"), "%s", err_msg(&e));
+	cr_expect(access(made, F_OK));
+	unlink(made);
+	unlink(link);
+	rmdir(real);
+	rmdir(dir);
+}
+
+/* One that is listened at, where so many wait to be taken that the next one has to wait as well. */
+Test(serve, a_socket_of_another_is_not_waited_for, .timeout = 20)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), waiting;
+	_cleanup_err_ struct err e = {};
+	char path[128];
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "/tmp/mt-listen-%d", (int)getpid());
+	snprintf(path, sizeof(path), "unix:%s", a.sun_path);
+	cr_assert(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 0));
+	do
+		waiting = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	while (!connect(waiting, (struct sockaddr *)&a, sizeof(a)));
+	cr_assert_eq(errno, EAGAIN);
+	cr_expect_eq(listen__open(&(struct serve_options){ .listen = path }, &e), -EADDRINUSE, "%s", err_msg(&e));
+	unlink(a.sun_path);
 }
 
 /* ---- what is traced */
@@ -476,62 +527,5 @@ Test(serve, the_whole_machine_within_a_budget_unless_something_else_is_said)
 		cr_expect_eq(o.recording.overhead_pct, rows[i].overhead, "%zu", i);
 		cr_expect(o.serve.on);
 		opts__done(&o);
-	}
-}
-
-/* ---- what waits to be pushed */
-
-Test(serve, the_queue_is_bounded_and_the_oldest_go)
-{
-	struct push_queue q = {};
-	size_t n_dropped = 0;
-
-	for (int64_t i = 0; i < PUSH_ITEMS_MAX + 5; i++)
-		n_dropped += push_queue__put(&q, &(struct push_item){ i, i + 1 }, dup(0), 10);
-	cr_expect_eq(n_dropped, 5);
-	cr_expect_eq(q.n, PUSH_ITEMS_MAX);
-	cr_expect_eq(q.bytes, 10 * PUSH_ITEMS_MAX);
-	cr_expect_eq(push_queue__first(&q)->item.from_s, 5);
-	/* by bytes: all others have to go */
-	cr_expect_eq(push_queue__put(&q, &(struct push_item){ 1000, 1001 }, dup(0), PUSH_BYTES_MAX), PUSH_ITEMS_MAX);
-	cr_expect_eq(push_queue__first(&q)->item.from_s, 1000);
-	cr_expect_eq(push_queue__put(&q, &(struct push_item){}, dup(0), PUSH_BYTES_MAX + 1), 1);
-	cr_expect_eq(q.n, 1);
-	push_queue__done_first(&q);
-	cr_expect_null(push_queue__first(&q));
-	cr_expect_eq(q.bytes, 0);
-}
-
-Test(serve, attempts_become_rarer)
-{
-	struct push_queue q = {};
-	uint64_t last = 0;
-
-	for (int i = 0; i < 20; i++) {
-		push_queue__failed(&q, 1000, UINT64_MAX);
-		cr_expect_geq(q.due_ns, 1000 + PUSH_WAIT_MIN_NS / 2);
-		cr_expect_leq(q.due_ns, 1000 + PUSH_WAIT_MAX_NS);
-		cr_expect_geq(q.wait_ns, last);
-		last = q.wait_ns;
-	}
-	cr_expect_eq(q.wait_ns, PUSH_WAIT_MAX_NS);
-	push_queue__worked(&q);
-	cr_expect_eq(q.due_ns, 0);
-}
-
-Test(serve, where_profiles_are_pushed_to)
-{
-	static const struct {
-		const char *url, *name, *wanted;
-	} rows[] = {
-		{ "http://h:4040", "a", "http://h:4040/ingest?name=a&format=pprof&from=1&until=2" },
-		{ "http://h:4040/", "a{k=v w}", "http://h:4040/ingest?name=a%7Bk%3Dv%20w%7D&format=pprof&from=1&until=2" },
-		{ "https://h/x/ingest", "a&b", "https://h/x/ingest?name=a%26b&format=pprof&from=1&until=2" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_ char *got = push__url(rows[i].url, rows[i].name, &(struct push_item){ 1, 2 });
-
-		cr_expect_str_eq(got, rows[i].wanted);
 	}
 }

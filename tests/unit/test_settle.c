@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "reader/lockdown.h"
-#include "trace/settle.h"
+#include "trace/session.h"
 #include "util/util.h"
 
 static void settled(void)

@@ -503,26 +503,3 @@ Test(spawn, ends_with_who_holds_it)
 	cr_expect_eq(info.si_status, SIGKILL);
 	kill(held, SIGKILL);
 }
-
-/* What it prints may go to a FIFO, if somebody reads that; and then it waits for whoever does, as ever. */
-Test(spawn, output_to_a_fifo)
-{
-	char dir[] = "/tmp/malloctrace-test-XXXXXX", path[64];
-	_cleanup_err_ struct err e = {};
-	int reader, fd;
-
-	cr_assert_not_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/fifo", dir);
-	cr_assert_eq(mkfifo(path, 0600), 0);
-	alarm(10);
-	cr_expect_eq(spawn__open_file(path, true, &e), -ENXIO);
-	cr_expect_not_null(strstr(err_msg(&e), ": nobody reads it"), "%s", err_msg(&e));
-	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	fd = spawn__open_file(path, true, &e);
-	cr_expect_geq(fd, 0, "%s", err_msg(&e));
-	cr_expect_not(fcntl(fd, F_GETFL) & O_NONBLOCK);
-	close(fd);
-	close(reader);
-	unlink(path);
-	rmdir(dir);
-}

@@ -215,26 +215,3 @@ Test(spots, no_names)
 	cr_expect_eq(s.n, 0);
 	spots__done(&s);
 }
-
-Test(spots, closest)
-{
-	struct closest c = {};
-	struct spots s = {};
-
-	cr_assert_eq(spots__add(&s, MT_SPOT_MARK, "--mark", "spots_plian", NULL), 0);
-	cr_assert_eq(spots__add(&s, MT_SPOT_MARK, "--mark", "spots:plane", NULL), 0);
-	cr_assert_eq(spots__add(&s, MT_SPOT_MARK, "--mark", "metod", NULL), 0);
-	closest__look(&c, &s.v[0], self);
-	cr_assert_geq(c.n, 1);
-	cr_expect_str_eq(c.name[0], "spots_plain");
-	closest__done(&c);
-	closest__look(&c, &s.v[1], self);
-	cr_assert_geq(c.n, 1);
-	cr_expect_str_eq(c.name[0], "spots:plain");
-	closest__done(&c);
-	closest__look(&c, &s.v[2], self);
-	cr_assert_geq(c.n, 1);
-	cr_expect_str_eq(c.name[0], "spots::C::method");
-	closest__done(&c);
-	spots__done(&s);
-}

@@ -19,7 +19,7 @@ static struct unwind_verdict judge_me(enum unwind_choice choice)
 
 	cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
 	cr_assert_gt(n_new, 2);
-	cr_assert_eq(unwind__update(u, 1, getpid(), &space, 0, &v, NULL), 0);
+	cr_assert_eq(unwind__update(u, 1, &space, 0, &v, NULL), 0);
 	cr_assert_eq(unwind__n_full(u), 0);
 	unwind__drop(u, 1);
 	unwind__free(u);
@@ -60,17 +60,17 @@ Test(tables, of_what_is_mapped_alone)
 
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
-	cr_assert_eq(unwind__update(u, 1, getpid(), &space, 0, &v, NULL), 0);
+	cr_assert_eq(unwind__update(u, 1, &space, 0, &v, NULL), 0);
 	n_before = unwind__n_used(u);
 	for (int i = 0; i < 2; i++) {
 		at = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 		cr_assert_neq(at, MAP_FAILED);
 		cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
-		cr_assert_eq(unwind__update(u, 1, getpid(), &space, 0, &v, NULL), 0);
+		cr_assert_eq(unwind__update(u, 1, &space, 0, &v, NULL), 0);
 		cr_expect_eq(unwind__n_used(u), n_before + 1);
 		munmap(at, page);
 		cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
-		cr_assert_eq(unwind__update(u, 1, getpid(), &space, 0, &v, NULL), 0);
+		cr_assert_eq(unwind__update(u, 1, &space, 0, &v, NULL), 0);
 		cr_expect_eq(unwind__n_used(u), n_before);
 	}
 	unwind__drop(u, 1);

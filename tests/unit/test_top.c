@@ -100,12 +100,31 @@ Test(top, what_came_lately_ranks_by_what_it_holds)
 	made__type(t, &g, "s");
 	says("by GROWTH/s ↓");
 	cr_assert(strstr(row(6), "leak"));
-	cr_assert(strstr(row(9), "80 B") && strstr(row(9), " - "), "%s", row(9));
-	cr_assert(strstr(row(12), " 0 B"), "%s", row(12));
-	cr_assert(strstr(row(14), "-12 B"), "%s", row(14));
+	cr_assert(strstr(row(9), "140 B") && strstr(row(9), " - "), "%s", row(9));
+	cr_assert(strstr(row(10), " 0 B"), "%s", row(10));
+	cr_assert(strstr(row(12), "-12 B"), "%s", row(12));
 	made__type(t, &g, "r");
 	cr_assert(strstr(row(6), "-12 B"));
-	cr_assert(strstr(row(14), "leak"), "%s", row(14));
+	cr_assert(strstr(row(12), "leak"), "%s", row(12));
+}
+
+/* All stacks of one line are one row; Enter shows them below it, and opens the one that it is on. */
+Test(top, a_row_unfolds_into_its_stacks)
+{
+	begin(0);
+	made__type(t, &g, "/evil\n");
+	cr_assert(strstr(row(6), "140 B") && strstr(row(6), "▸ evil"), "%s", row(6));
+	cr_assert_null(strstr(row(7), " B "), "%s", row(7));
+	made__type(t, &g, "\n");
+	cr_assert(strstr(row(6), "140 B") && strstr(row(6), "▾ evil"), "%s", row(6));
+	cr_assert(strstr(row(7), "80 B") && strstr(row(7), "  evil"), "%s", row(7));
+	cr_assert(strstr(row(8), "30 B") && strstr(row(9), "30 B"), "%s", row(9));
+	made__type(t, &g, "j\n");
+	says("FRAME");
+	says("80 B in 1 block");
+	made__type(t, &g, "\033kk\n");
+	cr_assert(strstr(row(6), "▸ evil"), "%s", row(6));
+	cr_assert_null(strstr(row(7), "80 B"), "%s", row(7));
 }
 
 Test(top, a_click_on_a_title_sorts)
@@ -258,7 +277,7 @@ Test(top, a_stack_that_is_gone_says_so)
 	top__draw(t, &g);
 	says("not among those that are kept");
 	key(TOP_KEY_ESC);
-	says("nothing allocated while traced is live");
+	says("no live blocks from this trace");
 }
 
 Test(top, the_tree_folds_and_unfolds_and_stays_so)
@@ -401,7 +420,7 @@ Test(top, losses_cannot_be_missed)
 	int at;
 
 	begin(SAMPLE_SINGLE | SAMPLE_LOSSES);
-	at = made__row_of(&g, "LOST: 1,204 blocks found no room");
+	at = made__row_of(&g, "LOST: 1,204 blocks are in no figure");
 	cr_assert_eq(at, 3);
 	for (int col = 0; col < g.cols; col++)
 		cr_assert_eq(grid__cell(&g, at, col)->style, STYLE_LOSS);

@@ -22,18 +22,18 @@ Test(top_heap, a_key_asks_for_a_look_and_another_one_for_what_is_not_reached)
 {
 	begin(SAMPLE_SINGLE);
 	key('H');
-	says("The heap of redis-server (1432) was not looked at yet.");
-	says("h  looks at it now");
+	says("The heap of redis-server (1432) was not scanned yet.");
+	says("h  scans it now");
 	cr_assert_eq(made__type(t, &g, "h"), TOP_HEAP_LOOK);
 	cr_assert_eq(top__heap_process(t), 1);
 	cr_assert_eq(made__type(t, &g, "u"), TOP_HEAP_SEARCH);
 	/* from a table of sites one stays in it: that is where the answer is wanted */
 	key('1');
-	says_not("UNREACHED");
+	says_not("UNREACHABLE");
 	cr_assert_eq(made__type(t, &g, "u"), TOP_HEAP_SEARCH);
 	says("[1 live]");
 	look(SAMPLE_SINGLE, HEAP_SEARCHED);
-	says("UNREACHED");
+	says("UNREACHABLE");
 	/* h leads to what it looks at */
 	cr_assert_eq(made__type(t, &g, "h"), TOP_HEAP_LOOK);
 	says("[H heap]");
@@ -47,7 +47,7 @@ Test(top_heap, of_several_processes_that_of_the_row_or_the_one_in_sight)
 	cr_assert_eq(made__type(t, &g, "h"), TOP_HEAP_LOOK);
 	cr_assert_eq(top__heap_process(t), 1);
 	/* no row, no process: nothing is guessed */
-	says("was not looked at yet");
+	says("was not scanned yet");
 	cr_assert_eq(made__type(t, &g, "u"), TOP_NONE);
 	says("Whose heap?");
 	/* one that ended has none */
@@ -56,7 +56,7 @@ Test(top_heap, of_several_processes_that_of_the_row_or_the_one_in_sight)
 	cr_assert_eq(made__type(t, &g, "h"), TOP_NONE);
 	says("has ended: its memory is gone");
 	made__type(t, &g, "\nH");
-	says("was not looked at, and the process has ended");
+	says("was not scanned, and the process has ended");
 }
 
 Test(top_heap, a_look_that_came_to_nothing_says_why)
@@ -66,7 +66,7 @@ Test(top_heap, a_look_that_came_to_nothing_says_why)
 	top__heap_failed(t, "redis-server (1432) belongs to uid 110 and this user may not look into it");
 	top__draw(t, &g);
 	says("belongs to uid 110");
-	says("h  looks at it now");
+	says("h  scans it now");
 	/* and leaves what was known before */
 	look(SAMPLE_SINGLE, 0);
 	says("belongs to uid 110");
@@ -110,16 +110,16 @@ Test(top_heap, what_was_not_searched_is_not_said_to_be_reached)
 	begin(SAMPLE_SINGLE);
 	look(SAMPLE_SINGLE, 0);
 	key('H');
-	says_not("UNREACHED");
-	says("not searched for blocks that no pointer reaches: u does it");
+	says_not("UNREACHABLE");
+	says("not searched for unreachable blocks: press u");
 	look(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_QUIET);
-	says("a pointer to every block was found, in 3 scans");
+	says("pointers lead to all blocks, in 3 scans");
 	/* of another process, whose heap was not searched, it is not known */
 	end();
 	begin(0);
 	look(0, HEAP_SEARCHED);
 	made__type(t, &g, "4j\n");
-	says("UNREACHED");
+	says("UNREACHABLE");
 	cr_assert(strstr(selected(), " - "), "%s", selected());
 	/* and only what is older than a trace is said to be */
 	key('H');
@@ -173,7 +173,7 @@ Test(top_heap, keys_that_do_nothing_are_not_shown)
 	says("Enter open");
 	key('H');
 	says_not("Enter open");
-	says("h look");
+	says("h scan");
 	/* of several it chooses one */
 	end();
 	begin(0);

@@ -195,7 +195,7 @@ Test(top_rates, what_ended_processes_held_is_apart)
 	says_not("ended");
 	AT(11, &groupings[0], { "led", 1, 0, false, 3 << 20 }, { "led", 2, 0, true, 39 << 20 });
 	says("live    3.0 MiB  -38.0 MiB/s");
-	says("ended 1, held 39.0 MiB when it did: led 39.0 MiB");
+	says("ended 1, held 39.0 MiB at exit: led 39.0 MiB");
 	AT(12, &groupings[0], { "led", 1, 0, false, 4 << 20 }, { "led", 2, 0, true, 39 << 20 });
 	says("live    4.0 MiB   +1.0 MiB/s");
 	/* there is nothing else any more */
@@ -203,7 +203,7 @@ Test(top_rates, what_ended_processes_held_is_apart)
 	says("live   43.0 MiB        0 B/s");
 	AT(14, &groupings[0], { "led", 1, 0, true, 4 << 20 }, { "led", 2, 0, true, 39 << 20 }, { "led", 3, 0, false, 1 << 20 });
 	says("live    1.0 MiB   +1.0 MiB/s");
-	says("ended 2, held 43.0 MiB when they did: led 43.0 MiB");
+	says("ended 2, held 43.0 MiB at exit: led 43.0 MiB");
 }
 
 /* The same in a row of them all. */
@@ -214,7 +214,7 @@ Test(top_rates, what_ended_processes_held_is_apart_in_one_row)
 	AT(10, comms, { "led", 1, 0, false, 2 << 20 }, { "led", 2, 0, true, 39 << 20 });
 	AT(11, comms, { "led", 1, 0, false, 3 << 20 }, { "led", 2, 0, true, 39 << 20 });
 	says("live    3.0 MiB   +1.0 MiB/s");
-	says("ended 1, held 39.0 MiB when it did");
+	says("ended 1, held 39.0 MiB at exit");
 }
 
 /* Stacks that gave up their room are told of together: what they did before is no call of now. */

@@ -54,9 +54,9 @@ Test(top_rough, no_size_and_no_key_breaks_a_row)
 Test(top_rough, hostile_names_only_look_odd)
 {
 	static const struct line lines[] = {
-		{ "\033[2J\033[H漢字ｅ\u0301\u202eevil", "\n/tmp/\r.c", 1, false, NULL },
-		{ "(((((<<<<<<>>>", "a", 0, false, NULL },
-		{ "", "", 0, false, NULL },
+		{ "\033[2J\033[H漢字ｅ\u0301\u202eevil", "\n/tmp/\r.c", 1, false, NULL, false },
+		{ "(((((<<<<<<>>>", "a", 0, false, NULL, false },
+		{ "", "", 0, false, NULL, false },
 	};
 	struct snapshot *s = made__sample(0, 0);
 

@@ -87,7 +87,7 @@ static void look(struct triggers *t, uint32_t proc, enum figure figure, uint64_t
 	struct look l = { .proc = proc, .who = proc == 1 ? "a (11)" : "b (22)", .mark = "", .known = FIGURE_BIT(figure) };
 
 	l.v[figure] = v;
-	cr_assert_eq(triggers__look(t, &l, now_ns), 0);
+	triggers__look(t, &l, now_ns);
 }
 
 /* NULL: no snapshot is asked for now. Else it is taken. */

@@ -193,20 +193,6 @@ Test(vec, grows)
 	cr_expect_eq(v.room, 0);
 }
 
-/* A sanitizer's allocator ends the program instead of failing. */
-#ifndef __SANITIZE_ADDRESS__
-Test(vec, without_memory)
-{
-	void *v = NULL;
-	size_t n = 0, room = 0;
-
-	cr_expect_null(vec__grow(&v, &n, &room, SIZE_MAX / 8));
-	cr_expect_null(v);
-	cr_expect_eq(n, 0);
-	cr_expect_eq(room, 0);
-}
-#endif
-
 /* Each number of elements up to 9, and each place between them. */
 Test(sorted, count)
 {
@@ -253,6 +239,25 @@ Test(read_small_file, failures)
 	cr_expect_eq(read_small_file("/proc/self/status/x", &text, &len), -ENOTDIR);
 	cr_expect_str_eq(text, "before");
 	cr_expect_eq(len, 3);
+}
+
+/* What has no end, and what is one byte too long. */
+Test(read_small_file, too_long)
+{
+	char path[] = "/tmp/malloctrace-test-XXXXXX", *text = (char *)"before";
+	int fd = mkstemp(path);
+	size_t len = 3;
+
+	cr_expect_eq(read_small_file("/dev/zero", &text, &len), -EFBIG);
+	cr_assert_eq(pwrite(fd, "12345", 5, 0), 5);
+	cr_expect_eq(read_file_upto(path, 4, &text, &len), -EFBIG);
+	cr_expect_str_eq(text, "before");
+	cr_expect_eq(len, 3);
+	cr_assert_eq(read_file_upto(path, 5, &text, &len), 0);
+	cr_expect_eq(len, 5);
+	free(text);
+	close(fd);
+	unlink(path);
 }
 
 Test(read_small_file, proc)

@@ -9,6 +9,8 @@
 #include "model/tags.h"
 #include "present/top/grid.h"
 #include "present/top/top.h"
+#include "present/views.h"
+#include "grid_text.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 
@@ -72,7 +74,8 @@ static inline struct snapshot *made__sample(unsigned int flags, unsigned int sec
 
 static inline struct top *made__top(unsigned int flags)
 {
-	struct top_opts o = { .suffix = ".json", .suffixes = ".folded .json .txt", .interval_ns = MADE_SECOND };
+	/* of several processes it would begin with these */
+	struct top_opts o = { .suffix = ".json", .suffixes = ".folded .json .txt", .interval_ns = MADE_SECOND, .views = VIEW_LIVE };
 	struct top *t = top__new(&o);
 
 	top__update(t, made__sample(flags, 1));

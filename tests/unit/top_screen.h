@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include "grid_text.h"
 #include "top_made.h"
 
 static struct grid g;

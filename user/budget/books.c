@@ -35,27 +35,50 @@ static void book_cpu(struct account *a, uint64_t cpu_ns, bool in_window)
 	a->booked = true;
 }
 
+#define TICK_LEAST_NS (25 * MS_NS)
+
+static void note_tick(struct account *a, uint64_t t_ns)
+{
+	if (t_ns < a->ticks[1].t_ns + TICK_LEAST_NS)
+		return;
+	a->ticks[0] = a->ticks[1];
+	a->ticks[1] = (struct tick){ t_ns, a->cpu_ns };
+}
+
+void budget__note_before(struct budget *b)
+{
+	for (size_t i = 0; i < b->n_accounts; i++) {
+		struct account *a = &b->accounts[i];
+		double lasted_ns = b->booked_ns > a->ticks[0].t_ns ? b->booked_ns - a->ticks[0].t_ns : 0;
+
+		a->before = lasted_ns > 0 && a->ticks[0].t_ns ? (a->cpu_ns - a->ticks[0].cpu_ns) / lasted_ns : 0;
+	}
+}
+
 static void book_gap(struct budget *b, uint64_t t_ns, uint64_t spent_ns)
 {
 	b->gap_spent_ns += spent_ns - b->booked_spent_ns;
 	b->gap_clock_ns += t_ns - b->booked_ns;
 }
 
-struct reading budget__book(struct budget *b, bool in_window)
+/* As of r. shut: the window has ended then, which is known by what was read of clocks at that moment. */
+static struct reading book_at(struct budget *b, struct reading r, bool in_window, bool shut)
 {
-	struct reading r = { .t_ns = now_ns(), .spent_ns = meter__spent(b->meter).ns, .cpu_ns = b->gone_cpu_ns };
+	double lasted_ns = r.t_ns > b->booked_ns ? r.t_ns - b->booked_ns : 0;
 
-	if (b->by_turns)
-		turns__meet(b);
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
 		if (b->by_turns && !a->tracee)
 			continue;
 		if (b->by_turns)
-			turns__book(a, b, in_window, a == b->looked ? cpu_clock__ns(a->fine) : 0, r.t_ns - b->booked_ns);
+			turns__book(a, b, in_window, shut ? a->shut_cpu_ns : a == b->looked ? cpu_clock__ns(a->fine) : 0, lasted_ns);
 		else
-			book_cpu(a, cpu_clock__ns(a->clock), in_window);
+			book_cpu(a, shut ? a->shut_cpu_ns : cpu_clock__ns(a->clock), in_window);
+		if (shut)
+			a->ticks[0] = a->ticks[1] = (struct tick){ r.t_ns, a->cpu_ns };
+		else if (!in_window)
+			note_tick(a, r.t_ns);
 		r.cpu_ns += a->cpu_ns - a->had_ns;
 	}
 	if (!in_window)
@@ -66,24 +89,18 @@ struct reading budget__book(struct budget *b, bool in_window)
 	return r;
 }
 
+struct reading budget__book(struct budget *b, bool in_window)
+{
+	struct reading r = { .t_ns = now_ns(), .spent_ns = meter__spent(b->meter).ns, .cpu_ns = b->gone_cpu_ns };
+
+	if (b->by_turns)
+		turns__meet(b);
+	return book_at(b, r, in_window, false);
+}
+
 void budget__book_shut(struct budget *b)
 {
-	struct reading r = { .t_ns = b->shut_at_ns, .spent_ns = b->shut_spent.ns, .cpu_ns = b->gone_cpu_ns };
-
-	for (size_t i = 0; i < b->n_accounts; i++) {
-		struct account *a = &b->accounts[i];
-
-		if (b->by_turns && !a->tracee)
-			continue;
-		if (b->by_turns)
-			turns__book(a, b, true, a->shut_cpu_ns, r.t_ns > b->booked_ns ? r.t_ns - b->booked_ns : 0);
-		else
-			book_cpu(a, a->shut_cpu_ns, true);
-		r.cpu_ns += a->cpu_ns - a->had_ns;
-	}
-	b->booked_spent_ns = r.spent_ns;
-	b->booked_ns = r.t_ns;
-	pace__note(&b->pace, r);
+	book_at(b, (struct reading){ .t_ns = b->shut_at_ns, .spent_ns = b->shut_spent.ns, .cpu_ns = b->gone_cpu_ns }, true, true);
 }
 
 /* ---- what was seen */
@@ -108,29 +125,37 @@ struct part {			/* of a stretch: of a process or of one of its threads */
 };
 
 /*
- * The CPU time that a process had for itself in a window is what remains without
- * the probes. Where that is little it is the difference of two large numbers and
- * says nothing. Then, and only then, the gaps between hits do: each holds the way out of the
- * kernel and in again, which is the same inside of malloc, where next to nothing
- * else is done, and outside of it, where the target's own work is. No longer outside than in the
- * child's loop, within the error: nothing but calls, and the time of those is known.
+ * The CPU time that a process had for itself in a window is what remains without the probes. Where
+ * that is little it is the difference of two large numbers and says nothing. Then, and only then,
+ * the gaps between hits do: each holds the way out of the kernel and in again, which is the same
+ * inside of malloc, where next to nothing else is done, and outside of it, where the target's own
+ * work is. No longer outside than in the child's loop, within the error: nothing but calls, and the
+ * time of those is known. Where the way itself differs (a return through a trampoline), gaps cannot
+ * be compared, and the calls came as densely as the error allows, from nothing between them to that:
+ * what is returned is the time that the middle of these rates takes.
  */
 static double own_ns(struct budget *b, struct part p, double hit_ns, double *ret_error_ns)
 {
-	double cost_ns = p.hits * hit_ns, own = p.cpu_ns - cost_ns, more;
+	double cost_ns = p.hits * hit_ns, own = p.cpu_ns - cost_ns, more, least, most;
 	/* the more it differs from what the child paid, the less is known of it */
 	double strange = hit_ns > 0 ? fabs(hit_ns - b->cost.hit_ns) / hit_ns / 3 : 0;
+	double error_ns = cost_ns * MAX(COST_ERROR, strange) + MIN(p.hits * COLD_NS, COLD_MOST_NS);
 
-	*ret_error_ns = cost_ns * MAX(COST_ERROR, strange) + MIN(p.hits * COLD_NS, COLD_MOST_NS);
-	if (own > 4 * *ret_error_ns)
+	*ret_error_ns = error_ns;
+	if (own > 4 * error_ns)
 		return own;
-	if (!gaps__compare(&b->gaps_before, &b->gaps, &more))
-		return MAX(own, MIN(p.hits * b->cost.bare_ns, p.cpu_ns));
-	more -= b->cost.gap_ns;
-	if (more < GAP_ERROR_NS)
-		more = 0;
-	*ret_error_ns = p.hits * (GAP_LEAST_ERROR_NS + more * GAP_ERROR) * OUTSIDE_PART;
-	return MIN(p.hits * (b->cost.bare_ns + more * OUTSIDE_PART), p.cpu_ns);
+	if (b->cost.gaps_compare && gaps__compare(&b->gaps_before, &b->gaps, &more)) {
+		more = more - b->cost.gap_ns < GAP_ERROR_NS ? 0 : more - b->cost.gap_ns;
+		*ret_error_ns = p.hits * (GAP_LEAST_ERROR_NS + more * GAP_ERROR) * OUTSIDE_PART;
+		return MIN(p.hits * (b->cost.bare_ns + more * OUTSIDE_PART), p.cpu_ns);
+	}
+	least = MIN(MAX(own - error_ns, p.hits * b->cost.bare_ns), p.cpu_ns);
+	most = MIN(MAX(own + error_ns, least), p.cpu_ns);
+	if (least <= 0)
+		return 0;
+	own = 2 * least * most / (least + most);
+	*ret_error_ns = own * (most - least) / (most + least);
+	return own;
 }
 
 /*
@@ -226,7 +251,7 @@ static struct look_seen look_of(struct budget *b, const struct stretch *s, struc
 	return seen;
 }
 
-static struct thread_account *thread_of(struct account *a, uint32_t tid)
+struct thread_account *account__thread(struct account *a, uint32_t tid)
 {
 	struct thread_account *t;
 
@@ -234,8 +259,7 @@ static struct thread_account *thread_of(struct account *a, uint32_t tid)
 		if (a->threads.v[i].tid == tid)
 			return &a->threads.v[i];
 	t = vec_push(&a->threads);
-	if (t)
-		*t = (struct thread_account){ .tid = tid };
+	*t = (struct thread_account){ .tid = tid };
 	return t;
 }
 
@@ -256,7 +280,7 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 	for (size_t k = 0; k < cut->n_threads; k++) {
 		struct cpu_clock *clock = b->by_turns ? a->fine : a->clock;
 		const struct cut_thread *row = &cut->threads[k];
-		struct thread_account *t = is_of(row, a->tracee) ? thread_of(a, row->tid) : NULL;
+		struct thread_account *t = is_of(row, a->tracee) ? account__thread(a, row->tid) : NULL;
 		struct thread_calls *calls;
 		uint64_t cpu_ns;
 		double error, doubt;
@@ -281,6 +305,8 @@ void budget__begin_stretch(struct budget *b)
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
+		if (a->tracee && (!b->by_turns || a == b->looked))
+			awake__read(a->tracee->process.pid, &a->opened);
 		for (size_t k = 0; k < a->threads.n && (!b->by_turns || a == b->looked); k++)
 			cpu_clock__thread_ns(b->by_turns ? a->fine : a->clock, (pid_t)a->threads.v[k].tid, &a->threads.v[k].cpu_ns);
 	}
@@ -375,6 +401,14 @@ static bool is_sleeper(struct account *a, const struct stretch *s, double cpu_ns
 	return runs_part(a) < SLEEPER && a->ran_cpu_ns < WAKES * a->ran_clock_ns;
 }
 
+/* Threads that run are held up by the probes, all alike. */
+static double own_part(const struct stretch *s, double cpu_ns, double own_ns)
+{
+	double held_ns = MAX(cpu_ns - own_ns, 0) / MAX(s->clock_ns > 0 ? cpu_ns / s->clock_ns : 0, 1);
+
+	return s->clock_ns > held_ns ? own_ns / (s->clock_ns - held_ns) : 0;
+}
+
 static void go_by_clock(const struct stretch *s, double cost_ns, double runs, struct look_seen *seen, double *error)
 {
 	double passed_ns = MAX(s->clock_ns - cost_ns, seen->own_ns);
@@ -392,11 +426,11 @@ static void report_unseen(struct budget *b, size_t i, const struct stretch *s)
 {
 	struct account *a = &b->accounts[i];
 	const struct tracee *p = a->tracee;
-	struct times t = { .unseen = a->gap_ns, .broke = b->pace.broke_ns };
+	struct times t = { .unseen = a->gap_ns, .gap = b->gap_clock_ns + s->clock_ns, .broke = b->pace.broke_ns };
 
 	a->gaps_cpu_ns += a->gap_ns;
-	a->gaps_clock_ns += b->gap_clock_ns + s->clock_ns;
-	a->since_ns += b->gap_clock_ns + s->clock_ns;
+	a->gaps_clock_ns += t.gap;
+	a->since_ns += t.gap;
 	a->gap_reported_ns += a->gap_ns;
 	b->unseen_cpu_ns += a->gap_ns;
 	a->gap_ns = 0;
@@ -411,11 +445,12 @@ static void report_account(struct budget *b, const struct cut *cut, size_t i, st
 	struct part all = { a->window_ns, hits - a->hits };
 	struct times t = { .seen = true, .speaks = s.planned_ns > 0 ? b->speaks_ns : 0, .broke = b->pace.broke_ns };
 	struct look_seen seen;
-	double dearer, error, doubt;
+	double dearer, error, doubt, awake = awake__between(&a->opened, &a->shut);
 	bool sleeps;
 
 	/* probes on their way in or out took their part of the gap */
 	t.unseen = b->by_turns ? MAX(a->gap_ns - b->gap_spent_ns, 0) : a->gap_ns * gap_part;
+	t.gap = b->gap_clock_ns;
 	t.busy = s.clock_ns > 0 ? all.cpu_ns / s.clock_ns : 0;
 	a->gaps_cpu_ns += t.unseen;
 	a->gaps_clock_ns += b->gap_clock_ns;
@@ -428,6 +463,7 @@ static void report_account(struct budget *b, const struct cut *cut, size_t i, st
 	dearer = sleeps ? 1 : times_dearer(a);
 	s.hit_ns *= dearer;
 	seen = look_of(b, &s, all, all, &error);
+	t.ran = window__ran(&(struct window_ran){ a->before, own_part(&s, all.cpu_ns, seen.own_ns), error, awake });
 	if (sleeps) {
 		go_by_clock(&s, all.hits * s.hit_ns, runs_part(a), &seen, &error);
 		t.busy = runs_part(a);
@@ -477,10 +513,7 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 			report_unseen(b, i, &s);
 	b->gap_spent_ns = b->gap_clock_ns = 0;
 	if (until_ns > b->stretch_ns) {
-		if (estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut) && !b->short_of_memory) {
-			b->short_of_memory = true;
-			say("out of memory: from here on, what --overhead estimates for the time between windows is too low");
-		}
+		estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut);
 		b->observed_ns += until_ns - b->stretch_ns;
 	}
 	b->stretch_ns = until_ns;

@@ -15,7 +15,7 @@
 
 int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 {
-	struct budget *b = calloc(1, sizeof(*b));
+	struct budget *b = xcalloc(1, sizeof(*b));
 	uint32_t n_sites = o->kernel->sizes.n_sites + o->kernel->sizes.n_procs;
 	int err;
 
@@ -25,8 +25,6 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 		return err_set(e, -ENOTSUP,
 			       "--overhead needs uprobe_multi links (Linux 6.6 or later): with perf events, detaching probes takes seconds");
 	}
-	if (!b)
-		return err_set(e, -ENOMEM, "out of memory");
 	b->o = *o;
 	b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	b->closed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -38,7 +36,7 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 	if (!err)
 		err = meter__new(o->kernel, &b->meter, e);
 	if (!err)
-		err = estimate__new(b->meter, n_sites, o->kernel->sizes.n_procs, &b->estimate, e);
+		b->estimate = estimate__new(b->meter, n_sites, o->kernel->sizes.n_procs);
 	if (!err)
 		err = calibrate__run(o->kernel, o->collect, o->unwind, b->meter, &b->cost, e);
 	if (err) {
@@ -99,7 +97,6 @@ void budget__forget(struct budget *b, uint32_t proc)
 
 const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
 {
-	const struct cut *whole;
 	uint64_t now = b->over ? b->ended_ns : now_ns();
 
 	if (!b->over && b->accounts) {
@@ -125,8 +122,7 @@ const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
 		estimate__scan(b->estimate);
 		b->scanned_ns = now;
 	}
-	whole = estimate__cut(b->estimate, cut, now);
-	return whole ? whole : cut;
+	return estimate__cut(b->estimate, cut, now);
 }
 
 double budget__observed_share(const struct budget *b)

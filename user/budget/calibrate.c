@@ -87,12 +87,7 @@ static void child_end(struct child *c)
 		waitpid(c->pid, NULL, 0);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
+COMPARATOR(by_value, double, ORDER(*a, *b))
 
 /* The slices' median, or the quickest of them, in ns per pair. */
 static int measure(struct child *c, bool quickest, double *ret, struct err *e)
@@ -181,8 +176,7 @@ static int attach(struct child *c, struct kernel *k, struct unwind *u, struct er
 	int err;
 
 	c->model = model__new();
-	if (!c->model || tracees__init(&c->tracees))
-		return err_set(e, -ENOMEM, "out of memory");
+	tracees__init(&c->tracees);
 	c->tracees.kernel = k;
 	c->tracees.model = c->model;
 	c->tracees.unwind = u;
@@ -235,7 +229,6 @@ int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, 
 	ret->trap_ns = MAX(ret->hit_ns - program_ns, 1.0);
 	if (!gaps__inside(&gaps_before, &gaps_after, &ret->inside_ns))
 		ret->inside_ns = 0;
-	if (!gaps__compare(&gaps_before, &gaps_after, &ret->gap_ns))
-		ret->gap_ns = 0;
+	ret->gaps_compare = gaps__compare(&gaps_before, &gaps_after, &ret->gap_ns);
 	return 0;
 }

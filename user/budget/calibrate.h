@@ -12,7 +12,8 @@ struct hit_cost {
 	double hit_ns;		/* all of a hit, in the child's loop */
 	double bare_ns;		/* of the allocator's own work, per hit, without probes */
 	double inside_ns;	/* from a program's end to the next one's begin, inside of a call */
-	double gap_ns;		/* by how much that is longer outside of a call */
+	bool gaps_compare;	/* those outside of a call are like those */
+	double gap_ns;		/* but for that much, by which they are longer */
 };
 
 /*

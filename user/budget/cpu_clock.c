@@ -92,11 +92,9 @@ static void open_events(struct cpu_clock *c, pid_t pid)
 
 struct cpu_clock *cpu_clock__open(pid_t pid, bool fine)
 {
-	struct cpu_clock *c = calloc(1, sizeof(*c));
+	struct cpu_clock *c = xcalloc(1, sizeof(*c));
 	pthread_mutexattr_t attr;
 
-	if (!c)
-		return NULL;
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&c->lock, &attr);

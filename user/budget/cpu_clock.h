@@ -9,7 +9,7 @@
 
 struct cpu_clock;
 
-/* NULL without memory. Not fine: it lags by up to a tick, and costs next to nothing. */
+/* Not fine: it lags by up to a tick, and costs next to nothing. */
 struct cpu_clock *cpu_clock__open(pid_t pid, bool fine);
 void cpu_clock__close(struct cpu_clock *c);	/* takes NULL */
 /* Never runs back; of a process that has ended, the last figure stays. From any thread. */

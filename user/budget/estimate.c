@@ -47,30 +47,23 @@ struct estimate {
 	size_t site_room, proc_room, thread_room;
 };
 
-int estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs, struct estimate **ret, struct err *e)
+struct estimate *estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs)
 {
-	struct estimate *es = calloc(1, sizeof(*es));
+	struct estimate *es = xcalloc(1, sizeof(*es));
 
-	if (es) {
-		es->meter = m;
-		es->n_sites = n_sites;
-		es->n_procs = n_procs;
-		es->sites = calloc(n_sites, sizeof(*es->sites));
-		es->procs = calloc(n_procs, sizeof(*es->procs));
-	}
-	if (!es || !es->sites || !es->procs) {
-		estimate__free(es);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	*ret = es;
-	return 0;
+	es->meter = m;
+	es->n_sites = n_sites;
+	es->n_procs = n_procs;
+	es->sites = xcalloc(n_sites, sizeof(*es->sites));
+	es->procs = xcalloc(n_procs, sizeof(*es->procs));
+	return es;
 }
 
 void estimate__free(struct estimate *es)
 {
 	if (!es)
 		return;
-	for (uint32_t i = 0; es->sites && i < es->n_sites; i++)
+	for (uint32_t i = 0; i < es->n_sites; i++)
 		free(es->sites[i]);
 	free(es->sites);
 	free(es->procs);
@@ -92,7 +85,9 @@ void estimate__time(struct estimate *es, uint32_t proc, const struct times *t)
 	p->probed = t->seen;
 	p->gap_ns += t->unseen;
 	p->looks.unseen_ns += t->unseen;
+	p->looks.clock_ns += t->gap;
 	p->looks.broke_ns = t->broke;
+	looks__ran(&p->looks, t->speaks, t->ran);
 	p->weight = looks__take(&p->looks, t->speaks, t->busy, t->call.seen.own_ns);
 }
 
@@ -117,9 +112,8 @@ static struct site_state *state_of(struct estimate *es, const struct cut_site *r
 	if (!is_known(es, row))
 		return NULL;
 	if (!es->sites[row->site]) {
-		es->sites[row->site] = calloc(1, sizeof(struct site_state));
-		if (es->sites[row->site])
-			es->sites[row->site]->proc = row->proc;
+		es->sites[row->site] = xcalloc(1, sizeof(struct site_state));
+		es->sites[row->site]->proc = row->proc;
 	}
 	return es->sites[row->site];
 }
@@ -181,23 +175,18 @@ static void report_site(struct estimate *es, const struct stretch *at, struct si
 	survival__add(&s->life, at->from_ns, at->to_ns, (struct weight){ more[CALLS], more[BYTES] }, looked);
 }
 
-int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut)
+void estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut)
 {
-	struct stretch at = { from_ns, to_ns, calloc(es->n_procs, sizeof(*at.procs)) };
-	int err = at.procs ? 0 : -ENOMEM;
+	struct stretch at = { from_ns, to_ns, xcalloc(es->n_procs, sizeof(*at.procs)) };
 
-	for (size_t i = 0; i < cut->n_sites && !err; i++) {
+	for (size_t i = 0; i < cut->n_sites; i++) {
 		struct site_state *s = state_of(es, &cut->sites[i]);
 
-		/* by turns: another process was looked at */
-		if (s && !es->procs[MT_PROC_SLOT(s->proc)].at_hand.seen)
-			continue;
-		if (s)
+		/* by turns, another process may have been looked at */
+		if (s && es->procs[MT_PROC_SLOT(s->proc)].at_hand.seen)
 			report_site(es, &at, s, &cut->sites[i]);
-		else if (is_known(es, &cut->sites[i]))
-			err = -ENOMEM;
 	}
-	for (uint32_t proc = 0; proc < es->n_procs && !err; proc++) {
+	for (uint32_t proc = 0; proc < es->n_procs; proc++) {
 		struct proc_state *p = &es->procs[proc];
 
 		if (!p->at_hand.seen)
@@ -212,7 +201,6 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 		p->at_hand = (struct times){};
 	}
 	free(at.procs);
-	return err;
 }
 
 static bool is_scanned(const struct estimate *es, uint32_t site)
@@ -422,38 +410,31 @@ static void scale_thread(struct mt_thread_counts *c, const struct sums *s)
 		*v[i] = whole(*v[i] * factor);
 }
 
-static int copy_rows(void **to, size_t *room, const void *from, size_t n, size_t size)
+static void copy_rows(void **to, size_t *room, const void *from, size_t n, size_t size)
 {
 	if (n > *room) {
-		void *p = reallocarray(*to, n * 2, size);
+		void *p = xreallocarray(*to, n * 2, size);
 
-		if (!p)
-			return -ENOMEM;
 		*to = p;
 		*room = n * 2;
 	}
 	if (n)
 		memcpy(*to, from, n * size);
-	return 0;
 }
 
-static int copy_cut(struct estimate *es, const struct cut *cut)
+static void copy_cut(struct estimate *es, const struct cut *cut)
 {
 	struct cut_site *sites = es->cut.sites;
 	struct cut_proc *procs = es->cut.procs;
 	struct cut_thread *threads = es->cut.threads;
-	int err = copy_rows((void **)&sites, &es->site_room, cut->sites, cut->n_sites, sizeof(*sites));
 
-	if (!err)
-		err = copy_rows((void **)&procs, &es->proc_room, cut->procs, cut->n_procs, sizeof(*procs));
-	if (!err)
-		err = copy_rows((void **)&threads, &es->thread_room, cut->threads, cut->n_threads, sizeof(*threads));
-	if (!err)
-		es->cut = *cut;
+	copy_rows((void **)&sites, &es->site_room, cut->sites, cut->n_sites, sizeof(*sites));
+	copy_rows((void **)&procs, &es->proc_room, cut->procs, cut->n_procs, sizeof(*procs));
+	copy_rows((void **)&threads, &es->thread_room, cut->threads, cut->n_threads, sizeof(*threads));
+	es->cut = *cut;
 	es->cut.sites = sites;
 	es->cut.procs = procs;
 	es->cut.threads = threads;
-	return err;
 }
 
 /*
@@ -474,11 +455,15 @@ static struct cut_error process_error(const struct proc_state *p, const struct s
 	/* nor is the sum known better than what is known worst of it */
 	struct cut_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls),
 				 .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
+	double unmet = looks__unmet_variance(&p->looks), size = part(sums->whole_bytes, sums->whole_calls);
 
 	if (is_unmet(p, sums))
 		return unknown;
 	var.live_blocks = sums->var.live_blocks + survival__error_of_calls(var.alloc_calls, sums->whole_live_blocks, sums->whole_calls, sums->calls, p->sum.n_met);
 	var.live_bytes = sums->var.live_bytes + survival__error_of_calls(var.alloc_bytes, sums->whole_live_bytes, sums->whole_bytes, sums->calls, p->sum.n_met);
+	/* of sites without a row, of which nothing is known: their blocks are taken to be as large as the others */
+	var.alloc_calls += unmet;
+	var.alloc_bytes += unmet * size * size;
 	return var;
 }
 
@@ -537,10 +522,9 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 
 const struct cut *estimate__cut(struct estimate *es, const struct cut *cut, uint64_t now_ns)
 {
-	_cleanup_free_ struct common *common = calloc(1, sizeof(*common));
+	_cleanup_free_ struct common *common = xcalloc(1, sizeof(*common));
 
-	if (!common || copy_cut(es, cut))
-		return NULL;
+	copy_cut(es, cut);
 	for (size_t i = 0; i < es->cut.n_procs; i++)
 		estimate_process(es, cut, &es->cut.procs[i], common, now_ns);
 	return &es->cut;

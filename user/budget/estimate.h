@@ -10,7 +10,7 @@
 struct estimate;
 
 /* n_sites: with the spare ones. */
-int estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs, struct estimate **ret, struct err *e);
+struct estimate *estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs);
 void estimate__free(struct estimate *es);
 
 /* What a call that was seen says. */
@@ -29,9 +29,11 @@ struct thread_calls {
 struct times {
 	bool seen;		/* it had probes in the stretch; by turns, most have not */
 	double unseen;		/* CPU time that was its own, in a gap */
+	double gap;		/* how long that gap was */
 	double speaks;		/* how much time the stretch at hand speaks for; 0: it is no look */
 	double broke;		/* and how much looks were to speak for that could not be made, since the trace began */
 	double busy;		/* CPU time per time in the stretch at hand */
+	double ran;		/* what that says of gaps (window__ran) */
 	struct call_rate call;	/* in the stretch at hand */
 	const struct thread_calls *threads;	/* of those that differ; holds until the stretch is reported */
 	size_t n_threads;
@@ -41,12 +43,12 @@ struct times {
 void estimate__forget(struct estimate *es, uint32_t proc);
 void estimate__time(struct estimate *es, uint32_t proc, const struct times *t);
 /* Everything in the cut that was not in the one before happened between from and to; after estimate__time. */
-int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut);
+void estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut);
 /* Who has ended: blocks of these are freed by nobody, and may leave the table. Before the next scan. */
 void estimate__note_ends(struct estimate *es, const struct cut *cut, uint64_t now_ns);
 /* Looks at the block table. */
 void estimate__scan(struct estimate *es);
-/* The whole, as of now; holds until the next call. NULL without memory. */
+/* The whole, as of now; holds until the next call. */
 const struct cut *estimate__cut(struct estimate *es, const struct cut *cut, uint64_t now_ns);
 
 #endif

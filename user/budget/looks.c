@@ -25,6 +25,7 @@ double looks__take(struct looks *l, double speaks_ns, double busy, double own_ns
 	double weight = speaks_ns * busy;
 
 	l->spoken_ns += speaks_ns;
+	l->spoken_squares += speaks_ns * speaks_ns;
 	/*
 	 * asleep: that is no sample of what it does when it runs, and the CPU time in gaps shows
 	 * how much it slept
@@ -38,9 +39,24 @@ double looks__take(struct looks *l, double speaks_ns, double busy, double own_ns
 	return weight;
 }
 
+double window__ran(const struct window_ran *r)
+{
+	double least = MAX(r->own * (1 - r->error) - r->awake, 0), most = MAX(r->own * (1 + r->error), r->awake);
+
+	return MIN(MAX(r->before, least), most);
+}
+
+void looks__ran(struct looks *l, double speaks_ns, double ran)
+{
+	l->ran_ns += speaks_ns * ran;
+	l->ran_squares += pow(speaks_ns * ran, 2);
+	l->ran_products += speaks_ns * speaks_ns * ran;
+}
+
 void site_looks__add(struct site_looks *s, double weight, const double rate[N_SCALED], const double doubt[2])
 {
 	s->n_met += rate[CALLS] > 0;
+	s->met += rate[CALLS] > 0 ? weight : 0;
 	for (int i = 0; i < N_SCALED; i++)
 		s->sum[i] += weight * rate[i];
 	for (int i = 0; i < 2; i++) {
@@ -102,6 +118,12 @@ double site_looks__unseen(const struct site_looks *s, const struct looks *l, int
 #define SOME_MORE 6
 #define GOES_ON 32
 
+/* By weight: a window that others had the CPU in has met nothing, and says nothing. */
+static double part_not_met(const struct site_looks *s, const struct looks *l)
+{
+	return l->weight > 0 ? 1 - MIN(s->met / l->weight, 1) : 1;
+}
+
 static double more_looks(const struct site_looks *s, const struct looks *l, double n, int which)
 {
 	const struct late *late = &s->late[which];
@@ -111,8 +133,7 @@ static double more_looks(const struct site_looks *s, const struct looks *l, doub
 	if (l->own_ns > late->own_ns * GOES_ON)
 		dense = late->n * GOES_ON / l->own_ns;
 	/* and what most looks meet they do not miss by chance */
-	if (l->n)
-		dense *= 1 - (double)MIN(s->n_met, l->n) / l->n;
+	dense *= part_not_met(s, l);
 	/* no look has met it: one that does may meet all that was ever seen of it at once */
 	if (!s->n_met)
 		dense = MAX(dense, l->own_ns > 0 ? MIN(s->most[which] / l->own_ns, GOES_ON * s->dense[which]) : s->dense[which]);
@@ -149,7 +170,7 @@ static double broke(const struct site_looks *s, const struct looks *l, int which
  */
 static double followed(const struct site_looks *s, const struct looks *l, int which)
 {
-	return s->followed[which] * (1 - (l->n ? (double)MIN(s->n_met, l->n) / l->n : 0));
+	return s->followed[which] * part_not_met(s, l);
 }
 
 double site_looks__variance(const struct site_looks *s, const struct looks *l, int which)
@@ -163,4 +184,35 @@ double site_looks__variance(const struct site_looks *s, const struct looks *l, i
 	return spread_of(s, l, n, which) + more_looks(s, l, n, which) +
 	       pow(s->doubt[which] * looks__scale(l), 2) + pow(broke(s, l, which), 2) +
 	       pow(followed(s, l, which), 2);
+}
+
+/*
+ * A site whose calls come in bursts has no row, and no spread, as long as no window has seen one. But bursts take CPU time: a
+ * process that ran more in gaps than windows predict, by more than chance explains, did something there that they did not see.
+ * As much CPU time, and what the prediction may be wrong by, filled with calls is two standard errors. Bursts of a process that
+ * runs all the time, or that take less than what the prediction may be wrong by, do not show: more_looks() has what is known.
+ */
+#define QUICK_CALL_NS 20	/* malloc and free of a small block, with next to nothing between */
+
+static double excess_ns(const struct looks *l)
+{
+	double n = l->spoken_squares > 0 ? l->spoken_ns * l->spoken_ns / l->spoken_squares : 0, part, squares, excess, error;
+
+	/* nothing predicts it */
+	if (n < 2)
+		return l->unseen_ns;
+	part = l->ran_ns / l->spoken_ns;
+	squares = MAX(l->ran_squares - 2 * part * l->ran_products + part * part * l->spoken_squares, 0) * n / (n - 1);
+	excess = l->unseen_ns - part * l->clock_ns;
+	/* a spread that few windows show may be too small by chance: nearly Student's quantiles */
+	error = 2 * (1 + 2 / (n - 1)) * sqrt(squares) / l->spoken_ns * l->clock_ns;
+	/* nor do windows that know it no better than that */
+	if (error > l->unseen_ns)
+		return l->unseen_ns;
+	return excess > error ? excess + error : 0;
+}
+
+double looks__unmet_variance(const struct looks *l)
+{
+	return pow(excess_ns(l) / QUICK_CALL_NS / 2, 2);
 }

@@ -31,7 +31,11 @@ struct looks {			/* of one process */
 	double squares;		/* of these weights */
 	double own_ns;		/* that the last looks saw, on average */
 	double spoken_ns, broke_ns;	/* time that they speak for, and that those do that could not be made */
+	double spoken_squares;	/* of the time that each speaks for, also of those that found the process asleep */
+	/* of that time * ran (see looks__ran), its squares, that time² * ran */
+	double ran_ns, ran_squares, ran_products;
 	double unseen_ns;	/* CPU time of its own in all gaps: known */
+	double clock_ns;	/* how long the gaps were */
 	unsigned int n;		/* looks that had a weight */
 };
 
@@ -42,6 +46,7 @@ struct site_looks {		/* of one site; rates are per ns of CPU time */
 	double doubt[2];	/* of weight * rate, what may be so or not, the same way in all looks */
 	double largest[2];	/* rate */
 	unsigned int n_met;	/* looks that met it */
+	double met;		/* the weights of these */
 	/* in a stretch that was seen, look or not: calls and bytes, and the highest rate of them */
 	double most[2], dense[2];
 	struct late {
@@ -70,6 +75,18 @@ double look__late(const struct look_seen *s);
 
 /* A look that speaks for so much time, busy: CPU time per time in it. Its weight, 0 if the process did not run. */
 double looks__take(struct looks *l, double speaks_ns, double busy, double own_ns);
+/* Of the same window: CPU time per time that it speaks for (see window__ran). */
+void looks__ran(struct looks *l, double speaks_ns, double ran);
+/*
+ * What a window says of the CPU time in gaps, all of it CPU time per time. own: what the process had for itself in the
+ * window, error: what part of that may be wrong, because the cost of the probes is subtracted. awake: threads that did
+ * not sleep in it; how much of the CPU those had is up to the others on the machine. Within these bounds it is what the
+ * process had just before the window, without probes and for many time slices.
+ */
+struct window_ran {
+	double before, own, error, awake;
+};
+double window__ran(const struct window_ran *r);
 /* doubt: of the rates of calls and bytes, how much may be wrong. */
 void site_looks__add(struct site_looks *s, double weight, const double rate[N_SCALED], const double doubt[2]);
 /* A stretch that was seen, look or not. */
@@ -83,5 +100,7 @@ double looks__scale(const struct looks *l);
 double site_looks__unseen(const struct site_looks *s, const struct looks *l, int which);
 /* Of calls or bytes. */
 double site_looks__variance(const struct site_looks *s, const struct looks *l, int which);
+/* Of the calls of all sites together: those of bursts that no window saw, where the CPU time in gaps shows that there were some. */
+double looks__unmet_variance(const struct looks *l);
 
 #endif

@@ -24,11 +24,9 @@ static int on_alarm(void *ctx, void *data, size_t size)
 
 int meter__new(struct kernel *k, struct meter **ret, struct err *e)
 {
-	struct meter *m = calloc(1, sizeof(*m));
+	struct meter *m = xcalloc(1, sizeof(*m));
 	int err;
 
-	if (!m)
-		return err_set(e, -ENOMEM, "out of memory");
 	m->kernel = k;
 	err = kernel__map_table(k->skel->maps.free_ages, PROT_READ, (void **)&m->ages, e);
 	if (!err)
@@ -125,7 +123,7 @@ void meter__next_window(struct meter *m, bool after_gap)
 
 const struct mt_ages *meter__ages(const struct meter *m, uint32_t site)
 {
-	return site < m->kernel->sizes.n_ages ? &m->ages[site] : NULL;
+	return m && site < m->kernel->sizes.n_ages ? &m->ages[site] : NULL;
 }
 
 /* What the table says of a birth, as a time. */

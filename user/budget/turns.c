@@ -140,19 +140,6 @@ struct account *turns__draw(struct budget *b, double *ret_chance)
 	return NULL;
 }
 
-static struct thread_account *thread_of(struct account *a, uint32_t tid)
-{
-	struct thread_account *t;
-
-	for (size_t i = 0; i < a->threads.n; i++)
-		if (a->threads.v[i].tid == tid)
-			return &a->threads.v[i];
-	t = vec_push(&a->threads);
-	if (t)
-		*t = (struct thread_account){ .tid = tid };
-	return t;
-}
-
 /* Of several threads each is slowed down by its own calls: each has a clock from the beginning. */
 static void watch_threads(struct account *a, pid_t pid)
 {
@@ -171,7 +158,7 @@ static void watch_threads(struct account *a, pid_t pid)
 
 		if (parse_u64(d->d_name, 1, INT32_MAX, &tid))
 			continue;
-		t = thread_of(a, (uint32_t)tid);
+		t = account__thread(a, (uint32_t)tid);
 		if (t)
 			t->clocked = cpu_clock__watch(a->fine, (pid_t)tid);
 		n++;
@@ -180,18 +167,13 @@ static void watch_threads(struct account *a, pid_t pid)
 		closedir(dir);
 }
 
-bool turns__begin_look(struct budget *b, struct account *a)
+void turns__begin_look(struct budget *b, struct account *a)
 {
 	pid_t pid = a->tracee->process.pid;
 
 	a->fine = cpu_clock__open(pid, true);
-	if (!a->fine) {
-		b->looked = NULL;
-		return false;
-	}
 	watch_threads(a, pid);
 	a->fine_ns = cpu_clock__ns(a->fine);
-	return true;
 }
 
 void turns__end_look(struct budget *b, uint64_t spent_ns)

@@ -61,6 +61,9 @@ static bool freeze(struct budget *b)
 		b->accounts[i].shut_cpu_ns = cpu_clock__ns(b->accounts[i].clock);
 	if (b->looked)
 		b->looked->shut_cpu_ns = cpu_clock__ns(b->looked->fine);
+	for (size_t i = 0; i < b->n_accounts; i++)
+		if (b->accounts[i].tracee && (!b->by_turns || &b->accounts[i] == b->looked))
+			awake__read(b->accounts[i].tracee->process.pid, &b->accounts[i].shut);
 	return true;
 }
 
@@ -113,9 +116,9 @@ static int start_guard(struct budget *b)
 
 static struct attachment **attachments(const struct budget *b)
 {
-	struct attachment **v = calloc(b->o.tracees->v.n + 1, sizeof(*v));
+	struct attachment **v = xcalloc(b->o.tracees->v.n + 1, sizeof(*v));
 
-	for (size_t i = 0; v && i < b->o.tracees->v.n; i++) {
+	for (size_t i = 0; i < b->o.tracees->v.n; i++) {
 		bool has_turn = !b->by_turns || (b->looked && b->looked->tracee == b->o.tracees->v.v[i]);
 
 		v[i] = !has_turn || b->o.tracees->v.v[i]->ended ? NULL : b->o.tracees->v.v[i]->attachment;
@@ -127,18 +130,14 @@ static struct closing *take_links(struct budget *b, bool parked)
 {
 	_cleanup_free_ struct attachment **v = attachments(b);
 
-	return v ? attachments__take(v, b->o.tracees->v.n, parked, b->closed_fd) : NULL;
+	return attachments__take(v, b->o.tracees->v.n, parked, b->closed_fd);
 }
 
 /* They are waited for when they say that they are done. */
 static void keep_closing(struct budget *b, struct closing *c)
 {
-	struct closing **slot = c ? vec_push(&b->closing) : NULL;
-
-	if (slot)
-		*slot = c;
-	else
-		closing__wait(c);
+	if (c)
+		*vec_push(&b->closing) = c;
 }
 
 static uint64_t set_limit(struct budget *b)
@@ -296,8 +295,9 @@ static void put_in(struct budget *b)
 	uint64_t hot_ns = 0;
 	struct reading r;
 
+	budget__note_before(b);
 	b->opening_spent_ns = before.spent_ns;
-	if (!v || attachments__unpark(v, b->o.tracees->v.n, &hot_ns, &e)) {
+	if (attachments__unpark(v, b->o.tracees->v.n, &hot_ns, &e)) {
 		say("the probes could not be attached again: %s", err_msg(&e));
 		some = take_links(b, true);
 		closing__start(some);
@@ -420,7 +420,9 @@ static void on_timer(void *arg)
 		double turn;
 
 		b->looked = turns__draw(b, &turn);
-		chance = b->looked && turns__begin_look(b, b->looked) ? chance * turn : 0;
+		if (b->looked)
+			turns__begin_look(b, b->looked);
+		chance = b->looked ? chance * turn : 0;
 	}
 	if (chance > 0) {
 		b->speaks_ns = b->mean_gap_ns / chance;
@@ -479,27 +481,21 @@ static uint64_t cpu_of_all(struct budget *b)
 	return sum;
 }
 
-static int open_accounts(struct budget *b)
+static void open_accounts(struct budget *b)
 {
 	b->by_turns = b->o.tracees->scout;
 	if (b->by_turns) {
 		b->account_room = b->o.kernel->sizes.n_procs;
-		b->accounts = calloc(b->account_room, sizeof(*b->accounts));
-		if (b->accounts)
-			turns__meet(b);
-		return b->accounts ? 0 : -ENOMEM;
+		b->accounts = xcalloc(b->account_room, sizeof(*b->accounts));
+		turns__meet(b);
+		return;
 	}
 	b->n_accounts = b->o.tracees->v.n;
-	b->accounts = calloc(b->n_accounts + 1, sizeof(*b->accounts));
-	if (!b->accounts)
-		return -ENOMEM;
+	b->accounts = xcalloc(b->n_accounts + 1, sizeof(*b->accounts));
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		b->accounts[i].tracee = b->o.tracees->v.v[i];
 		b->accounts[i].clock = cpu_clock__open(b->accounts[i].tracee->process.pid, true);
-		if (!b->accounts[i].clock)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
 #define LOOK_MS 50
@@ -509,10 +505,10 @@ int budget__begin(struct budget *b, struct loop *l)
 	uint64_t since_ns, cpu_ns;
 	struct reading r;
 	double rate;
-	int err = open_accounts(b);
+	int err;
 
-	if (!err)
-		err = loop__add_fd(l, b->timer_fd, on_timer, b);
+	open_accounts(b);
+	err = loop__add_fd(l, b->timer_fd, on_timer, b);
 	if (!err)
 		err = loop__add_fd(l, b->closed_fd, on_closed, b);
 	if (!err)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "budget/awake.h"
 #include "budget/budget.h"
 #include "budget/calibrate.h"
 #include "budget/cpu_clock.h"
@@ -54,6 +55,11 @@ struct account {
 	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
 	double gaps_cpu_ns, gaps_clock_ns;	/* all gaps: CPU time in them, and how long they were */
 	double ran_cpu_ns, ran_clock_ns;	/* all looks that found it running: the same */
+	struct tick {
+		uint64_t t_ns, cpu_ns;
+	} ticks[2];		/* of the gap at hand: two bookings 25 ms or more after each other, or its begin */
+	double before;		/* CPU time per time just before the last window */
+	struct awake opened, shut;	/* when the last window began, and ended */
 	double gap_reported_ns;	/* of the gap at hand, its CPU time so far */
 	unsigned int n_looks;
 };
@@ -79,7 +85,6 @@ struct budget {
 	uint64_t gone_cpu_ns;	/* by turns: of those that have left the tables */
 	enum state state;
 	bool over;
-	bool short_of_memory;	/* which was reported */
 	bool limited;		/* the last window was ended by its limit */
 	bool partial;		/* there was a gap: figures are estimates */
 	uint64_t began_ns, ended_ns;
@@ -119,14 +124,17 @@ void turns__meet(struct budget *b);
 void turns__forget(struct budget *b, const struct tracee *p);
 /* Whose turn it is, by chance; NULL: nobody's. *ret_chance: that it had. */
 struct account *turns__draw(struct budget *b, double *ret_chance);
-bool turns__begin_look(struct budget *b, struct account *a);	/* its clocks, by thread; false: there is no memory for them */
+void turns__begin_look(struct budget *b, struct account *a);	/* its clocks, by thread */
 void turns__end_look(struct budget *b, uint64_t spent_ns);
 /* CPU time since it was last booked. in_window: of the one that is looked at, by this reading of its clock. */
 void turns__book(struct account *a, const struct budget *b, bool in_window, uint64_t fine_ns, double lasted_ns);
 double turns__share(const struct budget *b);	/* of a process's CPU time that may be taken */
 
+struct thread_account *account__thread(struct account *a, uint32_t tid);	/* made if there is none */
 /* The CPU time of all targets, booked to the window or the gap that this moment is in. */
 struct reading budget__book(struct budget *b, bool in_window);
+/* The probes are about to come: what the targets did until now (window__ran). */
+void budget__note_before(struct budget *b);
 /* How long that would have taken without probes: all targets together. */
 double budget__passed_ns(const struct budget *b, double clock_ns, double cpu_ns, double spent_ns);
 /* The window that the guard, or the session, has ended. */

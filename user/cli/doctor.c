@@ -14,24 +14,133 @@
  * is there only if any is. What was found in the targets follows, and in the last line the
  * answer: yes or no. Rows that are fine and explain nothing come with -v.
  */
-#include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "cli/doctor.h"
+#include "cli/commands.h"
+#include "names/packages.h"
+#include "names/sym.h"
+#include "present/missing_names.h"
+#include "present/telling.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "process/watch.h"
 #include "reader/reader.h"
-#include "trace/code_names.h"
-#include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
-#include "util/descriptors.h"
+#include "util/invoker.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
+
+/* ---- functions without names */
+
+/*
+ * Owns the look at a process's code for functions without names: their beginnings are known from the unwind tables, which a stripped
+ * file has as well. What always holds: of a large file some functions stand for all, so that the answer comes at once.
+ */
+
+#define ASKED 256		/* functions of a file */
+#define FILES_MAX 64
+
+struct file {
+	struct snap_module module;
+	size_t n_asked, n_unnamed;
+};
+
+/* Named by its file alone: is it the program's own, and not what every program has? */
+static bool is_own(const struct object *obj)
+{
+	return frame__is_telling(&(struct frame){ .module = obj->path });
+}
+
+/* Of ASKED that lie at equal distances; of all, if there are no more. */
+static uint64_t nth(const uint64_t *starts, size_t n, size_t i)
+{
+	return starts[n > ASKED ? i * n / ASKED : i];
+}
+
+static struct file ask(struct sym *sym, struct object *obj)
+{
+	struct file f = { .module = { .path = obj->path, .handle = obj } };
+	_cleanup_free_ uint64_t *starts = NULL;
+	size_t n = 0;
+
+	object__function_starts(obj, &starts, &n);
+	for (size_t i = 0; i < MIN(n, (size_t)ASKED); i++)
+		sym__expect(sym, obj, nth(starts, n, i) + 1);
+	for (size_t i = 0; i < MIN(n, (size_t)ASKED); i++) {
+		const struct line *lines;
+		size_t n_lines = sym__resolve(sym, obj, nth(starts, n, i) + 1, &lines);
+
+		f.n_asked++;
+		f.n_unnamed += !lines[n_lines - 1].function;
+	}
+	return f;
+}
+
+static bool is_known(const struct file *v, size_t n, const struct object *obj)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].module.handle == obj)
+			return true;
+	return false;
+}
+
+static size_t ask_all(const struct space *space, struct sym *sym, struct file *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < space->n && n < FILES_MAX; i++) {
+		struct object *obj = space->v[i].object;
+
+		if (obj && !space->v[i].gone && obj->is_elf && is_own(obj) && !is_known(v, n, obj))
+			v[n++] = ask(sym, obj);
+	}
+	return n;
+}
+
+COMPARATOR(most_first, struct file, ORDER(b->n_unnamed, a->n_unnamed))
+
+/*
+ * What `doctor -p` says where half of the functions of the program and its own libraries have no name; local: its files are this machine's.
+ * The caller's; NULL: they have.
+ */
+static char *code_names__missing(const struct space *space, bool local)
+{
+	struct sym *sym = sym__new(&(struct sym_opts){ .no_inlines = true, .no_source = true });
+	_cleanup_free_ struct file *v = xcalloc(FILES_MAX, sizeof(*v));
+	_cleanup_free_ char *install = NULL;
+	struct missing_names m = { .what = "functions" };
+	const char *paths[MISSING_FILES];
+	char *ret = NULL;
+	size_t n = ask_all(space, sym, v);
+
+	if (n)
+		qsort(v, n, sizeof(*v), most_first);
+	for (size_t i = 0; i < n; i++) {
+		m.n_frames += v[i].n_asked;
+		m.n_unnamed += v[i].n_unnamed;
+		if (v[i].n_unnamed && m.n_files < MISSING_FILES) {
+			paths[m.n_files] = v[i].module.path;
+			local &= object__is_here(v[i].module.handle);
+			m.files[m.n_files++] = &v[i].module;
+		} else if (v[i].n_unnamed) {
+			m.n_more++;
+		}
+	}
+	if (m.n_frames && m.n_unnamed * 2 >= m.n_frames) {
+		install = local ? packages__debug("", paths, m.n_files) : NULL;
+		ret = missing_names__words(&m, install, false, true);
+	}
+	sym__free(sym);
+	return ret;
+}
+
+/* ---- the lines */
 
 static void line(FILE *out, const char *what, const char *state, const char *detail)
 {
@@ -140,7 +249,7 @@ static void print_unwind(FILE *out, const struct opts *o, const struct tracee *p
 	struct unwind *u = unwind__new(NULL, o->recording.unwind);
 	struct unwind_verdict v;
 
-	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, 0, &v, NULL))
+	if (!unwind__update(u, 0, &p->lives.v[p->lives.n - 1]->space, 0, &v, NULL))
 		fprintf(out, "  stacks     by %s\n", v.why);
 	unwind__free(u);
 }
@@ -212,12 +321,10 @@ struct around {			/* the processes that are examined */
 	size_t n_processes, n_closed;
 };
 
-static bool make_room(struct around *a)
+static void make_room(struct around *a)
 {
 	while (a->n_users.n < a->t->files.n)
-		if (!vec_push(&a->n_users))
-			return false;
-	return true;
+		vec_push(&a->n_users);
 }
 
 static void look_at(pid_t pid, struct around *a)
@@ -236,9 +343,10 @@ static void look_at(pid_t pid, struct around *a)
 		/* several mappings of one file are one use */
 		for (size_t j = 0; j < i && !again; j++)
 			again = space.v[j].object == space.v[i].object;
-		if (again || !space.v[i].object ||
-		    tracees__file_of(a->t, space.v[i].object, false, &k, NULL) || !make_room(a))
+		if (again || !space.v[i].object)
 			continue;
+		k = tracees__file_of(a->t, space.v[i].object, false);
+		make_room(a);
 		while (a->t->files.v[at] != k)
 			at++;
 		a->n_users.v[at]++;
@@ -251,19 +359,14 @@ static int print_group(FILE *out, const struct selection *selection, struct trac
 		       struct err *e)
 {
 	struct around a = { .t = t };
-	DIR *proc = opendir("/proc");
-	struct dirent *d;
+	_cleanup_pids_ struct pids all = pids__of_all();
+	pid_t pid;
 
-	if (!proc)
-		return err_set(e, -errno, "/proc: %s", strerror(errno));
-	while ((d = readdir(proc))) {
-		uint64_t pid;
-
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && !process__is_own(pid) &&
-		    process__has_memory(pid) && machine__wants(selection, pid))
+	if (!all.dir)
+		return err_set(e, all.err, "/proc: %s", strerror(-all.err));
+	while ((pid = pids__next_other(&all)))
+		if (machine__wants(selection, pid))
 			look_at(pid, &a);
-	}
-	closedir(proc);
 	fprintf(out, "With %s: %zu process%s now",
 		selection->comms->n || selection->cgroups.n ? "this selection" : "-a", a.n_processes,
 		a.n_processes == 1 ? "" : "es");
@@ -272,10 +375,11 @@ static int print_group(FILE *out, const struct selection *selection, struct trac
 		*missing |= rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE));
 	}
 	fputc('\n', out);
-	if (make_room(&a))
-		print_shared(out, t, a.n_users.v);
+	make_room(&a);
+	print_shared(out, t, a.n_users.v);
 	vec_done(&a.n_users);
-	return tracees__tell_tight(out, e);
+	tracees__tell_tight(out);
+	return 0;
 }
 
 static int print_targets(FILE *out, const struct opts *o, const struct selection *selection, int *ret_status,
@@ -284,8 +388,7 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 	struct tracees t;
 	int err;
 
-	if (tracees__init(&t))
-		return err_set(e, -ENOMEM, "out of memory");
+	tracees__init(&t);
 	t.want = plan_want__of(&o->recording);
 	err = o->prefix ? alloc_funcs__add_prefix(&t.funcs, o->prefix, e) : 0;
 	for (size_t i = 0; i < o->syms.n && !err; i++)
@@ -339,7 +442,7 @@ static void print_who(FILE *out, const struct opts *o, const struct selection *s
 	} else if (selection->adopt == MT_ADOPT_ALL) {
 		fputs(selection->comms->n || selection->cgroups.n ? "these processes" : "the whole machine", out);
 		if (rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)))
-			fputs(", but for processes that this user may not inspect", out);
+			fputs(", except processes that this user may not inspect", out);
 	} else {
 		fputs(rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)) ? "processes of this user" : "processes of all users", out);
 	}
@@ -364,10 +467,10 @@ static void print_answer(FILE *out, const struct opts *o, const struct selection
 	fputc('\n', out);
 }
 
-int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
+void doctor__run(FILE *out, const struct opts *o, int *ret_status)
 {
 	_cleanup_free_ char *targets = NULL;
-	_cleanup_err_ struct err files = {};
+	_cleanup_err_ struct err why = {}, files = {};
 	int files_err = descriptors__raise(&files);
 	unsigned int missing = features__missing_rights();
 	struct selection selection = {};
@@ -383,11 +486,10 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, kernel, "ok", "");
 	print_features(out);
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
-	err = selection__init(&selection, o, e);
+	selection__init(&selection, o->all, o->follow, &o->comms, &o->cgroups);
+	err = files_err ? err_set(&why, files_err, "%s", err_msg(&files)) : selection__check(&selection, &why) ?: readers__need(&why);
 	if (!err)
-		err = files_err ? err_set(e, files_err, "%s", err_msg(&files)) : selection__check(&selection, e) ?: readers__need(e);
-	if (!err)
-		err = print_memory(out, o, &selection, e);
+		err = print_memory(out, o, &selection, &why);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())
 		detail_line(out, "probes", "ok", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
@@ -395,18 +497,14 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	if (features__can_trace())
 		print_watch(out);
 	/* what is missing depends on the targets, too, and is printed before them */
-	later = open_memstream(&targets, &len);
-	if (!later)
-		return err_set(e, -ENOMEM, "out of memory");
+	later = text_stream__open(&targets, &len);
 	if (!err && (o->pids.n || o->objects.n || selection.adopt))
-		err = print_targets(later, o, &selection, ret_status, &missing, e);
-	if (fclose(later))
-		return err_set(e, -ENOMEM, "out of memory");
+		err = print_targets(later, o, &selection, ret_status, &missing, &why);
+	text_stream__close(later);
 	print_rights(out, missing);
 	print_settled(out);
 	print_missing(out, missing);
 	fputs(targets, out);
-	print_answer(out, o, &selection, missing, !err && !*ret_status, err ? err_msg(e) : NULL);
+	print_answer(out, o, &selection, missing, !err && !*ret_status, err ? err_msg(&why) : NULL);
 	selection__done(&selection);
-	return err == -ENOMEM ? err : 0;
 }

@@ -4,11 +4,10 @@
  * other is shown. What always holds: files that cannot be written are told of before a process is looked at; a signal
  * that asks for the end is obeyed between two reads of its memory.
  */
-#include "cli/heap_command.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@
 #include "util/clock.h"
 #include "util/exit_status.h"
 #include "util/log.h"
-#include "util/nomem.h"
 #include "util/signals.h"
 #include "util/util.h"
 
@@ -70,6 +68,7 @@ static void on_progress(const char *what, double part, void *arg)
 static void describe_host(struct snapshot *s)
 {
 	struct timespec now;
+	char boot_id[BOOT_ID_MAX];
 	struct utsname u;
 
 	s->version = VERSION;
@@ -79,6 +78,8 @@ static void describe_host(struct snapshot *s)
 		s->arch = snapshot__strdup(s, u.machine);
 		s->host = snapshot__strdup(s, u.nodename);
 	}
+	if (machine__boot_id(boot_id))
+		s->boot_id = snapshot__strdup(s, boot_id);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->wall_now_ns = now.tv_sec * SECOND_NS + now.tv_nsec;
 	s->wall_start_ns = s->wall_now_ns;
@@ -99,6 +100,7 @@ static void describe(struct snapshot *s, const struct process *p, struct snap_pr
 	to->unit = snapshot__strdup(s, p->unit);
 	to->age_at_attach_ns = p->age_ns;
 	to->wall_started_ns = p->age_ns ? s->wall_now_ns - (int64_t)p->age_ns : 0;
+	to->start_ticks = p->start_ticks;
 	to->container_pid = p->ns_pid;
 }
 
@@ -109,7 +111,7 @@ static int look_at(struct look *l, const struct process *p, struct err *e)
 	const struct target_calls calls = { .is_over = is_over, .progress = on_progress, .unread = on_unread, .arg = l };
 	const struct heap_opts how = {
 		.reachable = l->o->reachable, .roots = l->o->roots, .pause = l->o->pause, .parts = true,
-		.list = opts__n_blocks(l->o), .pace = l->o->pace, .calls = &calls, .objects = l->objects,
+		.list = opts__n_blocks(l->o), .calls = &calls, .objects = l->objects,
 		.registers = registers__read,
 	};
 	size_t at = l->s->n_heaps;
@@ -153,7 +155,7 @@ static int look_at_all(struct look *l, struct err *e)
 		process__done(&p);
 		if (!err)
 			continue;
-		if (n == 1 || err == -EINTR || err == -ENOMEM)
+		if (n == 1 || err == -EINTR)
 			return n > 1 ? err_set(e, err, "%s", err_msg(&own)) : err;
 		say_error("%s", err_msg(&own));
 		l->failed = true;
@@ -174,7 +176,6 @@ static int show(struct output *out, struct snapshot *s, struct err *e)
 
 static int run(struct look *l, struct output *out, struct err *e)
 {
-	uint64_t n_refused = nomem__n();
 	size_t n = l->o->pids.n;
 	int err = output__init(out, l->o, e);
 
@@ -183,8 +184,6 @@ static int run(struct look *l, struct output *out, struct err *e)
 	l->tells = output__prints(out) && !opts__has_output(l->o, "-") && isatty(STDOUT_FILENO);
 	l->s = snapshot__new();
 	l->objects = objects__new();
-	if (!l->s || !l->objects)
-		return err_set(e, -ENOMEM, "out of memory");
 	objects__without_probes(l->objects);
 	describe_host(l->s);
 	l->s->processes = l->processes = snapshot__alloc(l->s, n, sizeof(*l->processes));
@@ -192,8 +191,6 @@ static int run(struct look *l, struct output *out, struct err *e)
 	err = readers__need(e) ?: look_at_all(l, e);
 	if (err)
 		return err;
-	if (nomem__n() != n_refused)
-		return err_set(e, -ENOMEM, "out of memory while heaps were read: what was found is incomplete, and is not shown");
 	snapshot__set_heaps(l->s, l->heaps, l->s->n_heaps);
 	/* it may be written into a pager: from now on nothing need be left in order */
 	sigprocmask(SIG_UNBLOCK, &l->ends, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the listening socket, the process that traces, and the program of --exec. */
-#include "cli/serve_command.h"
+/* Owns the listening socket, and the process that traces. */
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,12 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/targets.h"
-#include "serve/hook.h"
 #include "serve/listen.h"
 #include "util/exit_status.h"
 #include "util/log.h"
-#include "util/notify.h"
 
 static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD };
 
@@ -103,22 +100,6 @@ static bool read_again(struct opts *o, int argc, char **argv)
 	return true;
 }
 
-/* The next signal; meanwhile programs of --exec come and go. 0: none could be read. */
-static int next_signal(int signals, struct hook *h, const struct opts *o, struct signalfd_siginfo *ret)
-{
-	for (;;) {
-		struct pollfd p[] = { { .fd = signals, .events = POLLIN }, { .fd = hook__is_idle(h) ? h->asked_fd : -1, .events = POLLIN } };
-
-		if (poll(p, ARRAY_SIZE(p), hook__wait_ms(h)) < 0 && errno != EINTR)
-			return 0;
-		hook__reap(h);
-		if (p[1].revents & POLLIN)
-			hook__run(h, o->serve.exec);
-		if (p[0].revents)
-			return read(signals, ret, sizeof(*ret)) == sizeof(*ret) ? (int)ret->ssi_signo : 0;
-	}
-}
-
 static bool has_ended(pid_t pid)
 {
 	siginfo_t ended = {};
@@ -155,12 +136,11 @@ static bool wait_for_end(pid_t pid, int signals, int *ret_status)
 }
 
 /* The process that listens: until all is over, or, in the next process that traces, until it is to begin; then true. */
-static bool watch(pid_t pid, struct opts *o, int argc, char **argv, const sigset_t *before, int signals, struct hook *h, int *ret_status, int *ret_err,
-		  struct err *e)
+static bool watch(pid_t pid, struct opts *o, int argc, char **argv, const sigset_t *before, int signals, int *ret_status, int *ret_err, struct err *e)
 {
 	while (pid > 0) {
 		struct signalfd_siginfo info;
-		int sig = next_signal(signals, h, o, &info);
+		int sig = read(signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 
 		if (sig == SIGCHLD) {
 			if (!has_ended(pid))
@@ -172,7 +152,6 @@ static bool watch(pid_t pid, struct opts *o, int argc, char **argv, const sigset
 		if (sig == SIGHUP && info.ssi_code != SI_KERNEL) {
 			if (!read_again(o, argc, argv))
 				continue;
-			o->serve.exec_fd = h->ask_fd;
 			notify__say("RELOADING=1");
 			kill(pid, SIGTERM);
 			if (!wait_for_end(pid, signals, ret_status))
@@ -192,15 +171,10 @@ static bool watch(pid_t pid, struct opts *o, int argc, char **argv, const sigset
 bool serve_command__begin(struct opts *o, int argc, char **argv, int *ret_status, int *ret_err, struct err *e)
 {
 	sigset_t set = watched_set(), before;
-	struct hook hook;
 	bool is_next;
 	int signals;
 	pid_t pid;
 
-	*ret_err = hook__open(&hook, e);
-	if (*ret_err)
-		return false;
-	o->serve.exec_fd = hook.ask_fd;
 	o->serve.listen_fd = listen__open(&o->serve, e);
 	if (o->serve.listen_fd < 0) {
 		*ret_err = o->serve.listen_fd;
@@ -210,13 +184,9 @@ bool serve_command__begin(struct opts *o, int argc, char **argv, int *ret_status
 	sigprocmask(SIG_BLOCK, &set, &before);
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	pid = signals < 0 ? -1 : start(&before);
-	is_next = watch(pid, o, argc, argv, &before, signals, &hook, ret_status, ret_err, e);
-	/* what runs is the business of the one that listens */
-	if (!is_next) {
-		hook__end(&hook);
+	is_next = watch(pid, o, argc, argv, &before, signals, ret_status, ret_err, e);
+	if (!is_next)
 		listen__close(&o->serve);
-	}
 	close(signals);
-	close(hook.asked_fd);
 	return is_next;
 }

@@ -6,14 +6,12 @@
  */
 #include "collect/age_counts.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
-int age_counts__init(struct age_counts *a, uint32_t n_sites)
+void age_counts__init(struct age_counts *a, uint32_t n_sites)
 {
-	*a = (struct age_counts){ .first = calloc(n_sites, sizeof(*a->first)), .n_sites = n_sites };
-	return a->first ? 0 : -ENOMEM;
+	*a = (struct age_counts){ .first = xcalloc(n_sites, sizeof(*a->first)), .n_sites = n_sites };
 }
 
 void age_counts__done(struct age_counts *a)
@@ -29,7 +27,6 @@ void age_counts__reset(struct age_counts *a)
 	memset(a->first, 0, a->n_sites * sizeof(*a->first));
 	a->chunks.n = 0;
 	a->n_rows = 0;
-	a->failed = false;
 }
 
 /* After chunk last - 1 of the site; 0: it has none yet. */
@@ -37,10 +34,6 @@ static struct age_chunk *new_chunk(struct age_counts *a, uint32_t site, uint32_t
 {
 	struct age_chunk *c = vec_push(&a->chunks);
 
-	if (!c) {
-		a->failed = true;
-		return NULL;
-	}
 	c->group = group;
 	*(last ? &a->chunks.v[last - 1].next : &a->first[site]) = (uint32_t)a->chunks.n;
 	return c;
@@ -57,13 +50,11 @@ void age_counts__add(struct age_counts *a, uint32_t site, uint64_t age_ns, doubl
 	}
 	if (!at)
 		c = new_chunk(a, site, last, class / AGE_CHUNK);
-	if (!c)
-		return;
 	c->of[class % AGE_CHUNK].blocks += blocks;
 	c->of[class % AGE_CHUNK].bytes += bytes;
 }
 
-int age_counts__make_rows(struct age_counts *a, size_t n_more)
+void age_counts__make_rows(struct age_counts *a, size_t n_more)
 {
 	size_t n = n_more;
 
@@ -73,10 +64,9 @@ int age_counts__make_rows(struct age_counts *a, size_t n_more)
 	a->n_rows = 0;
 	if (n > a->row_room) {
 		free(a->rows);
-		a->rows = calloc(n, sizeof(*a->rows));
-		a->row_room = a->rows ? n : 0;
+		a->rows = xcalloc(n, sizeof(*a->rows));
+		a->row_room = n;
 	}
-	return a->failed || n > a->row_room ? -ENOMEM : 0;
 }
 
 static struct cut_age *put(struct age_counts *a, struct cut_age row)

@@ -23,16 +23,15 @@ struct age_counts {
 	struct vec(struct age_chunk) chunks;
 	struct cut_age *rows;	/* what age_counts__rows() gives */
 	size_t n_rows, row_room;
-	bool failed;		/* memory ran out: what was counted is not all */
 };
 
-int age_counts__init(struct age_counts *a, uint32_t n_sites);	/* -ENOMEM */
+void age_counts__init(struct age_counts *a, uint32_t n_sites);
 void age_counts__done(struct age_counts *a);
 /* Nothing is counted yet, and no rows were given. */
 void age_counts__reset(struct age_counts *a);
 void age_counts__add(struct age_counts *a, uint32_t site, uint64_t age_ns, double blocks, double bytes);
-/* Room for rows of all that was counted and n_more; -ENOMEM */
-int age_counts__make_rows(struct age_counts *a, size_t n_more);
+/* Room for rows of all that was counted and n_more. */
+void age_counts__make_rows(struct age_counts *a, size_t n_more);
 /* The rows of a site before those of the list; they hold until the next reset. */
 struct cut_age *age_counts__rows(struct age_counts *a, uint32_t site, struct cut_age *list);
 /* One more, of blocks that are not in the table any more. */

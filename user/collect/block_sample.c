@@ -6,7 +6,6 @@
  */
 #include "collect/block_sample.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "bpf/hash.h"
@@ -30,7 +29,6 @@ void block_sample__reset(struct block_sample *s)
 		s->kind[i].mask = 0;
 	}
 	s->all.n = 0;
-	s->failed = false;
 }
 
 static void thin_out(struct block_sample *s, bool large)
@@ -50,7 +48,6 @@ static void thin_out(struct block_sample *s, bool large)
 void block_sample__add(struct block_sample *s, uint32_t proc, uint64_t addr, uint64_t size)
 {
 	bool large = size >= BLOCK_SAMPLE_LARGE;
-	struct cut_block *b;
 
 	if (hash_of(proc, addr) & s->kind[large].mask)
 		return;
@@ -59,38 +56,23 @@ void block_sample__add(struct block_sample *s, uint32_t proc, uint64_t addr, uin
 		if (hash_of(proc, addr) & s->kind[large].mask)
 			return;
 	}
-	b = vec_push(&s->kind[large].blocks);
-	if (b)
-		*b = (struct cut_block){ .addr = addr, .size = size, .proc = proc };
-	s->failed |= !b;
+	*vec_push(&s->kind[large].blocks) = (struct cut_block){ .addr = addr, .size = size, .proc = proc };
 }
 
-static int by_place(const void *x, const void *y)
-{
-	const struct cut_block *a = x, *b = y;
+COMPARATOR(by_place, struct cut_block, ORDER(a->proc, b->proc) ?: ORDER(a->addr, b->addr))
 
-	if (a->proc != b->proc)
-		return a->proc < b->proc ? -1 : 1;
-	return a->addr < b->addr ? -1 : a->addr > b->addr;
-}
-
-int block_sample__all(struct block_sample *s, const struct cut_block **ret, size_t *ret_n)
+void block_sample__all(struct block_sample *s, const struct cut_block **ret, size_t *ret_n)
 {
 	s->all.n = 0;
-	for (int k = 0; k < 2 && !s->failed; k++)
+	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < s->kind[k].blocks.n; i++) {
 			struct cut_block *b = vec_push(&s->all);
 
-			if (!b)
-				return -ENOMEM;
 			*b = s->kind[k].blocks.v[i];
 			b->stands_for = (uint32_t)MIN(s->kind[k].mask + 1, (uint64_t)UINT32_MAX);
 		}
-	if (s->failed)
-		return -ENOMEM;
 	if (s->all.n)
 		qsort(s->all.v, s->all.n, sizeof(*s->all.v), by_place);
 	*ret = s->all.v;
 	*ret_n = s->all.n;
-	return 0;
 }

@@ -18,13 +18,12 @@ struct block_sample {
 		uint64_t mask;	/* those whose hash has none of these bits are kept */
 	} kind[2];
 	struct vec(struct cut_block) all;	/* what block_sample__all() gave */
-	bool failed;		/* memory ran out: there is no sample */
 };
 
 void block_sample__done(struct block_sample *s);
 void block_sample__reset(struct block_sample *s);
 void block_sample__add(struct block_sample *s, uint32_t proc, uint64_t addr, uint64_t size);
-/* Both kinds, by process and address; they hold until the next reset. -ENOMEM */
-int block_sample__all(struct block_sample *s, const struct cut_block **ret, size_t *ret_n);
+/* Both kinds, by process and address; they hold until the next reset. */
+void block_sample__all(struct block_sample *s, const struct cut_block **ret, size_t *ret_n);
 
 #endif

@@ -54,18 +54,16 @@ static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void 
 
 int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 {
-	struct collect *c = calloc(1, sizeof(*c));
+	struct collect *c = xcalloc(1, sizeof(*c));
 	struct bpf_map *maps[N_TABLES];
 	void **at[N_TABLES];
 	uint32_t n_sites = k->sizes.n_sites + k->sizes.n_procs;
 	int err = 0;
 
-	if (!c)
-		return err_set(e, -ENOMEM, "out of memory");
 	c->kernel = k;
-	c->sites = calloc(n_sites, sizeof(*c->sites));
-	c->procs = calloc(k->sizes.n_procs, sizeof(*c->procs));
-	c->cut.procs = calloc(k->sizes.n_procs, sizeof(*c->cut.procs));
+	c->sites = xcalloc(n_sites, sizeof(*c->sites));
+	c->procs = xcalloc(k->sizes.n_procs, sizeof(*c->procs));
+	c->cut.procs = xcalloc(k->sizes.n_procs, sizeof(*c->cut.procs));
 	c->tables.n_sites = n_sites;
 	c->tables.n_index = k->sizes.n_index;
 	sweep__init(&c->sweep, &c->tables);
@@ -74,11 +72,11 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->tables.born_unit_ns = k->born_unit_ns;
 	c->tables.n_links = k->sizes.n_links > 1 ? k->sizes.n_links : 0;
 	c->tables.n_buckets = (uint64_t)k->sizes.n_groups * MT_GROUP;
-	if (!c->sites || !c->procs || !c->cut.procs || freed__init(&c->freed, &c->tables) || scan__init(&c->scan, &c->tables) ||
-	    age_counts__init(&c->ages, n_sites) || links__init(&c->links, &c->tables) || evict__init(c)) {
-		collect__free(c);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
+	freed__init(&c->freed, &c->tables);
+	scan__init(&c->scan, &c->tables);
+	age_counts__init(&c->ages, n_sites);
+	links__init(&c->links, &c->tables);
+	evict__init(c);
 	list_tables(c, maps, at);
 	for (size_t i = 0; i < N_TABLES && !err; i++)
 		err = kernel__map_table(maps[i], PROT_READ | PROT_WRITE, at[i], e);
@@ -239,10 +237,9 @@ static void add_gone(struct collect *c, struct cut_site *row, const struct cut_o
 }
 
 /* Ages, from a pass of this moment or from those that are made a part at a time. */
-static int read_ages(struct collect *c, const struct cut_opts *o)
+static void read_ages(struct collect *c, const struct cut_opts *o)
 {
 	struct cut *cut = &c->cut;
-	int err = 0;
 
 	cut->scanned = o->scan;
 	cut->has_ages = o->scan && o->ages;
@@ -260,13 +257,10 @@ static int read_ages(struct collect *c, const struct cut_opts *o)
 		scan__all(&c->scan, cut->now_ns, o->older_ns);
 	c->scan.ages = NULL;
 	c->scan.blocks = NULL;
-	/* without memory there is no sample, and what is known of blocks by it is not known */
 	if (o->scan && o->blocks)
 		block_sample__all(&c->blocks, &cut->blocks, &cut->n_blocks);
 	if (cut->has_ages)
-		err = age_counts__make_rows(&c->ages, cut->n_sites);
-	if (err)
-		return err;
+		age_counts__make_rows(&c->ages, cut->n_sites);
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		struct cut_site *row = &cut->sites[i];
 		const struct seen *seen = &c->scan.last[row->site];
@@ -293,7 +287,6 @@ static int read_ages(struct collect *c, const struct cut_opts *o)
 		if (c->procs[MT_PROC_SLOT(row->proc)].n_ended_cuts)
 			add_gone(c, row, o);
 	}
-	return 0;
 }
 
 void collect__look(struct collect *c, uint64_t budget_ns)
@@ -358,15 +351,28 @@ static void distrust(struct cut_site *v, size_t n, const struct code_calls *code
 			v[i].end = MT_END_UNSURE;
 }
 
-/* A number may have been another process's when the look was taken. */
-static void put_looks(struct cut *cut, const struct cut_opts *o)
+/* Of a scan after the snapshot: blocks that came within its last clock tick are not the snapshot's. */
+static void bound_look(const struct cut *cut, struct cut_site *row)
 {
-	for (size_t i = 0; i < cut->n_sites && o->looks; i++) {
-		struct cut_site *row = &cut->sites[i];
-		const struct site_look *l = row->site < o->n_looks ? &o->looks[row->site] : NULL;
+	uint64_t live = row->counts.alloc_calls - row->counts.free_calls;
 
-		if (l && l->blocks && l->proc == row->proc && row->first_ns <= l->looked_ns)
-			row->look = (struct cut_look){ l->blocks, l->unreached_blocks, l->unreached_bytes, l };
+	if (row->look.most->looked_ns <= cut->now_ns)
+		return;
+	row->look.blocks = MIN(row->look.blocks, live);
+	row->look.unreached_blocks = MIN(row->look.unreached_blocks, row->look.blocks);
+}
+
+/* A number may have been another process's when the look was taken. */
+void collect__put_looks(struct collect *c, const struct site_look *v, size_t n)
+{
+	for (size_t i = 0; i < c->cut.n_sites && v; i++) {
+		struct cut_site *row = &c->cut.sites[i];
+		const struct site_look *l = row->site < n ? &v[row->site] : NULL;
+
+		if (!l || !l->blocks || l->proc != row->proc || row->first_ns > l->looked_ns)
+			continue;
+		row->look = (struct cut_look){ l->blocks, l->unreached_blocks, l->unreached_bytes, l };
+		bound_look(&c->cut, row);
 	}
 }
 
@@ -408,28 +414,26 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 		o->flipped(o->arg);
 	cut_rows__read_procs(c, bank);
 	cut_rows__read_spots(c, bank);
-	err = cut_rows__read_sites(c, bank) ?: links__read(&c->links, bank, c->kernel->sizes.n_sites, &c->cut);
+	cut_rows__read_sites(c, bank);
+	links__read(&c->links, bank, c->kernel->sizes.n_sites, &c->cut);
 	/* all that is in banks has been read */
-	let_go(c, o->hold && !err);
-	if (!err)
-		err = cut_rows__read_threads(c);
-	if (err)
-		return err_set(e, err, "out of memory");
+	let_go(c, o->hold);
+	cut_rows__read_threads(c);
+	kernel__check_borrowers(c->kernel, 0);
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
 	leave_out_foreign(c);
 	c->cut.missed_hits = missed_hits(c->kernel);
 	freed__settle(&c->freed, c->cut.sites, c->cut.n_sites);
-	err = read_ages(c, o) ?: evict__settle(c);
-	if (err)
-		return err_set(e, err, "out of memory");
-	put_looks(&c->cut, o);
+	read_ages(c, o);
+	evict__settle(c);
+	collect__put_looks(c, o->looks, o->n_looks);
 	code = has_replaced(c) ? c->code : NULL;
 	if (code) {
 		distrust(c->cut.sites, c->cut.n_sites, code);
 		distrust(c->cut.wheres, c->cut.n_wheres, code);
 	}
-	if ((c->recycled || code) && collect__merge_repeats(&c->cut, code))
-		return err_set(e, -ENOMEM, "out of memory");
+	if (c->recycled || code)
+		collect__merge_repeats(&c->cut, code);
 	c->all_gone = c->leaving.n && !c->sweep.under_way;
 	*ret = &c->cut;
 	return 0;

@@ -56,6 +56,8 @@ struct cut_opts {
  * mark has begun one, which is to be read first.
  */
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e);
+/* Heap scans that ended after the last raw snapshot go into its rows; v: by site number, it outlives them. */
+void collect__put_looks(struct collect *c, const struct site_look *v, size_t n);
 
 /* --mode leak: what the last cut has of this process's live blocks is not as it was. */
 void collect__doubt_live(struct collect *c, uint32_t proc);
@@ -70,7 +72,7 @@ bool collect__is_marked(const struct collect *c);
 void collect__look(struct collect *c, uint64_t budget_ns);
 
 /*
- * Without a cut (peek.c): a process's sums at this moment, within the events under way; the latter
+ * Without a cut (sums_now.c): a process's sums at this moment, within the events under way; the latter
  * two only if calls.
  */
 struct proc_now {
@@ -91,9 +93,9 @@ bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struc
 
 /*
  * Without a cut (live_blocks.c): all of a process's, by address; *ret_now_ns is when, on the programs' clock. to is the
- * caller's, vec_done(). -ENOMEM
+ * caller's, vec_done().
  */
-int collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks *to, uint64_t *ret_now_ns);
+void collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks *to, uint64_t *ret_now_ns);
 
 /* --mmap: the number of the site that mapped this, or most of it; 0: not all of it is known. */
 uint32_t collect__mapping_site(const struct collect *c, uint32_t proc, uint64_t start, uint64_t end);
@@ -108,15 +110,15 @@ enum room_wanted collect__room_wanted(const struct collect *c);
  * Removes blocks of processes that have ended, for about budget_ns of our time.
  * older_ns as in cut_opts. Called again after the first cut after that, it names the
  * processes: then their rows in this cut, which will never change again, are to be copied, and
- * collect__release() is to follow before the next one. -ENOMEM
+ * collect__release() is to follow before the next one.
  */
 struct leave_calls {
 	/* Was everything that was reported about it handled? It ended ended_for_ns ago. */
 	bool (*may_leave)(uint32_t proc, uint32_t how, uint64_t ended_for_ns, void *arg);
 	void *arg;
 };
-int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,
-		   const uint32_t **ret, size_t *ret_n);
+void collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,
+		    const uint32_t **ret, size_t *ret_n);
 /* Their numbers, sites and slots are free. Rows of the last cut that are theirs hold no more. */
 void collect__release(struct collect *c);
 /*
@@ -126,9 +128,9 @@ void collect__release(struct collect *c);
 bool collect__is_short(const struct collect *c, uint64_t *ret_in_use);
 /*
  * Stacks that hold nothing, and were not used for a while, give their room to others (evict.c).
- * Called after a cut; *ret_any says that there are some, and that another cut is to follow. -ENOMEM
+ * Called after a cut; *ret_any says that there are some, and that another cut is to follow.
  */
-int collect__evict(struct collect *c, bool *ret_any);
+void collect__evict(struct collect *c, bool *ret_any);
 /* Are there more than were to have room, and has it not just been found that hardly any can? */
 bool collect__may_evict(const struct collect *c);
 /* And is room about to run out? */

@@ -160,17 +160,15 @@ struct cut_site *cut_rows__new_site(struct collect *c)
 
 	if (cut->n_sites == c->site_room) {
 		size_t more = c->site_room ? c->site_room * 2 : 1024;
-		void *p = reallocarray(cut->sites, more, sizeof(*cut->sites));
+		void *p = xreallocarray(cut->sites, more, sizeof(*cut->sites));
 
-		if (!p)
-			return NULL;
 		cut->sites = p;
 		c->site_room = more;
 	}
 	return &cut->sites[cut->n_sites++];
 }
 
-static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32_t bank)
+static void read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32_t bank)
 {
 	const struct mt_site *s = &c->tables.sites[site];
 	struct memory *m = &c->sites[site];
@@ -180,7 +178,7 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 
 	if ((!stack && !spare_of) || MT_PROC_SLOT(proc) >= c->kernel->sizes.n_procs ||
 	    (!spare_of && c->evict.state[site] == EVICT_SETTLED))
-		return 0;
+		return;
 	c->n_used_sites += !spare_of;
 	memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
 	for (uint32_t i = 0; i < n_shards; i++)
@@ -188,11 +186,9 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	if (c->procs[MT_PROC_SLOT(proc)].new_peak)
 		m->at_peak_bytes = share_of_peak(s, &c->tables.procs[MT_PROC_SLOT(proc)], bank);
 	if (empty(&m->bank[0]) && empty(&m->bank[1]))
-		return 0;
+		return;
 
 	row = cut_rows__new_site(c);
-	if (!row)
-		return -ENOMEM;
 	memset(row, 0, sizeof(*row));
 	row->site = site;
 	row->proc = proc;
@@ -219,22 +215,19 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 		row->guessed_calls = MIN(row->guessed_calls, row->counts.alloc_calls);
 	else
 		row->cross_frees = MIN(row->cross_frees, row->counts.free_calls);
-	return 0;
 }
 
-int cut_rows__read_sites(struct collect *c, uint32_t bank)
+void cut_rows__read_sites(struct collect *c, uint32_t bank)
 {
 	const struct table_sizes *sizes = &c->kernel->sizes;
 	uint64_t used = MIN(c->kernel->skel->bss->mt_sites_used, sizes->n_sites - 1);
-	int err = 0;
 
 	c->cut.n_sites = 0;
 	c->n_used_sites = 0;
-	for (uint32_t site = 1; site <= used && !err; site++)
-		err = read_site(c, site, 0, bank);
-	for (size_t i = 0; i < c->cut.n_procs && !err; i++)
-		err = read_site(c, sizes->n_sites + MT_PROC_SLOT(c->cut.procs[i].proc), c->cut.procs[i].proc, bank);
-	return err;
+	for (uint32_t site = 1; site <= used; site++)
+		read_site(c, site, 0, bank);
+	for (size_t i = 0; i < c->cut.n_procs; i++)
+		read_site(c, sizes->n_sites + MT_PROC_SLOT(c->cut.procs[i].proc), c->cut.procs[i].proc, bank);
 }
 
 void cut_rows__read_spots(struct collect *c, uint32_t bank)
@@ -245,7 +238,7 @@ void cut_rows__read_spots(struct collect *c, uint32_t bank)
 	}
 }
 
-int cut_rows__read_threads(struct collect *c)
+void cut_rows__read_threads(struct collect *c)
 {
 	struct cut *cut = &c->cut;
 
@@ -259,10 +252,8 @@ int cut_rows__read_threads(struct collect *c)
 			continue;
 		if (cut->n_threads == c->thread_room) {
 			size_t more = c->thread_room ? c->thread_room * 2 : 64;
-			void *p = reallocarray(cut->threads, more, sizeof(*cut->threads));
+			void *p = xreallocarray(cut->threads, more, sizeof(*cut->threads));
 
-			if (!p)
-				return -ENOMEM;
 			cut->threads = p;
 			c->thread_room = more;
 		}
@@ -271,12 +262,11 @@ int cut_rows__read_threads(struct collect *c)
 		if (recording__keeps_blocks(&c->kernel->recording))
 			cut->n_inside += !!t->sp + t->n_outer;
 		row->proc = t->proc;
-		row->tid = t->vtid;
+		row->tid = MT_TID(t->named_tid);
 		row->probe_hits = t->probe_hits;
 		row->frames = t->frames;
 		row->counts = t->counts;
 		if (c->kernel->recording.sample_bytes)
 			sampler__round_thread(&row->counts);
 	}
-	return 0;
 }

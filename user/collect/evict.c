@@ -37,14 +37,7 @@ struct choice {
 };
 
 /* What was called least, and longest ago. */
-static int by_worth(const void *x, const void *y)
-{
-	const struct choice *a = x, *b = y;
-
-	if (a->calls != b->calls)
-		return a->calls < b->calls ? -1 : 1;
-	return a->last_ns < b->last_ns ? -1 : a->last_ns > b->last_ns;
-}
+COMPARATOR(by_worth, struct choice, ORDER(a->calls, b->calls) ?: ORDER(a->last_ns, b->last_ns))
 
 /* Rows of --free-stacks name pairs of sites; --overhead keeps an account of each. */
 static bool can_evict(const struct collect *c)
@@ -52,16 +45,15 @@ static bool can_evict(const struct collect *c)
 	return !c->tables.n_links && c->kernel->sizes.n_ages <= 1;
 }
 
-int evict__init(struct collect *c)
+void evict__init(struct collect *c)
 {
-	c->evict.rows = calloc(c->kernel->sizes.n_procs, sizeof(*c->evict.rows));
-	c->evict.state = calloc(c->kernel->sizes.n_sites, sizeof(*c->evict.state));
-	return c->evict.rows && c->evict.state ? 0 : -ENOMEM;
+	c->evict.rows = xcalloc(c->kernel->sizes.n_procs, sizeof(*c->evict.rows));
+	c->evict.state = xcalloc(c->kernel->sizes.n_sites, sizeof(*c->evict.state));
 }
 
 void evict__done(struct collect *c)
 {
-	for (uint32_t i = 0; c->evict.rows && i < c->kernel->sizes.n_procs; i++)
+	for (uint32_t i = 0; i < c->kernel->sizes.n_procs; i++)
 		vec_done(&c->evict.rows[i].v);
 	free(c->evict.rows);
 	free(c->evict.state);
@@ -104,16 +96,14 @@ static bool is_idle(const struct collect *c, uint32_t site, uint64_t before_ns)
 	       !c->procs[slot].n_ended_cuts && MAX(s->last_ns, s->first_ns) < before_ns && !holds(c, site);
 }
 
-/* All that may go; -ENOMEM */
-static int list_idle(struct collect *c, uint64_t idle_ns, struct choice **ret, size_t *ret_n)
+/* All that may go */
+static void list_idle(struct collect *c, uint64_t idle_ns, struct choice **ret, size_t *ret_n)
 {
 	uint64_t used = MIN(c->kernel->skel->bss->mt_sites_used, c->kernel->sizes.n_sites - 1);
 	uint64_t before_ns = c->cut.now_ns > idle_ns ? c->cut.now_ns - idle_ns : 0;
-	struct choice *v = calloc(used + 1, sizeof(*v));
+	struct choice *v = xcalloc(used + 1, sizeof(*v));
 	size_t n = 0;
 
-	if (!v)
-		return -ENOMEM;
 	for (uint32_t site = 1; site <= used; site++) {
 		const struct mt_counts *bank = c->sites[site].bank;
 
@@ -122,7 +112,6 @@ static int list_idle(struct collect *c, uint64_t idle_ns, struct choice **ret, s
 	}
 	*ret = v;
 	*ret_n = n;
-	return 0;
 }
 
 /* Programs that begin from here on do not find it. */
@@ -132,20 +121,12 @@ static void hide(struct collect *c, uint32_t site)
 	c->evict.state[site] = EVICT_CHOSEN;
 }
 
-static void unchoose(struct collect *c)
-{
-	for (size_t i = 0; i < c->evict.sites.n; i++)
-		c->evict.state[c->evict.sites.v[i]] = EVICT_NOT;
-	c->evict.sites.n = c->evict.procs.n = 0;
-	c->recycled = true;
-}
-
 /* What threads of their processes remember is void. */
-static int void_memos(struct collect *c)
+static void void_memos(struct collect *c)
 {
-	_cleanup_free_ bool *done = calloc(c->kernel->sizes.n_procs, sizeof(*done));
+	_cleanup_free_ bool *done = xcalloc(c->kernel->sizes.n_procs, sizeof(*done));
 
-	for (size_t i = 0; done && i < c->evict.sites.n; i++) {
+	for (size_t i = 0; i < c->evict.sites.n; i++) {
 		uint32_t proc = c->tables.sites[c->evict.sites.v[i]].proc, slot = MT_PROC_SLOT(proc), *to;
 
 		if (done[slot])
@@ -153,27 +134,21 @@ static int void_memos(struct collect *c)
 		done[slot] = true;
 		__atomic_fetch_add(&c->tables.procs[slot].gen, 1, __ATOMIC_SEQ_CST);
 		to = vec_push(&c->evict.procs);
-		if (!to)
-			return -ENOMEM;
 		*to = proc;
 	}
-	return done ? 0 : -ENOMEM;
 }
 
-int collect__evict(struct collect *c, bool *ret_any)
+void collect__evict(struct collect *c, bool *ret_any)
 {
 	const struct table_sizes *sizes = &c->kernel->sizes;
 	uint64_t in_use = c->kernel->skel->bss->mt_sites_in_use, wanted;
 	_cleanup_free_ struct choice *v = NULL;
 	size_t n = 0;
-	int err;
 
 	*ret_any = c->evict.sites.n > 0;
 	if (!collect__may_evict(c) || c->evict.sites.n)
-		return 0;
-	err = list_idle(c, collect__must_evict(c) ? HASTY_IDLE_NS : IDLE_NS, &v, &n);
-	if (err)
-		return err;
+		return;
+	list_idle(c, collect__must_evict(c) ? HASTY_IDLE_NS : IDLE_NS, &v, &n);
 	wanted = in_use - sizes->max_stacks * 5 / 8;
 	if (n > wanted)
 		qsort(v, n, sizeof(*v), by_worth);
@@ -184,20 +159,12 @@ int collect__evict(struct collect *c, bool *ret_any)
 		uint32_t *to = vec_push(&c->evict.sites);
 
 		/* what was not chosen is there for the next time */
-		if (!to)
-			break;
 		*to = v[i].site;
 		hide(c, v[i].site);
 	}
 	*ret_any = n > 0;
-	err = void_memos(c);
+	void_memos(c);
 	/* a thread may still be led to them: they stay, each found no more by its stack, and a cut adds them up */
-	if (err) {
-		unchoose(c);
-		*ret_any = false;
-		c->evict.not_before_ns = now_ns() + TRY_AGAIN_NS;
-	}
-	return err;
 }
 
 /* ---- settle */
@@ -208,7 +175,7 @@ static bool is_over(const struct collect *c, const struct cut_site *row)
 	       (row->counts.alloc_calls == row->counts.free_calls && row->counts.alloc_bytes == row->counts.free_bytes);
 }
 
-/* The row that it becomes part of; NULL without memory. */
+/* The row that it becomes part of. */
 static struct cut_site *row_for(struct collect *c, const struct cut_site *row)
 {
 	struct evicted_rows *rows = &c->evict.rows[MT_PROC_SLOT(row->proc)];
@@ -218,18 +185,18 @@ static struct cut_site *row_for(struct collect *c, const struct cut_site *row)
 		if (rows->v.v[i].func == row->func)
 			return &rows->v.v[i];
 	to = vec_push(&rows->v);
-	if (to)
-		*to = (struct cut_site){ .site = c->tables.n_sites + MT_PROC_SLOT(row->proc), .proc = row->proc, .func = row->func };
+	*to = (struct cut_site){ .site = c->tables.n_sites + MT_PROC_SLOT(row->proc), .proc = row->proc, .func = row->func };
 	return to;
 }
 
-/* False, without memory: it stays. */
+/* False: something of it is alive, and it stays. */
 static bool move_row(struct collect *c, const struct cut_site *row)
 {
-	struct cut_site *to = is_over(c, row) ? row_for(c, row) : NULL;
+	struct cut_site *to;
 
-	if (!to)
+	if (!is_over(c, row))
 		return false;
+	to = row_for(c, row);
 	cut_site__add(to, row);
 	to->n_evicted++;
 	/* nothing of it is alive, and these hold until the next cut only */
@@ -262,7 +229,7 @@ static void take_rows(struct collect *c)
 			c->evict.state[c->evict.sites.v[i]] = EVICT_SETTLED;
 }
 
-int evict__settle(struct collect *c)
+void evict__settle(struct collect *c)
 {
 	if (c->evict.sites.n && !c->evict.settled) {
 		take_rows(c);
@@ -275,8 +242,6 @@ int evict__settle(struct collect *c)
 		for (size_t k = 0; k < rows->v.n; k++) {
 			struct cut_site *to = cut_rows__new_site(c);
 
-			if (!to)
-				return -ENOMEM;
 			/* what is gone held nothing at that moment */
 			if (c->procs[MT_PROC_SLOT(p->proc)].new_peak)
 				rows->v.v[k].at_peak_bytes = 0;
@@ -285,7 +250,6 @@ int evict__settle(struct collect *c)
 			to->peak_bytes = MIN(to->peak_bytes, p->peak_bytes);
 		}
 	}
-	return 0;
 }
 
 /* ---- release */

@@ -15,17 +15,13 @@
 #include "collect/sweep.h"
 #include "util/util.h"
 
-#define AHEAD 8		/* buckets that are fetched while one is examined */
-#define BATCH 1024	/* overflow entries per call */
-
-int freed__init(struct freed *f, const struct tables *t)
+void freed__init(struct freed *f, const struct tables *t)
 {
 	*f = (struct freed){ .tables = t };
 	if (t->mode != MT_MODE_LEAK)
-		return 0;
-	f->sites = calloc(t->n_sites, sizeof(*f->sites));
-	f->since = calloc(t->n_sites, sizeof(*f->since));
-	return f->sites && f->since ? 0 : -ENOMEM;
+		return;
+	f->sites = xcalloc(t->n_sites, sizeof(*f->sites));
+	f->since = xcalloc(t->n_sites, sizeof(*f->since));
 }
 
 void freed__done(struct freed *f)
@@ -64,13 +60,6 @@ struct dropping {
 	uint64_t now_ns, now_units;
 };
 
-static enum block_use use_of(const struct dropping *d, uint32_t proc, uint64_t addr, uint64_t size, uint32_t chain, uint64_t born)
-{
-	uint64_t born_ns = d->now_ns - mt_born_ago(born, d->now_units) * d->f->tables->born_unit_ns;
-
-	return chain & MT_CHAIN_UNSEEN ? d->uses->of(proc, addr, size, born_ns, d->uses->arg) : BLOCK_IN_USE;
-}
-
 static void note(struct dropping *d, uint32_t site, uint64_t bytes)
 {
 	if (site >= d->f->tables->n_sites)
@@ -79,88 +68,58 @@ static void note(struct dropping *d, uint32_t site, uint64_t bytes)
 	d->f->since[site].bytes += bytes;
 }
 
-static void take_out(struct dropping *d, uint64_t bucket, struct mt_block *b, uint64_t key, uint64_t val, uint64_t born)
+/* False: another one took it, or its address came again since it was judged. */
+static bool take_out(const struct block *b)
 {
-	uint64_t was = key;
+	uint64_t key = b->addr << 16 | b->proc, was = key;
 
-	if (!__atomic_compare_exchange_n(&b->key, &was, MT_KEY_CLAIMED, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		return;
-	/* its address came again since it was judged */
-	if (__atomic_load_n(&b->born, __ATOMIC_RELAXED) != born) {
-		__atomic_store_n(&b->key, key, __ATOMIC_SEQ_CST);
-		return;
+	if (!__atomic_compare_exchange_n(&b->at->key, &was, MT_KEY_CLAIMED, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return false;
+	if (__atomic_load_n(&b->at->born, __ATOMIC_RELAXED) != b->born) {
+		__atomic_store_n(&b->at->key, key, __ATOMIC_SEQ_CST);
+		return false;
 	}
-	__atomic_store_n(&b->key, 0, __ATOMIC_SEQ_CST);
-	tables__note_left(d->f->tables, bucket, key >> 16, key & 0xffff);
-	note(d, MT_VAL_SITE(val), MT_VAL_SIZE(val));
-}
-
-static void examine(struct dropping *d, uint64_t bucket, struct mt_block *b)
-{
-	uint64_t key = __atomic_load_n(&b->key, __ATOMIC_ACQUIRE), val, born;
-	enum block_use use;
-
-	if (key <= MT_KEY_CLAIMED)
-		return;
-	val = __atomic_load_n(&b->val, __ATOMIC_RELAXED);
-	born = __atomic_load_n(&b->born, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&b->key, __ATOMIC_RELAXED) != key)
-		return;
-	use = use_of(d, key & 0xffff, key >> 16, MT_VAL_SIZE(val), MT_VAL_CHAIN(val), born);
-	if (use == BLOCK_NOT_IN_USE)
-		take_out(d, bucket, b, key, val, born);
+	__atomic_store_n(&b->at->key, 0, __ATOMIC_SEQ_CST);
+	return true;
 }
 
 /*
- * Takes it out. If its address came again since it was judged, what is there now has another birth and goes back; unless the address
+ * If its address came again since it was judged, what is there now has another birth and goes back; unless the address
  * came once more meanwhile: then that one was freed, too, and nobody else knows of it. True: *ret has left the table.
  */
-static bool take_out_over(const struct tables *t, const struct mt_over_key *key, uint64_t born, struct mt_over *ret)
+static bool take_out_over(const struct tables *t, const struct block *b, struct mt_over *ret)
 {
-	return !bpf_map_lookup_and_delete_elem(t->overflow_fd, key, ret) &&
-	       (ret->born == born || bpf_map_update_elem(t->overflow_fd, key, ret, BPF_NOEXIST));
+	struct mt_over_key key = { .addr = b->addr, .proc = b->proc };
+
+	if (bpf_map_lookup_and_delete_elem(t->overflow_fd, &key, ret) ||
+	    (ret->born != b->born && !bpf_map_update_elem(t->overflow_fd, &key, ret, BPF_NOEXIST)))
+		return false;
+	__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
+	return true;
 }
 
-static void drop_overflow(struct dropping *d)
+static void drop(const struct block *b, void *arg)
 {
+	struct dropping *d = arg;
 	const struct tables *t = d->f->tables;
-	struct mt_over_key keys[BATCH];
-	struct mt_over values[BATCH];
-	struct map_walk walk = {};
-	bool more = t->n_over && *t->n_over;
+	uint64_t born_ns = d->now_ns - mt_born_ago(b->born, d->now_units) * t->born_unit_ns;
+	struct mt_over left = { .site = b->site, .size = b->size };
 
-	while (more) {
-		uint32_t n = BATCH;
-
-		more = map_walk__next(&walk, t->overflow_fd, keys, values, &n);
-		for (uint32_t i = 0; i < n; i++) {
-			enum block_use use = use_of(d, keys[i].proc, keys[i].addr, values[i].size, values[i].chain, values[i].born);
-
-			struct mt_over left;
-
-			if (use != BLOCK_NOT_IN_USE || !take_out_over(t, &keys[i], values[i].born, &left))
-				continue;
-			__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
-			if (keys[i].addr <= MT_ADDR_MAX)
-				tables__note_left(t, UINT64_MAX, keys[i].addr, keys[i].proc);
-			note(d, left.site, left.size);
-		}
-	}
+	if (!(b->chain & MT_CHAIN_UNSEEN) || d->uses->of(b->proc, b->addr, b->size, born_ns, d->uses->arg) != BLOCK_NOT_IN_USE ||
+	    !(b->at ? take_out(b) : take_out_over(t, b, &left)))
+		return;
+	if (b->addr <= MT_ADDR_MAX)
+		tables__note_left(t, b->bucket, b->addr, b->proc);
+	note(d, left.site, left.size);
 }
 
 void freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now_ns)
 {
-	const struct tables *t = f->tables;
-	struct dropping d = { f, uses, now_ns, now_ns / t->born_unit_ns };
+	struct dropping d = { f, uses, now_ns, now_ns / f->tables->born_unit_ns };
+	struct block_walk walk = {};
 
-	for (uint64_t bucket = 0; bucket < t->n_buckets; bucket++) {
-		__builtin_prefetch(&t->buckets[bucket + AHEAD]);
-		__builtin_prefetch(t->buckets[bucket + AHEAD].way + 2);
-		for (int i = 0; i < MT_WAYS; i++)
-			examine(&d, bucket, &t->buckets[bucket].way[i]);
-	}
-	drop_overflow(&d);
+	while (block_walk__next(&walk, f->tables, NULL, drop, &d))
+		;
 }
 
 #define SOME_BUCKETS 512

@@ -30,7 +30,7 @@ struct freed {
 	struct freed_site *since;	/* the same since the last cut of our own: a mark's may be of before, and is read later */
 };
 
-int freed__init(struct freed *f, const struct tables *t);	/* -ENOMEM */
+void freed__init(struct freed *f, const struct tables *t);
 void freed__done(struct freed *f);
 /* What was taken out so far is in the cuts from now on. Called after the flip of a cut of our own. */
 void freed__fold(struct freed *f);

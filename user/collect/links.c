@@ -11,14 +11,13 @@
 
 #include "collect/links.h"
 
-int links__init(struct links *l, const struct tables *t)
+void links__init(struct links *l, const struct tables *t)
 {
 	*l = (struct links){ .tables = t };
 	if (!t->n_links)
-		return 0;
-	l->rest = calloc(t->n_links, sizeof(*l->rest));
-	l->seen = calloc(t->n_sites, sizeof(*l->seen));
-	return l->rest && l->seen ? 0 : -ENOMEM;
+		return;
+	l->rest = xcalloc(t->n_links, sizeof(*l->rest));
+	l->seen = xcalloc(t->n_sites, sizeof(*l->seen));
 }
 
 void links__done(struct links *l)
@@ -30,23 +29,21 @@ void links__done(struct links *l)
 	*l = (struct links){};
 }
 
-static int add_where(struct links *l, uint32_t where, uint32_t first_spare)
+static void add_where(struct links *l, uint32_t where, uint32_t first_spare)
 {
 	const struct mt_site *s = &l->tables->sites[where];
 	struct cut_site *to;
 	uint64_t stack;
 
 	if (l->seen[where] == l->n_cuts)
-		return 0;
+		return;
 	l->seen[where] = l->n_cuts;
 	to = vec_push(&l->wheres);
-	if (!to)
-		return -ENOMEM;
 	to->site = where;
 	if (where >= first_spare) {
 		to->proc = l->tables->procs[where - first_spare].number;
 		to->func = CUT_FUNC_SPARE;
-		return 0;
+		return;
 	}
 	stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
 	to->proc = s->proc;
@@ -54,7 +51,6 @@ static int add_where(struct links *l, uint32_t where, uint32_t first_spare)
 	to->tid = s->tid;
 	to->hash = s->hash;
 	tables__stack(l->tables, stack, to);
-	return 0;
 }
 
 static bool is_row(const struct tables *t, uint64_t key)
@@ -62,7 +58,7 @@ static bool is_row(const struct tables *t, uint64_t key)
 	return key && key != MT_LINK_GONE && MT_LINK_SITE(key) < t->n_sites && MT_LINK_WHERE(key) < t->n_sites;
 }
 
-int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut *cut)
+void links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut *cut)
 {
 	const struct tables *t = l->tables;
 
@@ -80,8 +76,7 @@ int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut
 		if (!rest[0].calls && !rest[1].calls)
 			continue;
 		to = vec_push(&l->frees);
-		if (!to || add_where(l, MT_LINK_WHERE(key), first_spare))
-			return -ENOMEM;
+		add_where(l, MT_LINK_WHERE(key), first_spare);
 		*to = (struct cut_free){
 			.site = MT_LINK_SITE(key),
 			.where = MT_LINK_WHERE(key),
@@ -96,7 +91,6 @@ int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut
 	cut->n_frees = l->frees.n;
 	cut->wheres = l->wheres.v;
 	cut->n_wheres = l->wheres.n;
-	return 0;
 }
 
 /* ---- rows that are given back */

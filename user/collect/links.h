@@ -17,10 +17,10 @@ struct links {
 	struct vec(struct cut_site) wheres;
 };
 
-int links__init(struct links *l, const struct tables *t);	/* -ENOMEM */
+void links__init(struct links *l, const struct tables *t);
 void links__done(struct links *l);
-/* The bank has come to rest. first_spare: from this number on sites are those of what found no room. -ENOMEM */
-int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut *cut);
+/* The bank has come to rest. first_spare: from this number on sites are those of what found no room. */
+void links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut *cut);
 /* The rows of processes that this sweep was for are given back, before their sites are. */
 void links__release(struct links *l, uint32_t first_spare, const struct sweep *sweep);
 

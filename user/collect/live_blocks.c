@@ -4,12 +4,9 @@
  * that was there from the beginning of the reading to its end is listed, with its own birth; others may be or not.
  */
 #include <bpf/bpf.h>
-#include <errno.h>
 
 #include "collect/recycle.h"
 #include "util/radix.h"
-
-#define BATCH 1024	/* overflow entries per call */
 
 struct listing {
 	const struct collect *c;
@@ -19,72 +16,18 @@ struct listing {
 	int tid_of[1 << 16];	/* by serial number */
 };
 
-static int add(struct listing *l, uint64_t addr, uint64_t bytes, uint64_t born, uint32_t site)
+static bool is_its(uint32_t proc, const void *arg)
 {
-	struct traced_block *b = vec_push(l->to);
-
-	if (!b)
-		return -ENOMEM;
-	*b = (struct traced_block){ addr, bytes, (l->now_units - mt_born_ago(born, l->now_units)) * l->c->tables.born_unit_ns, site,
-				  l->tid_of[MT_BORN_SERIAL(born)] };
-	return 0;
+	return proc == ((const struct listing *)arg)->proc;
 }
 
-static int read_buckets(struct listing *l)
+static void add(const struct block *b, void *arg)
 {
-	const struct tables *t = &l->c->tables;
-	int err = 0;
+	struct listing *l = arg;
+	uint64_t born_ns = (l->now_units - mt_born_ago(b->born, l->now_units)) * l->c->tables.born_unit_ns;
 
-	for (uint64_t i = 0; i < t->n_buckets && !err; i++)
-		for (int k = 0; k < MT_WAYS && !err; k++) {
-			const struct mt_block *b = &t->buckets[i].way[k];
-			uint64_t key = __atomic_load_n(&b->key, __ATOMIC_ACQUIRE), val, born;
-
-			if (!key || key == MT_KEY_CLAIMED || (key & 0xffff) != l->proc)
-				continue;
-			val = __atomic_load_n(&b->val, __ATOMIC_RELAXED);
-			born = __atomic_load_n(&b->born, __ATOMIC_RELAXED);
-			__atomic_thread_fence(__ATOMIC_ACQUIRE);
-			/* another one came meanwhile */
-			if (__atomic_load_n(&b->key, __ATOMIC_RELAXED) == key)
-				err = add(l, key >> 16, MT_VAL_SIZE(val), born, MT_VAL_SITE(val));
-		}
-	return err;
-}
-
-static int read_overflow(struct listing *l)
-{
-	const struct tables *t = &l->c->tables;
-	struct mt_over_key keys[BATCH];
-	struct mt_over values[BATCH];
-	struct map_walk walk = {};
-	bool more = t->n_over && *t->n_over;
-	int err = 0;
-
-	while (more && !err) {
-		uint32_t n = BATCH;
-
-		more = map_walk__next(&walk, t->overflow_fd, keys, values, &n);
-		for (uint32_t i = 0; i < n && !err; i++)
-			if (keys[i].proc == l->proc && !(keys[i].addr & MT_OVER_MAPPING))
-				err = add(l, keys[i].addr, values[i].size, values[i].born, values[i].site);
-	}
-	return err;
-}
-
-/* Blocks that a realloc under way has taken out: they are live until it returns. */
-static int read_threads(struct listing *l)
-{
-	const struct tables *t = &l->c->tables;
-	int err = 0;
-
-	for (uint32_t i = 0; i < t->n_threads && !err; i++) {
-		const struct mt_thread *th = &t->threads[i];
-
-		if (th->tid && th->proc == l->proc && th->sp && th->old_site)
-			err = add(l, th->old, th->old_size, th->old_born, th->old_site);
-	}
-	return err;
+	if (b->proc == l->proc && !(b->addr & MT_OVER_MAPPING))
+		*vec_push(l->to) = (struct traced_block){ b->addr, b->size, born_ns, b->site, l->tid_of[MT_BORN_SERIAL(b->born)] };
 }
 
 /* One that moved while the table was read, as realloc's do, may have been met twice. */
@@ -100,25 +43,23 @@ static void drop_repeats(struct traced_blocks *v)
 	v->n = to;
 }
 
-int collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks *to, uint64_t *ret_now_ns)
+void collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks *to, uint64_t *ret_now_ns)
 {
-	struct listing *l = calloc(1, sizeof(*l));
-	int err;
+	struct listing *l = xcalloc(1, sizeof(*l));
+	struct block_walk walk = {};
 
-	if (!l)
-		return -ENOMEM;
 	*ret_now_ns = kernel__clock_ns(c->kernel);
 	*l = (struct listing){ .c = c, .proc = proc, .now_units = *ret_now_ns / c->tables.born_unit_ns, .to = to };
 	for (uint32_t i = 0; i < c->tables.n_threads; i++)
 		if (c->tables.threads[i].tid && c->tables.threads[i].proc == proc)
-			l->tid_of[c->tables.threads[i].serial] = (int)c->tables.threads[i].vtid;
+			l->tid_of[c->tables.threads[i].serial] = (int)MT_TID(c->tables.threads[i].named_tid);
 	to->n = 0;
-	err = read_threads(l) ?: read_buckets(l) ?: read_overflow(l);
-	err = err ?: radix__sort(to->v, to->n, sizeof(*to->v));
-	if (!err)
-		drop_repeats(to);
+	blocks__taken(&c->tables, add, l);
+	while (block_walk__next(&walk, &c->tables, is_its, add, l))
+		;
+	radix__sort(to->v, to->n, sizeof(*to->v));
+	drop_repeats(to);
 	free(l);
-	return err;
 }
 
 static uint32_t site_of_part(const struct collect *c, uint32_t proc, const struct mt_part *part)

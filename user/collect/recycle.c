@@ -51,13 +51,10 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
  * Those that no program charges anything to: see above. A child that runs in its parent's memory
  * may outlive it.
  */
-static int find_leaving(struct collect *c, const struct leave_calls *calls)
+static void find_leaving(struct collect *c, const struct leave_calls *calls)
 {
-	_cleanup_free_ bool *busy = calloc(MT_MAX_PROCS, sizeof(*busy));
+	_cleanup_free_ bool *busy = xcalloc(MT_MAX_PROCS, sizeof(*busy));
 	const struct cut *cut = &c->cut;
-
-	if (!busy)
-		return -ENOMEM;
 	/* threads of one that was thrown out learn of it at their next event */
 	for (size_t i = 0; i < cut->n_threads; i++)
 		busy[MT_PROC_SLOT(cut->threads[i].proc)] =
@@ -73,11 +70,8 @@ static int find_leaving(struct collect *c, const struct leave_calls *calls)
 				      calls->arg))
 			continue;
 		to = vec_push(&c->leaving);
-		if (!to)
-			return -ENOMEM;
 		*to = row->proc;
 	}
-	return 0;
 }
 
 /* --overhead of processes that were named keeps an account of each for good. */
@@ -108,28 +102,22 @@ enum room_wanted collect__room_wanted(const struct collect *c)
 																	      ROOM_ENOUGH;
 }
 
-int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,
-		   const uint32_t **ret, size_t *ret_n)
+void collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,
+		    const uint32_t **ret, size_t *ret_n)
 {
-	int err;
-
 	*ret_n = 0;
 	if (c->leaving.n && !c->sweep.under_way) {
 		*ret = c->leaving.v;
 		*ret_n = c->all_gone ? c->leaving.n : 0;
-		return 0;
+		return;
 	}
 	if (!c->sweep.under_way) {
-		err = find_leaving(c, calls);
-		if (!err && c->leaving.n)
-			err = sweep__begin(&c->sweep, c->leaving.v, c->leaving.n, c->cut.now_ns, older_ns);
-		if (err)
-			c->leaving.n = 0;
+		find_leaving(c, calls);
 		if (!c->leaving.n)
-			return err;
+			return;
+		sweep__begin(&c->sweep, c->leaving.v, c->leaving.n, c->cut.now_ns, older_ns);
 	}
 	sweep__some(&c->sweep, budget_ns);
-	return 0;
 }
 
 /* ---- release */

@@ -72,28 +72,28 @@ struct collect {
 
 /*
  * repeats.c: two sites of the same process, function and stack become one row, and so do rows of
- * frees. code: addresses that are the same may mean the same, NULL: they do if hashes are. -ENOMEM
+ * frees. code: addresses that are the same may mean the same, NULL: they do if hashes are.
  */
-int collect__merge_repeats(struct cut *cut, const struct code_calls *code);
+void collect__merge_repeats(struct cut *cut, const struct code_calls *code);
 
 /*
  * cut_rows.c: the rows of the cut that is being made, of the bank that came to rest. Those of processes come first: sites go
- * by them. -ENOMEM
+ * by them.
  */
 void cut_rows__read_procs(struct collect *c, uint32_t bank);
 void cut_rows__read_spots(struct collect *c, uint32_t bank);
-int cut_rows__read_sites(struct collect *c, uint32_t bank);
-int cut_rows__read_threads(struct collect *c);
-/* One more of a site, not zeroed; NULL without memory. */
+void cut_rows__read_sites(struct collect *c, uint32_t bank);
+void cut_rows__read_threads(struct collect *c);
+/* One more of a site, not zeroed. */
 struct cut_site *cut_rows__new_site(struct collect *c);
 
 /* A site whose number nobody knows is given back; or only, it is not found by its stack any more. */
 void recycle__free_site(struct collect *c, uint32_t site);
 void recycle__leave_index(struct collect *c, uint32_t site, uint64_t hash);
 
-int evict__init(struct collect *c);	/* -ENOMEM */
+void evict__init(struct collect *c);
 void evict__done(struct collect *c);
-/* Of a cut whose banks have been read, before rows are joined: what goes, and rows of what is gone. -ENOMEM */
-int evict__settle(struct collect *c);
+/* Of a cut whose banks have been read, before rows are joined: what goes, and rows of what is gone. */
+void evict__settle(struct collect *c);
 
 #endif

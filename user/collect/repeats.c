@@ -50,18 +50,15 @@ static uint64_t key_of(const struct cut_site *s, const struct code_calls *code)
 	return key;
 }
 
-static int join(struct cut_site *to, const struct cut_site *s, struct renames *renames)
+static void join(struct cut_site *to, const struct cut_site *s, struct renames *renames)
 {
 	struct renamed *r = vec_push(&renames->v);
 
-	if (!r)
-		return -ENOMEM;
 	*r = (struct renamed){ s->site, to->site };
 	cut_site__add(to, s);
 	/* of one process: there was an instant at which they held this together */
 	if (to->peak_bytes == to->at_peak_bytes || to->peak_bytes == to->counts.alloc_bytes - to->counts.free_bytes)
 		to->peak_at_most = false;
-	return 0;
 }
 
 struct want {
@@ -76,18 +73,18 @@ static bool same_row(const void *arg, uint32_t number)
 	return is_same(&want->v[number], want->site, want->code);
 }
 
-static int join_sites(struct cut_site *v, size_t *n, const struct code_calls *code, struct renames *renames)
+static void join_sites(struct cut_site *v, size_t *n, const struct code_calls *code, struct renames *renames)
 {
 	struct id_table rows = {};
 	size_t to = 0;
-	int err = id_table__init(&rows, *n);
 
-	for (size_t i = 0; !err && i < *n; i++) {
+	id_table__init(&rows, *n);
+	for (size_t i = 0; i < *n; i++) {
 		struct want want = { v, &v[i], code };
 		uint32_t *row = v[i].n_frames ? id_table__find(&rows, key_of(&v[i], code), same_row, &want) : NULL;
 
 		if (row && *row) {
-			err = join(&v[*row - 1], &v[i], renames);
+			join(&v[*row - 1], &v[i], renames);
 			continue;
 		}
 		if (row)
@@ -95,9 +92,7 @@ static int join_sites(struct cut_site *v, size_t *n, const struct code_calls *co
 		v[to++] = v[i];
 	}
 	id_table__done(&rows);
-	if (!err)
-		*n = to;
-	return err;
+	*n = to;
 }
 
 /* Such moments are rare. */
@@ -109,22 +104,19 @@ static uint32_t new_name(const struct renames *renames, uint32_t site)
 	return site;
 }
 
-static int join_frees(struct cut *cut, const struct renames *sites, const struct renames *wheres)
+static void join_frees(struct cut *cut, const struct renames *sites, const struct renames *wheres)
 {
 	struct key_ids rows = {};
 	size_t n = 0;
-	int err = 0;
 
-	for (size_t i = 0; i < cut->n_frees && !err; i++) {
+	for (size_t i = 0; i < cut->n_frees; i++) {
 		struct cut_free f = cut->frees[i], *to;
 		uint32_t at;
 		bool is_new;
 
 		f.site = new_name(sites, f.site);
 		f.where = new_name(wheres, f.where);
-		err = key_ids__get(&rows, (struct key){ f.site, f.where, f.tid }, &at, &is_new);
-		if (err)
-			break;
+		key_ids__get(&rows, (struct key){ f.site, f.where, f.tid }, &at, &is_new);
 		to = &cut->frees[at];
 		if (is_new) {
 			*to = f;
@@ -136,20 +128,19 @@ static int join_frees(struct cut *cut, const struct renames *sites, const struct
 		to->cross_calls += f.cross_calls;
 		to->lifetime_ns += f.lifetime_ns;
 	}
-	if (!err)
-		cut->n_frees = n;
+	cut->n_frees = n;
 	key_ids__done(&rows);
-	return err;
 }
 
-int collect__merge_repeats(struct cut *cut, const struct code_calls *code)
+void collect__merge_repeats(struct cut *cut, const struct code_calls *code)
 {
 	struct renames sites = {}, wheres = {};
-	int err = join_sites(cut->sites, &cut->n_sites, code, &sites);
 
-	if (!err && cut->n_frees)
-		err = join_sites(cut->wheres, &cut->n_wheres, code, &wheres) ?: join_frees(cut, &sites, &wheres);
+	join_sites(cut->sites, &cut->n_sites, code, &sites);
+	if (cut->n_frees) {
+		join_sites(cut->wheres, &cut->n_wheres, code, &wheres);
+		join_frees(cut, &sites, &wheres);
+	}
 	vec_done(&sites.v);
 	vec_done(&wheres.v);
-	return err;
 }

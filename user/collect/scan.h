@@ -9,46 +9,8 @@
 
 #include "collect/age_counts.h"
 #include "collect/block_sample.h"
-#include "collect/map_walk.h"
+#include "collect/blocks.h"
 #include "model/cut.h"
-
-/* The kernel's tables in our memory. Of those that can be written, recycle.c and sweep.c alone do. */
-struct tables {
-	struct mt_bucket *buckets;
-	uint64_t n_buckets;
-	struct mt_site *sites;
-	uint32_t n_sites;	/* numbers that a block may name, spare sites among them */
-	uint64_t *index;
-	uint32_t n_index;
-	struct mt_counts *counts;
-	struct mt_vars *vars;	/* --sample alone */
-	struct mt_ages *ages;	/* --overhead alone */
-	struct mt_moves *moves;	/* of site i: 2i and 2i + 1 */
-	struct mt_link *links;	/* --free-stacks alone */
-	uint32_t n_links;
-	uint64_t sample_bytes;	/* 0: every block is there */
-	enum mt_mode mode;
-	uint64_t born_unit_ns;	/* of the clock of births */
-	const uint64_t *words;
-	struct mt_proc *procs;
-	struct mt_hist *hists;
-	const struct mt_spot *spots;
-	const struct mt_thread *threads;
-	uint32_t n_threads;
-	int overflow_fd;
-	volatile __u64 *n_over;	/* blocks in the overflow map */
-	volatile __u64 *links_used;
-	int parts_fd, nodes_fd;	/* --mmap: of mappings; else 0, which is no map */
-};
-
-/* What a site's record says of its stack; the time stands before the frames. */
-static inline void tables__stack(const struct tables *t, uint64_t stack, struct cut_site *to)
-{
-	to->frames = t->words + MT_STACK_AT(stack);
-	to->n_frames = MT_STACK_DEPTH(stack);
-	to->end = MT_STACK_END(stack);
-	to->met_ns = to->n_frames ? to->frames[-1] : 0;
-}
 
 struct seen {			/* the live blocks of a site, in one pass over the table */
 	uint64_t bytes, older_bytes;
@@ -89,8 +51,7 @@ struct scan {
 	uint64_t last_began_ns;	/* 0: there was none yet */
 	uint64_t now_ns, now_units;	/* births are computed from here: when the part of a pass under way began */
 	uint64_t older_born_ns;	/* blocks born then or before count as older */
-	uint64_t bucket;	/* where the pass is */
-	struct map_walk over;	/* and in the overflow map */
+	struct block_walk walk;	/* where the pass is */
 	/* --sample: each block stands for some; of the pass under way, or the last one */
 	struct weighed *weighed;
 	/* not owned; counted into as long as they are there */
@@ -98,7 +59,7 @@ struct scan {
 	struct block_sample *blocks;
 };
 
-int scan__init(struct scan *s, const struct tables *t);	/* -ENOMEM */
+void scan__init(struct scan *s, const struct tables *t);
 void scan__done(struct scan *s);
 
 /* A whole pass; now_ns on the programs' clock. s->last is of this moment. */

@@ -7,7 +7,6 @@
  * table still add up to its live blocks.
  */
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,10 +14,6 @@
 #include "collect/sweep.h"
 #include "probe/sampler.h"
 #include "util/util.h"
-
-#define SLICE 512	/* buckets between two readings of the clock */
-#define AHEAD 8		/* buckets that are fetched while one is examined */
-#define BATCH 1024	/* overflow entries per call */
 
 void sweep__init(struct sweep *s, const struct tables *t)
 {
@@ -38,28 +33,25 @@ bool sweep__is_dead(const struct sweep *s, uint32_t proc)
 	return proc && s->dead[MT_PROC_SLOT(proc)] == proc;
 }
 
-int sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_ns, uint64_t older_ns)
+void sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_ns, uint64_t older_ns)
 {
 	const struct tables *t = s->tables;
 
 	if (!s->gone)
-		s->gone = calloc(t->n_sites, sizeof(*s->gone));
+		s->gone = xcalloc(t->n_sites, sizeof(*s->gone));
 	if (!s->weighed && t->sample_bytes)
-		s->weighed = calloc(t->n_sites, sizeof(*s->weighed));
-	if (!s->gone || (t->sample_bytes && !s->weighed))
-		return -ENOMEM;
+		s->weighed = xcalloc(t->n_sites, sizeof(*s->weighed));
 	memset(s->dead, 0, sizeof(s->dead));
 	for (size_t i = 0; i < n; i++)
 		s->dead[MT_PROC_SLOT(procs[i])] = procs[i];
 	s->now_ns = now_ns;
 	s->now_units = now_ns / t->born_unit_ns;
 	s->older_born_ns = now_ns > older_ns ? now_ns - older_ns : 0;
-	s->bucket = 0;
-	s->over = (struct map_walk){};
+	s->walk = (struct block_walk){};
+	s->keys = (struct map_walk){};
 	s->stage = 0;
 	s->n_removed = s->cpu_ns = 0;
 	s->under_way = true;
-	return 0;
 }
 
 /* born: as in the table, MT_BORN() */
@@ -83,59 +75,27 @@ void tables__note_left(const struct tables *t, uint64_t bucket, uint64_t addr, u
 		__atomic_fetch_sub(&t->buckets[home].n_spilled, 1, __ATOMIC_SEQ_CST);
 }
 
-static void take_out(struct sweep *s, uint64_t bucket, struct mt_block *b, uint64_t key)
+static inline bool is_dead(uint32_t proc, const void *arg)
 {
-	/* no program writes to an entry before it has its key */
-	uint64_t val = __atomic_load_n(&b->val, __ATOMIC_RELAXED), born = __atomic_load_n(&b->born, __ATOMIC_RELAXED);
-	uint64_t addr = key >> 16;
-	uint32_t proc = key & 0xffff;
-
-	if (!__atomic_compare_exchange_n(&b->key, &key, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		return;
-	note(s, MT_VAL_SITE(val), MT_VAL_SIZE(val), born);
-	tables__note_left(s->tables, bucket, addr, proc);
+	return sweep__is_dead(arg, proc);
 }
 
-static void sweep_slice(struct sweep *s)
+static inline void take_out(const struct block *b, void *arg)
 {
-	const struct tables *t = s->tables;
-	uint64_t end = MIN(s->bucket + SLICE, t->n_buckets);
+	struct sweep *s = arg;
+	uint64_t key = b->addr << 16 | b->proc;
 
-	for (; s->bucket < end; s->bucket++) {
-		struct mt_bucket *b = &t->buckets[s->bucket];
-
-		__builtin_prefetch(b + AHEAD);
-		__builtin_prefetch(b[AHEAD].way + 2);
-		for (int i = 0; i < MT_WAYS; i++) {
-			uint64_t key = __atomic_load_n(&b->way[i].key, __ATOMIC_ACQUIRE);
-
-			if (key > MT_KEY_CLAIMED && sweep__is_dead(s, key & 0xffff))
-				take_out(s, s->bucket, &b->way[i], key);
-		}
+	if (b->at) {
+		if (!__atomic_compare_exchange_n(&b->at->key, &key, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+			return;
+	} else {
+		if (bpf_map_delete_elem(s->tables->overflow_fd, &(struct mt_over_key){ .addr = b->addr, .proc = b->proc }))
+			return;
+		__atomic_fetch_sub(s->tables->n_over, 1, __ATOMIC_SEQ_CST);
 	}
-}
-
-/* The next entries of the overflow map; false: there are no more. */
-static bool sweep_overflow(struct sweep *s)
-{
-	const struct tables *t = s->tables;
-	struct mt_over_key keys[BATCH];
-	struct mt_over values[BATCH];
-	uint32_t n = BATCH;
-	bool more;
-
-	if (!s->over.begun && !(t->n_over && *t->n_over))
-		return false;
-	more = map_walk__next(&s->over, t->overflow_fd, keys, values, &n);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!sweep__is_dead(s, keys[i].proc) || bpf_map_delete_elem(t->overflow_fd, &keys[i]))
-			continue;
-		__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
-		note(s, values[i].site, values[i].size, values[i].born);
-		if (keys[i].addr <= MT_ADDR_MAX)
-			tables__note_left(t, UINT64_MAX, keys[i].addr, keys[i].proc);
-	}
-	return more;
+	note(s, b->site, b->size, b->born);
+	if (b->addr <= MT_ADDR_MAX)
+		tables__note_left(s->tables, b->bucket, b->addr, b->proc);
 }
 
 static uint32_t proc_of_part(const void *key)
@@ -152,31 +112,29 @@ static uint32_t proc_of_node(const void *key)
 static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_size,
 		       uint32_t (*proc_of)(const void *key))
 {
-	_Alignas(8) char keys[BATCH * sizeof(struct mt_part_key)], values[BATCH * sizeof(struct mt_part)];
-	uint32_t n = BATCH;
+	_Alignas(8) char keys[MAP_BATCH * sizeof(struct mt_part_key)], values[MAP_BATCH * sizeof(struct mt_part)];
+	uint32_t n = MAP_BATCH;
 	bool more;
 
 	if (fd <= 0 || key_size > sizeof(struct mt_part_key) || value_size > sizeof(struct mt_part))
 		return false;
-	more = map_walk__next(&s->over, fd, keys, values, &n);
+	more = map_walk__next(&s->keys, fd, keys, values, &n);
 	for (uint32_t i = 0; i < n; i++)
 		if (sweep__is_dead(s, proc_of(keys + i * key_size)))
 			bpf_map_delete_elem(fd, keys + i * key_size);
 	return more;
 }
 
-/* The next part of what is after the buckets; false: there is no more. */
-static bool sweep_maps(struct sweep *s)
+/* The next part; false: there is no more. */
+static bool sweep_part(struct sweep *s)
 {
-	bool more = s->stage == 0 ? sweep_overflow(s) :
-		    s->stage == 1 ? sweep_keys(s, s->tables->parts_fd, sizeof(struct mt_part_key),
-					       sizeof(struct mt_part), proc_of_part) :
-				    sweep_keys(s, s->tables->nodes_fd, sizeof(uint64_t), sizeof(uint64_t),
-					       proc_of_node);
+	bool more = s->stage == 0 ? block_walk__next(&s->walk, s->tables, is_dead, take_out, s) :
+		    s->stage == 1 ? sweep_keys(s, s->tables->parts_fd, sizeof(struct mt_part_key), sizeof(struct mt_part), proc_of_part) :
+				    sweep_keys(s, s->tables->nodes_fd, sizeof(uint64_t), sizeof(uint64_t), proc_of_node);
 
 	if (more)
 		return true;
-	s->over = (struct map_walk){};
+	s->keys = (struct map_walk){};
 	return ++s->stage < 3;
 }
 
@@ -185,10 +143,7 @@ bool sweep__some(struct sweep *s, uint64_t budget_ns)
 	uint64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), now_ns = began_ns;
 
 	while (s->under_way && now_ns - began_ns <= budget_ns) {
-		if (s->bucket < s->tables->n_buckets)
-			sweep_slice(s);
-		else if (!sweep_maps(s))
-			s->under_way = false;
+		s->under_way = sweep_part(s);
 		now_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	}
 	s->cpu_ns += now_ns - began_ns;

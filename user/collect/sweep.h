@@ -14,9 +14,9 @@ struct sweep {
 	bool under_way;
 	uint64_t now_ns, now_units;	/* when the pass began, on the programs' clock and in its unit */
 	uint64_t older_born_ns;	/* blocks born then or before count as older */
-	uint64_t bucket;	/* where the pass is */
-	struct map_walk over;	/* and in the map of its stage */
-	unsigned int stage;	/* after the buckets: the overflow map, then --mmap's two */
+	struct block_walk walk;	/* where the pass is */
+	struct map_walk keys;	/* and in the map of its stage */
+	unsigned int stage;	/* the block table, then --mmap's two maps */
 	uint64_t n_removed, cpu_ns;	/* of this pass */
 	struct seen *gone;	/* by site number: what passes have taken out; NULL before the first */
 	struct weighed *weighed;	/* --sample: what that stands for */
@@ -26,8 +26,8 @@ void sweep__init(struct sweep *s, const struct tables *t);
 void sweep__done(struct sweep *s);
 /* An entry left this bucket: if that is not its home, home need not send anybody for it any more. UINT64_MAX: the overflow map. */
 void tables__note_left(const struct tables *t, uint64_t bucket, uint64_t addr, uint32_t proc);
-/* A pass begins, for these processes: they have ended. now_ns on the programs' clock. -ENOMEM */
-int sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_ns, uint64_t older_ns);
+/* A pass begins, for these processes: they have ended. now_ns on the programs' clock. */
+void sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_ns, uint64_t older_ns);
 /* For about budget_ns of our time, and one slice at least; true: the pass is over. */
 bool sweep__some(struct sweep *s, uint64_t budget_ns);
 /* Is this number one of those that the pass is, or was, made for? */

@@ -1,67 +1,431 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns what all questions about objects have in common: which file, and which other files go with it. */
-#include "elf/apart.h"
-
+/*
+ * Owns what all questions about objects have in common: which file, and which other files go with it; and the question what a file
+ * says: headers, symbols, unwind rows, variables.
+ */
 #include <errno.h>
+#include <string.h>
 
+#include "elf/apart.h"
+#include "elf/cfi_parts.h"
 #include "elf/debugfile.h"
-#include "elf/debugfind.h"
-#include "elf/trial.h"
+#include "elf/elffile.h"
+#include "elf/symtab.h"
+#include "util/log.h"
 #include "util/util.h"
 
-#define PATH_BYTES_MAX (1u << 20)
+#define NAME_BYTES_MAX (1u << 20)
+#define WORDS_MAX 1023		/* of an error's sentence */
+
+/* ---- any question */
 
 static int on_wish(struct wire_in *wish, void *arg)
 {
 	const struct apart *a = arg;
 
-	return debugfind__grant(wish, a->obj, a->debug_dir ? a->debug_dir : DEBUG_DIR, a->debuginfod);
-}
-
-void apart__begin(struct apart *a, enum reader_kind kind, const struct object *obj)
-{
-	*a = (struct apart){ .obj = obj, .call = { .kind = kind, .fd = -1 } };
-	if (!obj)
-		return;
-	a->call.path = obj->path;
-	a->call.fd = obj->fd;
-	a->call.unprobed = obj->unprobed;
-	a->call.part_ns = obj->remote ? TRIAL_ANSWER_NS : 0;
-	a->call.on_wish = on_wish;
-	wire__string(&a->args, obj->path);
+	return debugfile__grant(wish, a->obj, a->debug_dir, a->debuginfod);
 }
 
 void apart__done(struct apart *a)
 {
-	wire__done(&a->args);
 	wire__done(&a->answer);
 }
 
-int apart__ask(struct apart *a)
+int apart__ask(struct apart *a, const void *args, void *ret, struct err *e)
 {
-	uint64_t begun_ns = now_ns();
+	wire_cleanup struct wire sent = {};
+	const char *said;
+	struct wire_in in;
 	int err;
 
-	a->call.args = &a->args;
-	a->call.arg = a;
+	a->call = (struct reader_call){
+		.kind = a->about->kind,
+		.reader = a->reader,
+		.path = a->obj ? a->obj->path : a->path,
+		.fd = a->obj ? a->obj->fd : a->fd,
+		.in_figures = a->for_probes && !(a->obj && a->obj->unprobed),
+		.args = &sent,
+		.on_wish = a->obj ? on_wish : NULL,
+		.arg = a,
+	};
+	wire__string(&sent, a->call.path);
+	wire__put(&sent, a->about->args, args);
 	err = reader__ask(&a->call, &a->answer);
-	/* others on it would take as long each */
-	if (err == READER_LOST && a->obj && a->obj->remote && now_ns() - begun_ns >= TRIAL_ANSWER_NS)
-		trial__note_silence(a->obj->dev);
-	a->in = wire__in(&a->answer);
-	return err;
+	in = wire__in(&a->answer);
+	if (!err && wire_in__get(&in, a->about->answer, ret)) {
+		if (wire_in__is_over(&in))
+			return 0;
+		return apart__distrust(a, ret);
+	}
+	wire_type__clear(a->about->answer, ret);
+	if (!err)
+		return reader__distrust(&a->call);
+	if (err == READER_LOST || err == -EINTR)
+		return err;
+	said = wire_in__string(&in, WORDS_MAX);
+	if (said)
+		clean_name((char *)said);
+	return err_set(e, err, "%s", said ? said : strerror(-err));
 }
 
-int apart__settle(struct apart *a)
+int apart__distrust(struct apart *a, void *ret)
 {
-	return wire_in__is_over(&a->in) ? 0 : reader__distrust(&a->call);
+	wire_type__done(a->about->answer, ret);
+	return reader__distrust(&a->call);
+}
+
+int apart__refuse(struct apart *a, struct object *obj, void *ret)
+{
+	bool told = obj->changed;
+
+	if (!object__look_for_change(obj))
+		return apart__distrust(a, ret);
+	if (!told)
+		say("%s was written to while it was read: what processes that run its old code allocate is not seen", obj->path);
+	wire_type__done(a->about->answer, ret);
+	return READER_LOST;
 }
 
 struct object *apart__object(struct reader_request *q)
 {
-	const char *path = wire_in__string(&q->in, PATH_BYTES_MAX);
-	struct object *obj = path && q->fd >= 0 ? object__over(q->fd, path) : NULL;
+	struct object *obj = q->path && q->fd >= 0 ? object__over(q->fd, q->path) : NULL;
 
 	q->fd = -1;
 	return obj;
+}
+
+/* ---- what a file says */
+struct function {
+	uint64_t value, size;
+	size_t name;		/* in names */
+	uint8_t ifunc, local;
+};
+
+struct answer {
+	struct object headers;
+	struct vec(struct function) functions;
+	struct vec(char) names;
+	struct vec(uint64_t) starts;
+	struct cfi cfi;
+	struct variables variables;
+	bool has;		/* the section, an address, perhaps the function */
+	uint64_t address;
+	char *name;		/* owned */
+};
+
+/* ---- tables */
+
+static const struct wire_field request_fields[] = {
+	WIRE_UPTO(struct file_request, part, N_FILE_PARTS - 1),
+	WIRE_BOOL(struct file_request, calls_only),
+	WIRE_NAME(struct file_request, name, NAME_BYTES_MAX),
+	WIRE_ANY(struct file_request, vaddr),
+};
+
+static const struct wire_type request_type = WIRE_TYPE(struct file_request, request_fields);
+
+static const struct wire_field part_fields[] = {
+	WIRE_ANY(struct object_part, vaddr),
+	WIRE_UPTO(struct object_part, file_off, INT64_MAX),
+	WIRE_ANY(struct object_part, file_size),
+};
+
+static const struct wire_type part_type = WIRE_TYPE(struct object_part, part_fields);
+
+static const struct wire_field segment_fields[] = {
+	WIRE_ANY(struct object_segment, vaddr),
+	WIRE_ANY(struct object_segment, file_off),
+	WIRE_ANY(struct object_segment, file_size),
+	WIRE_ANY(struct object_segment, mem_size),
+	WIRE_BOOL(struct object_segment, exec),
+	WIRE_BOOL(struct object_segment, write),
+};
+
+/* Nothing in it wraps around: what is added up later need not mind that. */
+static bool is_segment(const void *record)
+{
+	const struct object_segment *s = record;
+
+	return s->vaddr <= UINT64_MAX - s->mem_size && s->vaddr <= UINT64_MAX - s->file_size && s->file_off <= UINT64_MAX - s->file_size;
+}
+
+static const struct wire_type segment_type = WIRE_TYPE(struct object_segment, segment_fields, is_segment);
+
+static const struct wire_field headers_fields[] = {
+	WIRE_ANY(struct object, machine),
+	WIRE_BOOL(struct object, is_elf),
+	WIRE_BOOL(struct object, is_64),
+	WIRE_BOOL(struct object, is_exec),
+	WIRE_ANY(struct object, tls_bytes),
+	WIRE_ANY(struct object, build_id_off),
+	WIRE_OWN(struct object, build_id, 2 * OBJECT_MAX_BUILD_ID_BYTES),
+	WIRE_PART(struct object, dynamic, &part_type),
+	WIRE_PART(struct object, eh_frame_hdr, &part_type),
+	WIRE_LIST(struct object, segments, n_segments, &segment_type),
+};
+
+static bool are_headers(const void *record)
+{
+	const char *id = ((const struct object *)record)->build_id;
+
+	return !id || (*id && strlen(id) % 2 == 0 && strspn(id, "0123456789abcdef") == strlen(id));
+}
+
+static const struct wire_type headers_type = WIRE_TYPE(struct object, headers_fields, are_headers);
+
+static const struct wire_field cfi_fields[] = {
+	WIRE_ANY(struct cfi, machine),
+	WIRE_RAW(struct cfi, stats),
+	WIRE_PLAIN_VEC(struct cfi, rules),
+	WIRE_PLAIN(struct cfi, rows, n_rows),
+	WIRE_PLAIN_VEC(struct cfi, starts),
+};
+
+static bool is_rule(const struct mt_rule *r)
+{
+	return r->cfa <= MT_CFA_UNSUPPORTED && r->ra <= MT_SAVED_UNSUPPORTED && r->fp <= MT_SAVED_UNSUPPORTED && r->record <= 1 && !r->pad2;
+}
+
+/* What looks rows up goes by their order, and by the last one. */
+static bool is_cfi(const void *record)
+{
+	const struct cfi *c = record;
+	bool is = c->n_rows <= 2 + (size_t)CFI_MAX_ROWS && (c->rules.n ? c->rules.v[0].cfa == MT_CFA_NONE : !c->n_rows && !c->starts.n);
+
+	for (size_t i = 0; i < c->rules.n && is; i++)
+		is = is_rule(&c->rules.v[i]);
+	for (size_t i = 0; i < c->n_rows && is; i++)
+		is = c->rows[i].rule < c->rules.n && !c->rows[i].flags && (!i || c->rows[i].pc > c->rows[i - 1].pc);
+	for (size_t i = 0; i < c->starts.n && is; i++)
+		is = c->starts.v[i].after_call <= 1 && (!i || c->starts.v[i].pc > c->starts.v[i - 1].pc);
+	return is && (!c->n_rows || cfi__rule(c, &c->rows[c->n_rows - 1])->cfa == MT_CFA_NONE);
+}
+
+static const struct wire_type cfi_type = WIRE_TYPE(struct cfi, cfi_fields, is_cfi);
+
+static const struct wire_field variables_fields[] = {
+	{ WIRE_MANY(WIRE_ARRAY, struct variables, v, n), .room_at = offsetof(struct variables, room) },
+	WIRE_PLAIN_VEC(struct variables, names),
+};
+
+/* What other code goes by: by address, none overlaps another, and each name ends. */
+static bool are_variables(const void *record)
+{
+	const struct variables *all = record;
+	bool are = !all->n || (all->names.n && !all->names.v[all->names.n - 1]);
+
+	for (size_t i = 0; i < all->n && are; i++)
+		are = all->v[i].name < all->names.n && all->v[i].start < all->v[i].end && (!i || all->v[i].start >= all->v[i - 1].end);
+	return are;
+}
+
+static const struct wire_type variables_type = WIRE_TYPE(struct variables, variables_fields, are_variables);
+
+static const struct wire_field answer_fields[] = {
+	WIRE_PART(struct answer, headers, &headers_type),
+	WIRE_PLAIN_VEC(struct answer, functions),
+	WIRE_PLAIN_VEC(struct answer, names),
+	WIRE_PLAIN_VEC(struct answer, starts),
+	WIRE_PART(struct answer, cfi, &cfi_type),
+	WIRE_PART(struct answer, variables, &variables_type),
+	WIRE_BOOL(struct answer, has),
+	WIRE_ANY(struct answer, address),
+	WIRE_OWN(struct answer, name, DEMANGLE_OUT_MAX),
+};
+
+static bool is_answer(const void *record)
+{
+	const struct answer *a = record;
+	bool is = !a->functions.n || (a->names.n && !a->names.v[a->names.n - 1]);
+
+	for (size_t i = 0; i < a->functions.n && is; i++)
+		is = a->functions.v[i].name < a->names.n;
+	for (size_t i = 1; i < a->starts.n && is; i++)
+		is = a->starts.v[i] >= a->starts.v[i - 1];
+	return is;
+}
+
+static const struct wire_type answer_type = WIRE_TYPE(struct answer, answer_fields, is_answer);
+
+/* ---- in the sandbox */
+
+static int add_function(const struct object_symbol *s, void *arg)
+{
+	struct answer *to = arg;
+
+	*vec_push(&to->functions) = (struct function){ s->value, s->size, to->names.n, s->ifunc, s->local };
+	vec_append(&to->names, s->name, strlen(s->name) + 1);
+	return 0;
+}
+
+static int serve_object(const struct file_request *of, struct object *obj, struct answer *to, struct err *e)
+{
+	switch (of->part) {
+	case FILE_HEADERS:
+		to->headers = *obj;
+		obj->build_id = NULL;
+		obj->segments = NULL;
+		return 0;
+	case FILE_FUNCTIONS:
+		object__for_each_function(obj, add_function, to);
+		return 0;
+	case FILE_STARTS:
+		object__function_starts(obj, &to->starts.v, &to->starts.n);
+		return 0;
+	case FILE_CFI:
+		return cfi__compile(obj, of->calls_only, &to->cfi, e);
+	case FILE_SECTION:
+		to->has = of->name && object__has_section(obj, of->name);
+		return 0;
+	case FILE_VARIABLES:
+		variables__read(obj, NULL, &to->variables);
+		return 0;
+	case FILE_ADDRESS:
+		to->has = object__initial_address(obj, of->vaddr, &to->address);
+		return 0;
+	case FILE_INLINED:
+		to->has = of->name && defined__may_be_inlined(obj, NULL, of->name);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int serve(struct reader_request *q, const void *args, void *ret)
+{
+	const struct file_request *of = args;
+	struct answer *to = ret;
+	char buf[DEMANGLE_OUT_MAX + 1];
+	struct object *obj;
+	int err;
+
+	if (of->part == FILE_DEMANGLED) {
+		if (!of->name)
+			return -EINVAL;
+		demangle(of->name, buf);
+		to->name = xstrdup(buf);
+		return 0;
+	}
+	obj = apart__object(q);
+	err = obj ? serve_object(of, obj, to, &q->e) : -EINVAL;
+	object__put(obj);
+	return err;
+}
+
+const struct reader_question file_question = { READ_FILE, &request_type, &answer_type, serve };
+
+/* ---- in malloctrace */
+
+static int ask(struct apart a, struct file_request of, struct answer *ret, struct err *e)
+{
+	int err;
+
+	a.about = &file_question;
+	err = apart__ask(&a, &of, ret, e);
+	apart__done(&a);
+	return err;
+}
+
+/* What was not asked for, and came all the same, is nobody's; what was taken was set to 0. */
+static void drop(struct answer *got)
+{
+	wire_type__done(&answer_type, got);
+}
+
+#define answer_cleanup __attribute__((cleanup(drop)))
+
+int file_apart__read_headers(struct object *obj)
+{
+	answer_cleanup struct answer got = { .headers = *obj };
+	int err = ask((struct apart){ .obj = obj, .for_probes = true }, (struct file_request){ .part = FILE_HEADERS }, &got, NULL);
+
+	/* one that there was no time for may be read later; all else is a file with nothing in it */
+	if (!err)
+		*obj = got.headers;
+	wire_type__clear(&headers_type, &got.headers);
+	return err == -EINTR ? err : 0;
+}
+
+bool object__is_lost(const struct object *obj)
+{
+	return readers__has_lost(obj->fd);
+}
+
+void file_apart__each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg)
+{
+	answer_cleanup struct answer got = {};
+	bool stop = false;
+
+	ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_FUNCTIONS }, &got, NULL);
+	for (size_t i = 0; i < got.functions.n && !stop; i++) {
+		const struct function *f = &got.functions.v[i];
+
+		if (object__is_code(obj, f->value) && got.names.v[f->name])
+			stop = fn(&(struct object_symbol){ got.names.v + f->name, f->value, f->size, f->ifunc, f->local }, arg);
+	}
+}
+
+void file_apart__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
+{
+	answer_cleanup struct answer got = {};
+
+	ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_STARTS }, &got, NULL);
+	*ret = got.starts.v;
+	*ret_n = got.starts.n;
+	got.starts.v = NULL;
+}
+
+bool file_apart__has_section(const struct object *obj, const char *name)
+{
+	answer_cleanup struct answer got = {};
+
+	return !ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_SECTION, .name = name }, &got, NULL) && got.has;
+}
+
+int file_apart__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e)
+{
+	answer_cleanup struct answer got = {};
+	int err = ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_CFI, .calls_only = calls_only }, &got, e);
+
+	*ret = got.cfi;
+	wire_type__clear(&cfi_type, &got.cfi);
+	return err == READER_LOST || err == -EINTR ? err_set(e, -EIO, "it could not be read") : err;
+}
+
+void file_apart__variables(const struct object *obj, const char *debug_dir, struct variables *ret)
+{
+	answer_cleanup struct answer got = {};
+
+	ask((struct apart){ .obj = obj, .debug_dir = debug_dir }, (struct file_request){ .part = FILE_VARIABLES }, &got, NULL);
+	*ret = got.variables;
+	wire_type__clear(&variables_type, &got.variables);
+}
+
+bool file_apart__initial_address(const struct object *obj, uint64_t vaddr, uint64_t *ret)
+{
+	answer_cleanup struct answer got = {};
+	bool has = !ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, &got, NULL) && got.has;
+
+	if (has)
+		*ret = got.address;
+	return has;
+}
+
+bool file_apart__may_be_inlined(const struct object *obj, const char *debug_dir, const char *ident)
+{
+	answer_cleanup struct answer got = {};
+
+	return !ask((struct apart){ .obj = obj, .debug_dir = debug_dir }, (struct file_request){ .part = FILE_INLINED, .name = ident }, &got, NULL) &&
+	       got.has;
+}
+
+bool file_apart__demangle(const char *name, char *buf, size_t size)
+{
+	answer_cleanup struct answer got = {};
+	bool is = !ask((struct apart){ .fd = -1 }, (struct file_request){ .part = FILE_DEMANGLED, .name = name }, &got, NULL) && got.name &&
+		  strlen(got.name) < size;
+
+	if (is)
+		strcpy(buf, got.name);
+	return is;
 }

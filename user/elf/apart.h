@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Questions about objects that a reader answers (reader/reader.h). Functions that parse a file are called as ever: where files are
- * read apart they ask, and what they hand on has been checked. Each has its question and its answer side by side, such as in
- * object_apart.c. A file that was lost is like one that has nothing in it.
+ * Questions about objects that the sandbox answers (reader/reader.h). Functions that parse a file are called as ever: where files
+ * are read apart they ask, and what they return has been checked. A file that was lost is like one that has nothing in it.
  */
 #ifndef MT_APART_H
 #define MT_APART_H
@@ -11,51 +10,69 @@
 
 #include "elf/cfi.h"
 #include "elf/object.h"
-#include "elf/variables.h"
+#include "elf/symtab.h"
 #include "reader/reader.h"
 
 struct debuginfod;
 
 struct apart {			/* a question */
-	struct reader_call call;
-	const struct object *obj;
+	const struct reader_question *about;
+	const struct object *obj;	/* NULL: it is about no object, and perhaps about another file: */
+	int fd;
+	const char *path;		/* NULL: there is none */
 	const char *debug_dir;		/* NULL: /usr/lib/debug */
 	struct debuginfod *debuginfod;	/* NULL: no server is asked */
-	struct wire args, answer;	/* owned */
-	struct wire_in in;		/* the answer */
+	struct reader *reader;		/* NULL: any */
+	bool for_probes;		/* without an answer the file has none, or not all */
+	/* set by apart__ask() */
+	struct reader_call call;
+	struct wire answer;		/* owned; texts of the answer are in it */
 };
 
-/* To be filled with arguments, asked, and read. obj NULL: it is about no file. */
-void apart__begin(struct apart *a, enum reader_kind kind, const struct object *obj);
 void apart__done(struct apart *a);
-int apart__ask(struct apart *a);	/* as reader__ask() */
-/* After all of the answer was read: 0, or READER_LOST if it was not what it should be. */
-int apart__settle(struct apart *a);
 #define apart_cleanup __attribute__((cleanup(apart__done)))
 
-/* ---- in a reader */
+/*
+ * args and ret are by the tables of the question; what ret owns then is the caller's (wire_type__done()). READER_LOST and -EINTR as
+ * of reader__ask(), or what the sandbox said, with its sentence. On failure ret owns nothing.
+ */
+int apart__ask(struct apart *a, const void *args, void *ret, struct err *e);
+/* The answer makes no sense: ret is freed, the file is lost. READER_LOST */
+int apart__distrust(struct apart *a, void *ret);
+/*
+ * The answer does not fit the file. One that was written to meanwhile fits neither the old code nor
+ * the new, and is told as that; else the answer makes no sense. READER_LOST
+ */
+int apart__refuse(struct apart *a, struct object *obj, void *ret);
 
-/* The object of a request, which the caller owns; NULL: out of memory. */
+/* ---- in the sandbox */
+
+/* The object of a request, which the caller owns; NULL: the request has no file. */
 struct object *apart__object(struct reader_request *q);
 
 /* ---- the questions */
 
-int object_apart__read_headers(struct object *obj);
-int object_apart__each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg);
-int object_apart__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
-bool object_apart__has_section(int fd, const char *name);
-/* obj, or an image of len bytes */
-int cfi_apart__compile(const struct object *obj, const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e);
-int variables_apart__read(const struct object *obj, const char *debug_dir, struct variables *ret);
-bool defined_apart__may_be_inlined(const struct object *obj, const char *debug_dir, const char *ident);
+extern const struct reader_question file_question, jitmap_question;
+
+struct file_request {
+	enum file_part {
+		FILE_HEADERS, FILE_FUNCTIONS, FILE_STARTS, FILE_CFI, FILE_SECTION, FILE_VARIABLES, FILE_ADDRESS, FILE_INLINED, FILE_DEMANGLED,
+		N_FILE_PARTS
+	} part;
+	bool calls_only;	/* of unwind rows */
+	const char *name;	/* of a section, of a function */
+	uint64_t vaddr;		/* of a variable */
+};
+
+int file_apart__read_headers(struct object *obj);
+void file_apart__each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg);
+void file_apart__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
+bool file_apart__has_section(const struct object *obj, const char *name);
+int file_apart__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
+void file_apart__variables(const struct object *obj, const char *debug_dir, struct variables *ret);
+bool file_apart__initial_address(const struct object *obj, uint64_t vaddr, uint64_t *ret);
+bool file_apart__may_be_inlined(const struct object *obj, const char *debug_dir, const char *ident);
 /* false: as it is; else at most size - 1 bytes and a NUL in buf */
-bool demangle_apart(const char *name, char *buf, size_t size);
-/* What was appended from an offset on: fn for each function; how far it was read, 0: not at all. */
-uint64_t jitmap_apart__read(int fd, const char *path, uint64_t from, void (*fn)(uint64_t start, uint64_t end, const char *name, void *arg), void *arg);
-
-/* ---- the answers */
-
-reader_serve_fn object_apart__serve_headers, object_apart__serve_functions, object_apart__serve_starts, object_apart__serve_section;
-reader_serve_fn cfi_apart__serve, variables_apart__serve, defined_apart__serve_inlined, demangle_apart__serve, jitmap_apart__serve;
+bool file_apart__demangle(const char *name, char *buf, size_t size);
 
 #endif

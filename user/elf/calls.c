@@ -15,9 +15,9 @@
 
 #define WINDOW_BYTES (256u << 10)
 
-void calls__init(struct calls *c, const struct cfi_elf *elf)
+void calls__init(struct calls *c, const struct object *obj)
 {
-	*c = (struct calls){ .elf = elf, .budget_bytes = CFI_MAX_CODE_BYTES };
+	*c = (struct calls){ .obj = obj, .budget_bytes = CFI_MAX_CODE_BYTES };
 }
 
 void calls__done(struct calls *c)
@@ -35,44 +35,39 @@ static bool spend(struct calls *c, uint64_t bytes)
 	return true;
 }
 
+/* The segment with the code at an address; NULL: it is not in the file. */
+static const struct object_segment *segment_at(const struct calls *c, uint64_t addr)
+{
+	for (size_t i = 0; i < c->obj->n_segments; i++) {
+		const struct object_segment *s = &c->obj->segments[i];
+
+		if (s->exec && addr >= s->vaddr && addr - s->vaddr < s->file_size)
+			return s;
+	}
+	return NULL;
+}
+
 /* The code from lo on, at most up to hi; NULL if it is not in the file. */
 static const uint8_t *code_at(struct calls *c, uint64_t lo, uint64_t hi, size_t *ret_len)
 {
-	const struct cfi_source *src = &c->elf->src;
-	const struct cfi_text *t = NULL;
-	uint64_t skip, left, len;
-	size_t i;
+	const struct object_segment *s;
+	uint64_t len;
 
-	if (lo >= c->buf_lo && lo < c->buf_hi && (hi <= c->buf_hi || c->buf_hi - lo >= 16)) {
-		*ret_len = MIN(hi, c->buf_hi) - lo;
-		return spend(c, *ret_len) ? c->buf + (lo - c->buf_lo) : NULL;
-	}
-	for (i = 0; i < c->elf->n_texts && !t; i++)
-		if (lo >= c->elf->text[i].vaddr && lo - c->elf->text[i].vaddr < c->elf->text[i].file_size)
-			t = &c->elf->text[i];
-	if (!t)
-		return NULL;
-	skip = lo - t->vaddr;
-	left = t->file_size - skip;
-	if (!src->obj) {
-		len = MIN(hi - lo, left);
-		if (!spend(c, len) || t->file_off + skip > src->len || len > src->len - (t->file_off + skip))
+	if (lo < c->buf_lo || lo >= c->buf_hi || (hi > c->buf_hi && c->buf_hi - lo < 16)) {
+		s = segment_at(c, lo);
+		len = s ? MIN(s->file_size - (lo - s->vaddr), (uint64_t)WINDOW_BYTES) : 0;
+		if (!s || !spend(c, len))
 			return NULL;
-		*ret_len = len;
-		return src->image + t->file_off + skip;
+		if (!c->buf)
+			c->buf = xmalloc(WINDOW_BYTES);
+		c->buf_lo = c->buf_hi = 0;
+		if (object__read_at(c->obj, s->file_off + (lo - s->vaddr), c->buf, len))
+			return NULL;
+		c->buf_lo = lo;
+		c->buf_hi = lo + len;
 	}
-	len = MIN(left, (uint64_t)WINDOW_BYTES);
-	if (!spend(c, len))
-		return NULL;
-	if (!c->buf)
-		c->buf = malloc(WINDOW_BYTES);
-	c->buf_lo = c->buf_hi = 0;
-	if (!c->buf || cfi_source__read(src, t->file_off + skip, c->buf, len))
-		return NULL;
-	c->buf_lo = lo;
-	c->buf_hi = lo + len;
-	*ret_len = MIN(hi - lo, len);
-	return spend(c, *ret_len) ? c->buf : NULL;
+	*ret_len = MIN(hi, c->buf_hi) - lo;
+	return spend(c, *ret_len) ? c->buf + (lo - c->buf_lo) : NULL;
 }
 
 /* bl; blr; blraa, blrab and their forms without a modifier */
@@ -116,7 +111,7 @@ static bool x86_64_call_in(const uint8_t *code, size_t len, size_t *ret_used)
 
 bool calls__in(struct calls *c, uint64_t lo, uint64_t hi)
 {
-	bool arm64 = c->elf->machine == EM_AARCH64;
+	bool arm64 = c->obj->machine == EM_AARCH64;
 
 	if (arm64)
 		lo = (lo + 3) & ~3ull;
@@ -169,18 +164,18 @@ static bool x86_64_call_ends(const uint8_t *code, size_t len)
 
 bool calls__ends_at(struct calls *c, uint64_t pc)
 {
-	size_t want = c->elf->machine == EM_AARCH64 ? 4 : X86_64_MAX_CALL, len;
+	size_t want = c->obj->machine == EM_AARCH64 ? 4 : X86_64_MAX_CALL, len;
+	const struct object_segment *s = segment_at(c, pc);
 	const uint8_t *code;
 	uint32_t insn;
 
 	/* nothing lies before a segment's beginning */
-	for (size_t i = 0; i < c->elf->n_texts; i++)
-		if (pc >= c->elf->text[i].vaddr && pc - c->elf->text[i].vaddr < c->elf->text[i].file_size)
-			want = MIN(want, pc - c->elf->text[i].vaddr);
+	if (s)
+		want = MIN(want, pc - s->vaddr);
 	code = want ? code_at(c, pc - want, pc, &len) : NULL;
 	if (!code || len != want)
 		return want;
-	if (c->elf->machine != EM_AARCH64)
+	if (c->obj->machine != EM_AARCH64)
 		return x86_64_call_ends(code, len);
 	if (len < sizeof(insn))
 		return false;

@@ -28,6 +28,7 @@
 #include "elf/cfi.h"
 #include "elf/apart.h"
 #include "elf/cfi_parts.h"
+#include "util/hash.h"
 #include "util/sorted.h"
 #include "util/stint.h"
 
@@ -36,42 +37,52 @@
 
 struct build {
 	struct cfi out;
+	struct hash rules;	/* number + 1, by content */
 	size_t room;
 	bool calls_only;
 	const struct cfa_arch *arch;
 	struct calls calls;
 	uint64_t end;		/* what lies below is settled */
 	bool hole;		/* a record that begins there made no sense: what follows is no padding */
+	bool is_full;		/* there are more rows than are kept */
 	uint64_t fn_lo, fn_hi;	/* the function that is compiled now */
 	/* arm64: where from the frame's end its code makes the frame pointer point to; 0: that was not found */
 	int64_t record_at;
 };
 
-static bool same_rule(const struct mt_rule *a, const struct mt_rule *b)
+static const struct mt_rule none;	/* MT_CFA_NONE */
+
+static uint32_t number_of(struct build *b, const struct mt_rule *rule)
 {
-	return !memcmp(a, b, sizeof(*a));
+	uint64_t words[sizeof(*rule) / 8], key;
+	uintptr_t number;
+
+	memcpy(words, rule, sizeof(words));
+	key = hash__mix(hash__mix(words[0], words[1]), words[2]);
+	number = (uintptr_t)hash__get(&b->rules, key);
+	if (number && !memcmp(&b->out.rules.v[number - 1], rule, sizeof(*rule)))
+		return (uint32_t)number - 1;
+	/* rule may be one of them */
+	memcpy(vec_push(&b->out.rules), words, sizeof(words));
+	/* two that have one key are listed again and again */
+	if (!number)
+		hash__put(&b->rules, key, (void *)(uintptr_t)b->out.rules.n);
+	return (uint32_t)b->out.rules.n - 1;
 }
 
-static int push(struct build *b, uint64_t pc, const struct mt_rule *rule)
+static void push(struct build *b, uint64_t pc, const struct mt_rule *rule)
 {
 	struct cfi *c = &b->out;
+	const struct mt_rule *before = c->n_rows ? cfi__rule(c, &c->rows[c->n_rows - 1]) : &none;
 
-	if (c->n_rows ? same_rule(&c->rows[c->n_rows - 1].rule, rule) : rule->cfa == MT_CFA_NONE)
-		return 0;
+	b->is_full |= c->n_rows == CFI_MAX_ROWS;
+	if (b->is_full || !memcmp(before, rule, sizeof(*rule)))
+		return;
 	if (c->n_rows == b->room) {
-		size_t more = b->room ? b->room * 2 : 1024;
-		struct cfi_row *rows;
-
-		if (more > CFI_MAX_ROWS)
-			return -EFBIG;
-		rows = reallocarray(c->rows, more, sizeof(*rows));
-		if (!rows)
-			return -ENOMEM;
-		c->rows = rows;
-		b->room = more;
+		b->room = MAX(2 * b->room, 1024u);
+		c->rows = xreallocarray(c->rows, b->room, sizeof(*c->rows));
 	}
-	c->rows[c->n_rows++] = (struct cfi_row){ .pc = pc, .rule = *rule };
-	return 0;
+	c->rows[c->n_rows++] = (struct cfi_row){ .pc = pc, .rule = number_of(b, rule) };
 }
 
 /*
@@ -99,7 +110,7 @@ static bool is_frame_record(struct build *b, uint64_t lo, uint64_t hi, const str
 	return b->record_at == r->fp_off;
 }
 
-static int add_range(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *rule)
+static void add_range(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *rule)
 {
 	struct build *b = arg;
 	struct cfi_stats *st = &b->out.stats;
@@ -108,7 +119,7 @@ static int add_range(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *
 
 	lo = MAX(lo, b->end);
 	if (lo >= hi)
-		return 0;
+		return;
 	if (rule->cfa == MT_CFA_UNSUPPORTED || rule->fp == MT_SAVED_UNSUPPORTED)
 		st->n_unsupported++;
 	proven.record = !keep && is_frame_record(b, lo, hi, rule);
@@ -117,187 +128,159 @@ static int add_range(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *
 		st->n_call_rows++;
 		st->n_no_record += !proven.record;
 	}
-	return keep || !b->calls_only ? push(b, lo, &proven) : 0;
+	if (keep || !b->calls_only)
+		push(b, lo, &proven);
 }
 
-static int add_gap(struct build *b, uint64_t hi)
+static void add_gap(struct build *b, uint64_t hi)
 {
-	static const struct mt_rule none;
-
 	bool small = !b->hole && hi - b->end <= MAX_PADDING_BYTES;
 
-	if (hi <= b->end || ((small || b->calls_only) && !calls__in(&b->calls, b->end, hi)))
-		return 0;
-	return push(b, b->end, &none);
+	if (hi > b->end && (!(small || b->calls_only) || calls__in(&b->calls, b->end, hi)))
+		push(b, b->end, &none);
 }
 
-/* Handlers of signals return to where the kernel says: no program has made that up. */
-static int add_start(struct build *b, const struct eh_cie *cie, uint64_t pc)
+static void add_fde(struct build *b, const struct eh_frame *f, const struct eh_fde *fde)
 {
-	struct cfi_start *start = cie->signal ? NULL : vec_push(&b->out.starts);
-
-	if (start)
-		*start = (struct cfi_start){ pc, calls__ends_at(&b->calls, pc) };
-	return start || cie->signal ? 0 : -ENOMEM;
-}
-
-static int add_fde(struct build *b, const struct cfi_elf *elf, const struct eh_frame *f, const struct eh_fde *fde)
-{
-	struct cfa_sink sink = { add_range, b };
-	const uint8_t *insns = elf->eh + fde->insns_at;
+	const uint8_t *insns = (const uint8_t *)f->data->d_buf + fde->insns_at;
 	struct bytes program = { insns, insns + fde->insns_len, false };
+	const struct eh_cie *cie = &f->cies.v[fde->cie];
 	struct cfi_stats stats = b->out.stats;
 	size_t n_rows, n_starts = b->out.starts.n;
-	int r;
 
 	if (fde->hi <= b->end)
-		return 0;
-	r = add_gap(b, fde->lo);
-	if (!r && fde->lo >= b->end)
-		r = add_start(b, &f->cies.v[fde->cie], fde->lo);
-	if (r)
-		return r;
+		return;
+	add_gap(b, fde->lo);
+	/* handlers of signals return to where the kernel says: no program has made that up */
+	if (fde->lo >= b->end && !cie->signal)
+		*vec_push(&b->out.starts) = (struct cfi_start){ fde->lo, calls__ends_at(&b->calls, fde->lo) };
 	b->end = MAX(b->end, fde->lo);
 	b->record_at = 0;
 	b->fn_lo = fde->lo;
 	b->fn_hi = fde->hi;
 	n_rows = b->out.n_rows;
-	r = cfa__run(b->arch, &f->cies.v[fde->cie], program, elf->eh_vaddr + fde->insns_at, fde->lo, fde->hi, &sink);
-	if (r == -EINVAL) {
+	b->hole = !cfa__run(b->arch, cie, program, f->vaddr + fde->insns_at, fde->lo, fde->hi, add_range, b);
+	if (b->hole) {
 		b->out.n_rows = n_rows;
 		b->out.starts.n = n_starts;
 		b->out.stats = stats;
 		b->out.stats.n_bad_fdes++;
-		b->hole = true;
-		return 0;
+	} else {
+		b->end = fde->hi;
 	}
-	b->end = fde->hi;
-	b->hole = false;
-	return r;
 }
 
-static int add_all(struct build *b, const struct cfi_elf *elf, struct err *e)
+static int add_all(struct build *b, const struct eh_frame *f, struct err *e)
 {
-	static const struct mt_rule none;
-	struct eh_frame f;
-	size_t i;
-	int r = eh_frame__read(elf, b->arch, &f, e);
-
-	if (r)
-		return r;
-	b->out.stats.n_fdes = f.n_seen;
-	b->out.stats.n_bad_fdes = f.n_bad;
-	for (i = 0; i < f.fdes.n && !r; i++) {
-		if (!i)
-			b->end = f.fdes.v[0].lo;
-		r = stint__is_over() ? -ETIME : add_fde(b, elf, &f, &f.fdes.v[i]);
+	b->out.stats.n_fdes = f->n_seen;
+	b->out.stats.n_bad_fdes = f->n_bad;
+	b->end = f->fdes.n ? f->fdes.v[0].lo : 0;
+	for (size_t i = 0; i < f->fdes.n && !b->is_full; i++) {
+		if (stint__is_over())
+			return err_set(e, -EFBIG, "its unwind tables take too long to be read");
+		add_fde(b, f, &f->fdes.v[i]);
 	}
-	if (!r)
-		r = push(b, b->end, &none);
-	eh_frame__done(&f);
-	if (r == -ETIME)
-		return err_set(e, -EFBIG, "its unwind tables take too long to be read");
-	return !r ? 0 : r == -EFBIG ? err_set(e, r, "more than %u unwind rows", CFI_MAX_ROWS) :
-				      err_set(e, r, "no memory for unwind tables");
+	push(b, b->end, &none);
+	return b->is_full ? err_set(e, -EFBIG, "more than %u unwind rows", CFI_MAX_ROWS) : 0;
 }
 
 /* ---- the vdso */
 
-/* [lo, hi) gets a rule, whatever rows there were; after it, the rule from before goes on. */
-static int overlay(struct cfi *c, uint64_t lo, uint64_t hi, const struct mt_rule *rule)
-{
-	struct cfi_row *rows = calloc(c->n_rows + 2, sizeof(*rows));
-	const struct cfi_row *after = cfi__find(c, hi);
-	struct mt_rule next = after ? after->rule : (struct mt_rule){};
-	size_t i, n = 0;
+#define VDSO_MAX_BYTES 65536
 
-	if (!rows)
-		return -ENOMEM;
-	for (i = 0; i < c->n_rows && c->rows[i].pc < lo; i++)
-		rows[n++] = c->rows[i];
-	if (!n || !same_rule(&rows[n - 1].rule, rule))
-		rows[n++] = (struct cfi_row){ .pc = lo, .rule = *rule };
-	while (i < c->n_rows && c->rows[i].pc <= hi)
-		i++;
-	if (!same_rule(&next, rule))
-		rows[n++] = (struct cfi_row){ .pc = hi, .rule = next };
-	for (; i < c->n_rows; i++)
-		if (!same_rule(&rows[n - 1].rule, &c->rows[i].rule))
-			rows[n++] = c->rows[i];
-	free(c->rows);
-	c->rows = rows;
-	c->n_rows = n;
-	return 0;
+/* [lo, hi) gets a rule, whatever rows there were; after it, the rule from before goes on. */
+static void overlay(struct build *b, uint64_t lo, uint64_t hi, const struct mt_rule *rule)
+{
+	struct cfi old = b->out;
+	const struct cfi_row *after = cfi__find(&old, hi);
+	const struct mt_rule next = after ? *cfi__rule(&old, after) : none;
+	size_t i;
+
+	b->out.rows = NULL;
+	b->out.n_rows = b->room = 0;
+	for (i = 0; i < old.n_rows && old.rows[i].pc < lo; i++)
+		push(b, old.rows[i].pc, cfi__rule(&b->out, &old.rows[i]));
+	push(b, lo, rule);
+	push(b, hi, &next);
+	for (; i < old.n_rows; i++)
+		if (old.rows[i].pc > hi)
+			push(b, old.rows[i].pc, cfi__rule(&b->out, &old.rows[i]));
+	free(old.rows);
+}
+
+static int note_sigreturn(const GElf_Sym *sym, const char *name, void *arg)
+{
+	bool is = !strcmp(name, "__kernel_rt_sigreturn");
+
+	if (is)
+		*(uint64_t *)arg = sym->st_value;
+	return is;
 }
 
 /*
  * arm64's vdso says nothing about __kernel_rt_sigreturn: mov, svc. Handlers
  * return to its first instruction, and that is looked up one byte before: in
- * the nop that the kernel puts there for this very reason.
+ * the nop that the kernel puts there for this very reason. No other file has a function
+ * of that name, and a vdso is small.
  */
-static int add_sigreturn(struct cfi *c, const struct cfi_elf *elf)
+static void add_sigreturn(struct build *b, const struct object *obj, struct elffile *f)
 {
 	static const struct mt_rule signal_frame = { .cfa = MT_CFA_SIGNAL };
-	uint64_t at;
+	struct cfi *c = &b->out;
+	uint64_t at = 0;
 
-	if (elf->machine != EM_AARCH64 || !cfi_elf__find_symbol(elf, "__kernel_rt_sigreturn", &at) || at < 4 ||
-	    at > UINT64_MAX - 8 || !cfi_elf__is_text(elf, at - 4, at + 8))
-		return 0;
+	if (obj->machine != EM_AARCH64 || f->size_bytes > VDSO_MAX_BYTES || !elffile__each_symbol(f, note_sigreturn, &at) || at < 4 ||
+	    at > UINT64_MAX - 8 || !object__is_code(obj, at - 4) || !object__is_code(obj, at + 7))
+		return;
 	for (size_t i = 0; i < c->starts.n; i++)
 		if (c->starts.v[i].pc == at) {
 			c->starts.n--;
 			memmove(&c->starts.v[i], &c->starts.v[i + 1], (c->starts.n - i) * sizeof(*c->starts.v));
 		}
-	return overlay(c, at - 4, at + 8, &signal_frame);
+	overlay(b, at - 4, at + 8, &signal_frame);
 }
 
 /* ---- the outside */
 
-static int compile(const struct cfi_source *src, bool calls_only, struct cfi *ret, struct err *e)
+static int compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
-	struct build b = { .calls_only = calls_only };
-	struct cfi_elf elf;
-	struct cfi_row *rows;
-	int r = cfi_elf__read(src, &elf, e);
+	struct build b = { .calls_only = calls_only, .arch = cfa_arch__of(obj->machine), .out.machine = obj->machine };
+	struct eh_frame f = {};
+	int r;
 
+	if (!obj->is_64)
+		return err_set(e, -ENOTSUP, "not a 64-bit ELF file");
+	if (!b.arch)
+		return err_set(e, -ENOTSUP, "code for another architecture (%u)", obj->machine);
+	r = eh_frame__read(obj, b.arch, &f, e);
 	if (r)
 		return r;
-	b.out.machine = elf.machine;
-	b.arch = cfa_arch__of(elf.machine);
-	calls__init(&b.calls, &elf);
-	if (elf.eh)
-		r = add_all(&b, &elf, e);
-	if (!r && src->image && add_sigreturn(&b.out, &elf))
-		r = err_set(e, -ENOMEM, "no memory for unwind tables");
-	if (!r && !elf.eh && !b.out.n_rows)
+	number_of(&b, &none);
+	calls__init(&b.calls, obj);
+	if (f.data)
+		r = add_all(&b, &f, e);
+	if (!r)
+		add_sigreturn(&b, obj, &f.file);
+	if (!r && !f.data && !b.out.n_rows)
 		r = err_set(e, -ENOENT, "it has no .eh_frame");
 	calls__done(&b.calls);
-	cfi_elf__done(&elf);
+	eh_frame__done(&f);
+	hash__done(&b.rules);
 	if (r) {
 		cfi__done(&b.out);
 		return r;
 	}
-	rows = b.out.n_rows ? reallocarray(b.out.rows, b.out.n_rows, sizeof(*rows)) : NULL;
-	if (rows)
-		b.out.rows = rows;
+	b.out.rows = xreallocarray(b.out.rows, b.out.n_rows, sizeof(*b.out.rows));
 	*ret = b.out;
 	return 0;
 }
 
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e)
 {
-	struct cfi_source src = { .obj = obj };
-	int r = readers__are_apart() ? cfi_apart__compile(obj, NULL, 0, calls_only, ret, e) : compile(&src, calls_only, ret, e);
+	int r = readers__are_apart() ? file_apart__compile(obj, calls_only, ret, e) : compile(obj, calls_only, ret, e);
 
 	return r ? err_wrap(e, r, "%s", obj->path) : 0;
-}
-
-int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e)
-{
-	struct cfi_source src = { .image = image, .len = len };
-
-	return readers__are_apart() ? cfi_apart__compile(NULL, image, len, calls_only, ret, e) : compile(&src, calls_only, ret, e);
 }
 
 const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc)
@@ -307,13 +290,11 @@ const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc)
 	return n ? &c->rows[n - 1] : NULL;
 }
 
-int cfi__mark_starts(struct cfi *c)
+void cfi__mark_starts(struct cfi *c)
 {
-	struct cfi_row *rows = calloc(c->n_rows + c->starts.n + 1, sizeof(*rows));
+	struct cfi_row *rows = xcalloc(c->n_rows + c->starts.n + 1, sizeof(*rows));
 	size_t i = 0, n = 0;
 
-	if (!rows)
-		return -ENOMEM;
 	for (size_t k = 0; k < c->starts.n; k++) {
 		const struct cfi_start *start = &c->starts.v[k];
 
@@ -330,12 +311,12 @@ int cfi__mark_starts(struct cfi *c)
 	free(c->rows);
 	c->rows = rows;
 	c->n_rows = n;
-	return 0;
 }
 
 void cfi__done(struct cfi *c)
 {
 	free(c->rows);
+	vec_done(&c->rules);
 	vec_done(&c->starts);
 	*c = (struct cfi){};
 }

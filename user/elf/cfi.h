@@ -17,13 +17,13 @@
 
 struct cfi_row {
 	uint64_t pc;		/* ELF virtual address from which the rule holds, up to the next row's */
-	struct mt_rule rule;
+	uint32_t rule;		/* cfi__rule() */
 	uint16_t flags;		/* MT_ROW_STARTS and what goes with it, once cfi__mark_starts() was called */
 };
 
 struct cfi_start {		/* where a function begins, as far as .eh_frame says */
 	uint64_t pc;
-	bool after_call;	/* a call may end there */
+	uint8_t after_call;	/* 1: a call may end there */
 };
 
 struct cfi_stats {
@@ -36,6 +36,7 @@ struct cfi_stats {
 
 struct cfi {
 	uint16_t machine;
+	struct vec(struct mt_rule) rules;	/* owned; the first one is MT_CFA_NONE */
 	struct cfi_row *rows;	/* owned; sorted, neighbours differ; the last one, if there is any, is MT_CFA_NONE */
 	size_t n_rows;
 	struct vec(struct cfi_start) starts;	/* owned; sorted, each once; none where a signal handler returns to */
@@ -51,15 +52,17 @@ struct cfi {
  * outside the file.
  */
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
-/* The same from memory: the vdso, tests, fuzzing. image: a whole ELF file. */
-int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e);
 /*
  * Each function's first address is the beginning of a row then, which has flags; neighbours may
  * have the same rule.
  */
-int cfi__mark_starts(struct cfi *c);
+void cfi__mark_starts(struct cfi *c);
 /* The row that holds pc, or NULL. */
 const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc);
+static inline const struct mt_rule *cfi__rule(const struct cfi *c, const struct cfi_row *row)
+{
+	return &c->rules.v[row->rule];
+}
 void cfi__done(struct cfi *c);
 
 #endif

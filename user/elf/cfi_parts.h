@@ -2,7 +2,6 @@
 /*
  * What the files that compile .eh_frame share; no other file includes it.
  *
- *   cfi_elf.c   the file: its .eh_frame, its code           → struct cfi_elf
  *   ehframe.c   the section: its records                    → struct eh_frame, sorted by address
  *   cfa.c       a record's program                          → ranges of addresses, each with a rule
  *   calls.c     the code: does a call stand in a range?
@@ -17,6 +16,7 @@
 #include <string.h>
 
 #include "bpf/abi.h"
+#include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/err.h"
 #include "util/util.h"
@@ -31,8 +31,6 @@
 #define CFI_MAX_CIES (1u << 20)
 #define CFI_MAX_ROWS (8u << 20)
 #define CFI_MAX_CODE_BYTES (1ull << 30)	/* read, and searched */
-#define CFI_MAX_TEXTS 16
-#define CFI_MAX_SYMBOLS 65536
 
 /* ---- bytes, read without running over their end */
 
@@ -88,38 +86,6 @@ static inline uint64_t bytes__uleb(struct bytes *b)
 	return bytes__uleb_long(b);
 }
 
-/* ---- the file */
-
-struct cfi_source {		/* an object's file, or a whole file in memory */
-	const struct object *obj;
-	const uint8_t *image;
-	size_t len;
-};
-
-int cfi_source__read(const struct cfi_source *s, uint64_t off, void *buf, size_t len);
-
-struct cfi_text {		/* an executable PT_LOAD */
-	uint64_t vaddr, file_off, file_size, mem_size;
-};
-
-struct cfi_elf {
-	struct cfi_source src;
-	uint16_t machine;
-	struct cfi_text text[CFI_MAX_TEXTS];
-	size_t n_texts;
-	uint8_t *eh;		/* owned: .eh_frame; NULL if there is none */
-	size_t eh_len;
-	uint64_t eh_vaddr;
-	bool eh_ends_at_zero;	/* its length is not known: what follows the terminator is something else */
-};
-
-/* -ENOTSUP for what is no 64-bit ELF file of a machine that we can walk. */
-int cfi_elf__read(const struct cfi_source *src, struct cfi_elf *ret, struct err *e);
-/* The address of a defined symbol of .dynsym. */
-bool cfi_elf__find_symbol(const struct cfi_elf *elf, const char *name, uint64_t *ret_vaddr);
-bool cfi_elf__is_text(const struct cfi_elf *elf, uint64_t lo, uint64_t hi);
-void cfi_elf__done(struct cfi_elf *elf);
-
 /* ---- a record's program */
 
 struct cfa_arch {
@@ -161,16 +127,14 @@ struct eh_cie {
 	struct cfa_state init;
 };
 
-struct cfa_sink {		/* gets the ranges in order, without gaps; not 0 ends the run */
-	int (*range)(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *rule);
-	void *arg;
-};
+/* Gets the ranges in order, without gaps. */
+typedef void cfa_range_fn(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *rule);
 
-/* Runs a CIE's program, which leaves cie->init behind. 0 or -EINVAL. */
-int cfa__run_initial(const struct cfa_arch *arch, struct eh_cie *cie, struct bytes insns);
-/* Runs an FDE's over [lo, hi). -EINVAL if it makes no sense, or what the sink returned. */
-int cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes insns, uint64_t insns_vaddr,
-	     uint64_t lo, uint64_t hi, const struct cfa_sink *sink);
+/* Runs a CIE's program, which leaves cie->init behind. False: it makes no sense. */
+bool cfa__run_initial(const struct cfa_arch *arch, struct eh_cie *cie, struct bytes insns);
+/* Runs an FDE's over [lo, hi), and calls fn. False: it makes no sense. */
+bool cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes insns, uint64_t insns_vaddr,
+	      uint64_t lo, uint64_t hi, cfa_range_fn *fn, void *arg);
 
 /* ---- the section */
 
@@ -180,13 +144,17 @@ struct eh_fde {
 	uint32_t cie;
 };
 
-struct eh_frame {
+struct eh_frame {		/* all zero: none */
+	struct elffile file;
+	Elf_Data *data;		/* the section; NULL: there is none */
+	uint64_t vaddr;
+	bool ends_at_zero;	/* its length is not known: what follows the terminator is something else */
 	struct vec(struct eh_cie) cies;
 	struct vec(struct eh_fde) fdes;	/* sorted by lo; equal ones as they stand in the file */
 	size_t n_seen, n_bad;
 };
 
-int eh_frame__read(const struct cfi_elf *elf, const struct cfa_arch *arch, struct eh_frame *ret, struct err *e);
+int eh_frame__read(const struct object *obj, const struct cfa_arch *arch, struct eh_frame *ret, struct err *e);
 void eh_frame__done(struct eh_frame *f);
 /* An encoded address that stands at vaddr. False if the encoding is none that files on disk use for code. */
 bool eh_frame__address(struct bytes *b, uint8_t enc, uint64_t vaddr, uint64_t *ret);
@@ -194,13 +162,13 @@ bool eh_frame__address(struct bytes *b, uint8_t enc, uint64_t vaddr, uint64_t *r
 /* ---- the code */
 
 struct calls {
-	const struct cfi_elf *elf;
-	uint8_t *buf;		/* owned: a window of the code, unless it is in memory anyway */
+	const struct object *obj;
+	uint8_t *buf;		/* owned: a window of the code */
 	uint64_t buf_lo, buf_hi;
 	uint64_t budget_bytes;	/* what may still be read and searched */
 };
 
-void calls__init(struct calls *c, const struct cfi_elf *elf);
+void calls__init(struct calls *c, const struct object *obj);
 /* May a call stand in [lo, hi)? True also where that is not known. Call in ascending order. */
 bool calls__in(struct calls *c, uint64_t lo, uint64_t hi);
 /* May a call end just before pc? True also where that is not known. */

@@ -7,14 +7,74 @@
 #include "elf/code_book.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "bpf/abi.h"
 #include "elf/pool.h"
-#include "elf/locations.h"
 #include "util/hash.h"
 #include "util/sorted.h"
 #include "util/util.h"
+
+/* ---- lines */
+
+/*
+ * A table of lines is a row of entries, in the order of the instructions; only the first byte of an entry has its highest bit
+ * set, so that columns, which nobody here wants, need no reading:
+ *
+ *	1 kind:4 n_units-1:3	0xxxxxxx ...
+ *
+ * Kinds 0 to 9 are on the line of the entry before, 10 to 12 this many lines below 10, 13 and 14 begin with a signed number
+ * of lines, and 15 has no line. The first entry counts from the code's first line. It is the interpreter's own reading
+ * (PyCode_Addr2Line): an instruction without a line has none in a traceback either.
+ */
+enum { KIND_ONE_LINE = 10, KIND_NO_COLUMNS = 13, KIND_LONG = 14, KIND_NONE = 15 };
+
+/* A signed number: 6 bits a byte, lowest first; bit 6 says that there is more, bit 0 of it all is the sign. */
+static bool read_signed(const unsigned char *p, const unsigned char *end, int64_t *ret)
+{
+	uint64_t v = 0;
+
+	/* no line has more than 32 bits; what is cut off in the middle is not known */
+	for (unsigned int shift = 0; p < end && !(*p & 0x80) && shift < 36; shift += 6) {
+		v |= (uint64_t)(*p & 0x3f) << shift;
+		if (!(*p++ & 0x40)) {
+			*ret = v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool line_delta(unsigned int kind, const unsigned char *rest, const unsigned char *end, int64_t *ret)
+{
+	if (kind == KIND_NO_COLUMNS || kind == KIND_LONG)
+		return read_signed(rest, end, ret);
+	*ret = kind >= KIND_ONE_LINE && kind < KIND_NO_COLUMNS ? (int)kind - KIND_ONE_LINE : 0;
+	return true;
+}
+
+uint32_t locations__line(const unsigned char *table, size_t len, uint32_t first_line, uint32_t unit)
+{
+	const unsigned char *p = table, *end = table + len;
+	int64_t line = first_line, delta;
+	uint32_t n_before = 0;
+
+	while (p < end && *p & 0x80) {
+		unsigned int kind = *p >> 3 & 0xf, n_units = (*p & 7) + 1;
+
+		if (!line_delta(kind, p + 1, end, &delta))
+			return 0;
+		line += delta;	/* at most 2^36 each time, and 2^20 times */
+		if (unit - n_before < n_units)
+			return kind != KIND_NONE && line > 0 && line <= INT32_MAX ? line : 0;
+		n_before += n_units;
+		do
+			p++;
+		while (p < end && !(*p & 0x80));
+	}
+	return 0;
+}
 
 /* Of a place, from above: that it is one, which no address is; the print of its code; the instruction. */
 #define UNIT_BITS 16
@@ -54,10 +114,9 @@ struct code_book {
 
 struct code_book *code_book__new(void)
 {
-	struct code_book *b = calloc(1, sizeof(*b));
+	struct code_book *b = xcalloc(1, sizeof(*b));
 
-	if (b)
-		pool__init(&b->pool);
+	pool__init(&b->pool);
 	return b;
 }
 
@@ -221,25 +280,16 @@ static int read_code(struct code_book *b, const struct mt_python_code *c, const 
 	return 0;
 }
 
-static int new_code(struct code_book *b, struct code c, uint32_t *ret)
+static uint32_t new_code(struct code_book *b, struct code c)
 {
-	unsigned char *lines;
-	struct code *kept;
+	unsigned char *lines = pool__alloc(&b->pool, c.n_lines);
 
-	kept = vec_push(&b->codes);
-	if (!kept)
-		return -ENOMEM;
-	lines = pool__alloc(&b->pool, c.n_lines);
 	memcpy(lines, c.lines, c.n_lines);
 	c.lines = lines;
 	b->n_bytes += c.n_lines;
-	*kept = c;
-	*ret = kept - b->codes.v;
-	if (hash__put(&b->by_print, c.print, (void *)(uintptr_t)(*ret + 1))) {
-		b->codes.n--;
-		return -ENOMEM;
-	}
-	return 0;
+	*vec_push(&b->codes) = c;
+	hash__put(&b->by_print, c.print, (void *)(uintptr_t)b->codes.n);
+	return b->codes.n - 1;
 }
 
 /* A process chooses where its code is, and must not know which addresses collide. */
@@ -258,23 +308,10 @@ static int address_get(struct code_book *b, uint64_t addr, struct address **ret)
 			return -ENOSPC;
 		a = pool__alloc(&b->pool, sizeof(*a));
 		*a = (struct address){ 0 };
-		if (hash__put(&b->addresses, key_of(addr), a))
-			return -ENOMEM;
+		hash__put(&b->addresses, key_of(addr), a);
 	}
 	*ret = a;
 	return 0;
-}
-
-static bool make_room(struct address *a)
-{
-	struct sighting *more;
-
-	if (a->n_seen & (a->n_seen - 1))
-		return true;
-	more = reallocarray(a->seen, a->n_seen ? 2 * (size_t)a->n_seen : 1, sizeof(*more));
-	if (more)
-		a->seen = more;
-	return more;
 }
 
 /* Reports come about in the order of time, those of several processors not quite. */
@@ -283,7 +320,6 @@ static int add_sighting(struct code_book *b, struct address *a, uint64_t seen_ns
 	size_t at = sorted__count(s, a->seen, a->n_seen, s->seen_ns <= seen_ns);
 	uint32_t id;
 	bool known = find_code(b, c, &id);
-	int err;
 
 	if (known && at && a->seen[at - 1].id == id)
 		return 0;
@@ -293,11 +329,10 @@ static int add_sighting(struct code_book *b, struct address *a, uint64_t seen_ns
 	}
 	if (b->n_seen == CODE_BOOK_CODES)
 		return -ENOSPC;
-	if (!make_room(a))
-		return -ENOMEM;
-	err = known ? 0 : new_code(b, *c, &id);
-	if (err)
-		return err;
+	if (!known)
+		id = new_code(b, *c);
+	if (!(a->n_seen & (a->n_seen - 1)))
+		a->seen = xreallocarray(a->seen, a->n_seen ? 2 * (size_t)a->n_seen : 1, sizeof(*a->seen));
 	b->n_changes += a->n_seen > 0;
 	memmove(a->seen + at + 1, a->seen + at, (a->n_seen - at) * sizeof(*a->seen));
 	a->seen[at] = (struct sighting){ seen_ns, id };

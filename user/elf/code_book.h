@@ -23,11 +23,11 @@ struct code_book;	/* its texts, and what code_book__line gave, live as long as i
 #define CODE_BOOK_BYTES (256ull << 20)
 #define CODE_BOOK_LINES (1u << 20)	/* bytes of one table of lines */
 
-struct code_book *code_book__new(void);	/* NULL without memory */
+struct code_book *code_book__new(void);
 void code_book__free(struct code_book *b);
 
 /*
- * A struct mt_python_code of len bytes, which may end within its lines, or have more of them than a report has room for. -EINVAL: it is none; -ENOSPC: the book is full; -ENOMEM.
+ * A struct mt_python_code of len bytes, which may end within its lines, or have more of them than a report has room for. -EINVAL: it is none; -ENOSPC: the book is full.
  * Each of these is counted. One that was reported before, and is still at its address, is not added again.
  */
 int code_book__add(struct code_book *b, const void *record, size_t len);
@@ -52,5 +52,11 @@ uint64_t code_book__place(const struct code_book *b, uint32_t id, uint32_t unit)
  * instruction, or its table was cut before it. False: there is no such code.
  */
 bool code_book__line(const struct code_book *b, uint64_t place, struct code_line *ret);
+
+/*
+ * Of CPython's table of locations (co_linetable, from 3.11 on): the line of the instruction with this number, each of 2 bytes; 0: it
+ * has none, or the table does not say. Any bytes are a table.
+ */
+uint32_t locations__line(const unsigned char *table, size_t len, uint32_t first_line, uint32_t unit);
 
 #endif

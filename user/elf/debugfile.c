@@ -1,42 +1,142 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the choice of separate debug files and dwz supplements; debugfind.c knows where they may be.
+ * Owns the choice of separate debug files and dwz supplements, and the paths where they may be.
  *
- * What an object names (links, build ids) is as hostile as itself. So libdw never searches by itself: a supplement is
- * found here, or the DWARF that needs it is not used.
+ * What an object names (links, build ids) is as hostile as itself. So libdw never searches by itself: a supplement is found here, or
+ * the DWARF that needs it is not used. A path begins with the folder of debug files or with that of the object, and leads to no other
+ * folder by ".."; what an object or its reader says is at most the last part of it. No process has mapped these files, so
+ * malloctrace's capabilities do not open them, and root hands on those alone that whoever may read the object may read.
  */
 #include "elf/debugfile.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <gelf.h>
+#include <limits.h>
+#include <lzma.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "elf/debugfind.h"
-#include "elf/elffile.h"
 #include "elf/object.h"
+#include "process/mounts.h"
+#include "reader/reader.h"
+#include "util/invoker.h"
 #include "util/stint.h"
 #include "util/util.h"
 
+#define DEBUG_DIR "/usr/lib/debug"
+#define LINK_PLACES 3
+
 #define CRC_MAX (1ull << 30)	/* bytes of a file: with a build id, which all have, nothing is summed */
+
+/* ---- of malloctrace */
+
+static char *build_id_path(const char *debug_dir, const char *hex)
+{
+	if (strlen(hex) < 4 || strlen(hex) > 128 || strspn(hex, "0123456789abcdef") != strlen(hex))
+		return NULL;
+	return xasprintf("%s/.build-id/%.2s/%s.debug", debug_dir, hex, hex + 2);
+}
+
+/* Beside the object, in .debug/ beside it, and in the folder of debug files. */
+static char *link_path(const char *debug_dir, const struct object *obj, const char *link, unsigned int nth)
+{
+	const char *slash = obj->path && obj->path[0] == '/' ? strrchr(obj->path, '/') : NULL;
+
+	if (!*link || strlen(link) > NAME_MAX || strchr(link, '/') || !slash || nth >= LINK_PLACES)
+		return NULL;
+	return xasprintf("%s%.*s/%s%s", nth == 2 ? debug_dir : "", (int)MIN(slash - obj->path, (ptrdiff_t)PATH_MAX), obj->path,
+			 nth == 1 ? ".debug/" : "", link);
+}
+
+static char *dwz_path(const char *debug_dir, const char *name)
+{
+	const char *in_dwz = strstr(name, "/.dwz/");
+
+	if (!in_dwz || strstr(in_dwz, "/../") || strlen(in_dwz) > PATH_MAX)
+		return NULL;
+	return xasprintf("%s%s", debug_dir, in_dwz);
+}
+
+/* With the rights of the user: somebody else chose the name. */
+static int open_named(const char *path, bool beside)
+{
+	struct invoker_rights own = invoker__begin();
+	/* what lies beside a file of a target's may be another user's to serve, or a link to that */
+	_cleanup_close_ int found = beside ? path_walk__own(path) : elffile__find(path);
+	int fd = found < 0 ? found : elffile__open_found(found);
+
+	invoker__end(&own);
+	return fd;
+}
+
+static int find(const struct debug_wish *w, const struct object *obj, const char *debug_dir, struct debuginfod *d)
+{
+	bool beside = w->kind == WISH_LINK && w->nth < 2;
+	_cleanup_free_ char *path = NULL;
+
+	debug_dir = debug_dir ?: DEBUG_DIR;
+	switch (w->kind) {
+	case WISH_BUILD_ID:
+		path = build_id_path(debug_dir, w->text);
+		break;
+	case WISH_LINK:
+		/* what is beside a file that may not be read at once need not answer either */
+		path = obj->remote && beside ? NULL : link_path(debug_dir, obj, w->text, w->nth);
+		break;
+	case WISH_DWZ:
+		path = dwz_path(debug_dir, w->text);
+		break;
+	case WISH_DOWNLOAD:
+		return d && obj->build_id ? debuginfod__get(d, obj->build_id, obj->path) : -ENOENT;
+	}
+	return path ? open_named(path, beside) : -ENOENT;
+}
+
+/* May whoever may read the object read this file? */
+static bool is_as_open(int fd, const struct object *obj)
+{
+	struct stat its, mapped;
+
+	if (fstat(fd, &its))
+		return false;
+	return its.st_mode & S_IROTH || (!object__stat(obj, &mapped) && its.st_uid == mapped.st_uid && its.st_gid == mapped.st_gid &&
+					 !(mapped.st_mode & ~its.st_mode & 0444));
+}
+
+static const struct wire_field wish_fields[] = {
+	WIRE_UPTO(struct debug_wish, kind, WISH_DOWNLOAD),
+	WIRE_UPTO(struct debug_wish, nth, LINK_PLACES),
+	WIRE_NAME(struct debug_wish, text, PATH_MAX),
+};
+
+static const struct wire_type wish_type = WIRE_TYPE(struct debug_wish, wish_fields);
+
+int debugfile__grant(struct wire_in *wish, const struct object *obj, const char *debug_dir, struct debuginfod *d)
+{
+	struct debug_wish w;
+	char magic[SELFMAG];
+	int fd, err;
+
+	fd = !wire_in__get(wish, &wish_type, &w) || !wire_in__is_over(wish) || !w.text ? -EINVAL : find(&w, obj, debug_dir, d);
+	/* a reader that somebody has taken over reads no other files by this */
+	err = fd < 0 ? fd : elffile__read_at(fd, 0, magic, sizeof(magic));
+	if (fd >= 0 && (err || memcmp(magic, ELFMAG, SELFMAG) || (w.kind != WISH_DOWNLOAD && !is_as_open(fd, obj)))) {
+		close(fd);
+		return err_is_want(err) ? err : -ENOENT;
+	}
+	return fd;
+}
+
+/* ---- of whoever reads the object */
 
 static bool has_build_id(Elf *elf, const char *hex)
 {
-	const unsigned char *id;
-	ssize_t len = dwelf_elf_gnu_build_id(elf, (const void **)&id);
+	const void *id;
+	ssize_t len = dwelf_elf_gnu_build_id(elf, &id);
+	_cleanup_free_ char *have = len > 0 && len <= OBJECT_MAX_BUILD_ID_BYTES ? build_id__hex(id, (size_t)len) : NULL;
 
-	if (len <= 0 || strlen(hex) != (size_t)len * 2)
-		return false;
-	for (ssize_t i = 0; i < len; i++) {
-		char byte[3];
-
-		snprintf(byte, sizeof(byte), "%02x", id[i]);
-		if (memcmp(byte, hex + 2 * i, 2))
-			return false;
-	}
-	return true;
+	return have && !strcmp(have, hex);
 }
 
 static int crc_of(int fd, uint32_t *ret)
@@ -85,17 +185,19 @@ static int take_fd(struct elffile *f, int fd, const char *build_id, const GElf_W
 	return 0;
 }
 
-int debugfile__take(struct elffile *f, int fd, const char *build_id)
-{
-	return take_fd(f, fd, build_id, NULL);
-}
-
 /* The same of a file that is yet to be found. */
-static int try(struct elffile *f, const struct debug_wish *w, const struct object *obj, const char *debug_dir, const char *build_id,
-	       const GElf_Word *crc)
+static int try(struct elffile *f, const struct debug_wish *w, const struct object *obj, const char *debug_dir, struct debuginfod *d,
+	       const char *build_id, const GElf_Word *crc)
 {
-	int fd = debugfind__open(w, obj, debug_dir, NULL);
+	wire_cleanup struct wire wish = {};
+	int fd;
 
+	if (reader_child__is()) {
+		wire__put(&wish, &wish_type, w);
+		fd = reader_child__wish(&wish);
+	} else {
+		fd = find(w, obj, debug_dir, d);
+	}
 	return fd < 0 ? fd : take_fd(f, fd, build_id, crc);
 }
 
@@ -104,13 +206,18 @@ int debugfile__open(struct elffile *f, const struct object *obj, Elf *main, cons
 	const char *link;
 	GElf_Word crc;
 
-	if (obj->build_id && !try(f, &(struct debug_wish){ WISH_BUILD_ID, 0, obj->build_id }, obj, debug_dir, obj->build_id, NULL))
+	if (obj->build_id && !try(f, &(struct debug_wish){ WISH_BUILD_ID, 0, obj->build_id }, obj, debug_dir, NULL, obj->build_id, NULL))
 		return 0;
 	link = dwelf_elf_gnu_debuglink(main, &crc);
-	for (unsigned int i = 0; link && i < DEBUG_LINK_PLACES; i++)
-		if (!try(f, &(struct debug_wish){ WISH_LINK, i, link }, obj, debug_dir, obj->build_id, &crc))
+	for (unsigned int i = 0; link && i < LINK_PLACES; i++)
+		if (!try(f, &(struct debug_wish){ WISH_LINK, i, link }, obj, debug_dir, NULL, obj->build_id, &crc))
 			return 0;
 	return -ENOENT;
+}
+
+int debugfile__download(struct elffile *f, const struct object *obj, struct debuginfod *d)
+{
+	return obj->build_id ? try(f, &(struct debug_wish){ WISH_DOWNLOAD, 0, "" }, obj, NULL, d, obj->build_id, NULL) : -ENOENT;
 }
 
 /*
@@ -119,32 +226,28 @@ int debugfile__open(struct elffile *f, const struct object *obj, Elf *main, cons
  */
 static int open_alt(struct elffile *f, const struct object *obj, const char *debug_dir)
 {
-	const unsigned char *id = NULL;
-	struct elffile alt;
+	const void *id = NULL;
 	const char *name = NULL;
-	char hex[129] = "";
-	ssize_t len;
+	ssize_t len = dwelf_dwarf_gnu_debugaltlink(f->dwarf, &name, &id);
+	_cleanup_free_ char *hex = len >= 2 && len <= OBJECT_MAX_BUILD_ID_BYTES ? build_id__hex(id, (size_t)len) : NULL;
+	struct elffile alt;
 
-	len = dwelf_dwarf_gnu_debugaltlink(f->dwarf, &name, (const void **)&id);
 	if (len == 0)
 		return 0;
-	if (len < 2 || len > 64)
+	if (!hex)
 		return -ENOENT;
-	for (ssize_t i = 0; i < len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	if (try(&alt, &(struct debug_wish){ WISH_BUILD_ID, 0, hex }, obj, debug_dir, hex, NULL) &&
-	    try(&alt, &(struct debug_wish){ WISH_DWZ, 0, name }, obj, debug_dir, hex, NULL))
+	if (try(&alt, &(struct debug_wish){ WISH_BUILD_ID, 0, hex }, obj, debug_dir, NULL, hex, NULL) &&
+	    try(&alt, &(struct debug_wish){ WISH_DWZ, 0, name }, obj, debug_dir, NULL, hex, NULL))
 		return -ENOENT;
 	/* A supplement has none of its own. Were it to name one, libdw would go and look for it. */
 	alt.dwarf = elffile__begin_dwarf(&alt);
-	if (!alt.dwarf || dwelf_dwarf_gnu_debugaltlink(alt.dwarf, &name, (const void **)&id) != 0) {
+	if (!alt.dwarf || dwelf_dwarf_gnu_debugaltlink(alt.dwarf, &name, &id) != 0) {
 		elffile__close(&alt);
 		return -ENOENT;
 	}
-	f->alt_elf = alt.elf;
-	f->alt_dwarf = alt.dwarf;
-	f->alt_fd = alt.fd;
-	dwarf_setalt(f->dwarf, f->alt_dwarf);
+	f->alt = xmalloc(sizeof(alt));
+	*f->alt = alt;
+	dwarf_setalt(f->dwarf, alt.dwarf);
 	return 0;
 }
 
@@ -161,4 +264,63 @@ int debugfile__open_dwarf(struct elffile *f, const struct object *obj, const cha
 		f->dwarf = NULL;
 	}
 	return err;
+}
+
+struct elffile *debugfile__with_dwarf(struct elffile *file, struct elffile *debug, const struct object *obj, const char *debug_dir)
+{
+	if (elffile__open_fd(file, obj->fd))
+		return NULL;
+	if (!debugfile__open_dwarf(file, obj, debug_dir))
+		return file;
+	if (!debugfile__open(debug, obj, file->elf, debug_dir) && !debugfile__open_dwarf(debug, obj, debug_dir))
+		return debug;
+	return NULL;
+}
+
+/* ---- .gnu_debugdata */
+
+/*
+ * libelf and libdw read it only within libdwfl, which would look for files by itself, so liblzma is called here. A few kilobytes
+ * of xz can hold gigabytes: what goes in, what comes out and what the decoder may hold are bounded, and with them the time.
+ */
+#define PACKED_MAX (32u << 20)
+#define IMAGE_MAX (64u << 20)
+#define DECODER_MAX (128ull << 20)	/* a dictionary of xz -9 takes 65 MiB */
+
+static const Elf_Data *find_section(Elf *elf)
+{
+	struct elf_section s = {};
+
+	while (elffile__next_section(elf, &s))
+		if (!strcmp(s.name, ".gnu_debugdata") && s.shdr.sh_type == SHT_PROGBITS &&
+		    !(s.shdr.sh_flags & SHF_COMPRESSED))
+			return s.shdr.sh_size <= PACKED_MAX ? elf_section__bytes(&s) : NULL;
+	return NULL;
+}
+
+int minidebug__open(struct elffile *f, Elf *file)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	const Elf_Data *packed = find_section(file);
+	lzma_stream xz = LZMA_STREAM_INIT;
+	unsigned char *image;
+	lzma_ret r;
+
+	if (!packed)
+		return -ENOENT;
+	r = lzma_stream_decoder(&xz, DECODER_MAX, 0);
+	/* of which pages that nothing is written to take no memory */
+	image = xmalloc(IMAGE_MAX);
+	xz.next_in = packed->d_buf;
+	xz.avail_in = packed->d_size;
+	xz.next_out = image;
+	xz.avail_out = IMAGE_MAX;
+	while (r == LZMA_OK && !stint__is_over())
+		r = lzma_code(&xz, LZMA_FINISH);
+	lzma_end(&xz);
+	if (r != LZMA_STREAM_END) {
+		free(image);
+		return xz.avail_out ? -EBADMSG : -EFBIG;
+	}
+	return elffile__take_image(f, xrealloc(image, IMAGE_MAX - xz.avail_out), IMAGE_MAX - xz.avail_out);
 }

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What describes an object and is not in its file: separate debug files, and what dwz moved out of them. */
+/*
+ * What describes an object and is not in its file: separate debug files, what dwz moved out of them, and debug files from a
+ * debuginfod server. Whoever reads the object wishes for them, whoever may open files finds them. A wish names no path: paths are made
+ * of what the object is called and where debug files are (debug_dir, NULL: /usr/lib/debug).
+ */
 #ifndef MT_DEBUGFILE_H
 #define MT_DEBUGFILE_H
 
 #include "elf/elffile.h"
+#include "reader/wire.h"
+#include "util/err.h"
 
+struct debuginfod;
 struct object;
 
-#define DEBUG_DIR "/usr/lib/debug"
+/* ---- of whoever reads the object */
 
 /*
  * The separate debug file of obj, whose own file is main: by build id, then by
@@ -15,12 +22,56 @@ struct object;
  * -ENOENT if there is none.
  */
 int debugfile__open(struct elffile *f, const struct object *obj, Elf *main, const char *debug_dir);
-/*
- * The same of an open file, however it was found: takes fd, also on failure. -ENOENT if its build
- * id is another.
- */
-int debugfile__take(struct elffile *f, int fd, const char *build_id);
+/* The same from a server. d NULL: none is asked; in the sandbox, malloctrace decides. */
+int debugfile__download(struct elffile *f, const struct object *obj, struct debuginfod *d);
 /* Sets f->dwarf; -ENOENT without DWARF, or if part of it is in a file that is not there. */
 int debugfile__open_dwarf(struct elffile *f, const struct object *obj, const char *debug_dir);
+/* Opens the object's file, and its debug file unless that has DWARF: the one that has; NULL: neither. To be closed, both. */
+struct elffile *debugfile__with_dwarf(struct elffile *file, struct elffile *debug, const struct object *obj, const char *debug_dir);
+
+/*
+ * Mini debug info: a symbol table that a stripped file carries with it, xz-compressed in .gnu_debugdata. -ENOENT without such a
+ * section, -EBADMSG if it makes no sense, -EFBIG if it holds too much.
+ */
+int minidebug__open(struct elffile *f, Elf *file);
+
+/* ---- of malloctrace */
+
+struct debug_wish {
+	enum debug_wish_kind {
+		WISH_BUILD_ID,	/* text: its hex digits */
+		WISH_LINK,	/* text: the name in .gnu_debuglink; nth: of the places where it may be */
+		WISH_DWZ,	/* text: the name of what dwz moved out */
+		WISH_DOWNLOAD,	/* by the object's own build id, from a server */
+	} kind;
+	unsigned int nth;
+	const char *text;
+};
+
+/* A descriptor of an ELF file, which the caller owns, or -errno. What is in it is to be checked. */
+int debugfile__grant(struct wire_in *wish, const struct object *obj, const char *debug_dir, struct debuginfod *d);
+
+/* ---- servers, if requested: nothing touches the network before debuginfod__get() */
+
+struct debuginfod_calls {	/* any may be NULL */
+	/* A download goes on: how much there is of how much (0: not known), at most a few times a second. */
+	void (*progress)(const char *path, long done_bytes, long total_bytes, void *arg);
+	/* It ended; err: 0, -ENOENT if no server has the file, else why it failed. */
+	void (*done)(const char *path, int err, void *arg);
+	void *arg;
+};
+
+/* The servers are those of $DEBUGINFOD_URLS. Fails with what to do if it is not set or libdebuginfod is not there. */
+int debuginfod__new(const struct debuginfod_calls *calls, struct debuginfod **ret, struct err *e);
+void debuginfod__free(struct debuginfod *d);
+
+/*
+ * An open debug file, which the caller owns, or -errno. Its build id is still to
+ * be compared. path is for messages. -EFBIG: it has more than a GiB. The time for
+ * all files is bounded, once a signal has ended the trace by a few seconds; SIGINT
+ * and SIGTERM, blocked or noted (signals__note_end), end it. After a server that
+ * cannot be reached or is too slow no server is asked again.
+ */
+int debuginfod__get(struct debuginfod *d, const char *build_id, const char *path);
 
 #endif

@@ -13,8 +13,6 @@
  * exception (the buffer of a Rust punycode identifier, smaller than the name), which no timer
  * runs over: so nothing to speak of is leaked by such a name.
  */
-#include "elf/demangle.h"
-
 #include <errno.h>
 #include <libiberty/demangle.h>
 #include <pthread.h>
@@ -26,6 +24,7 @@
 
 #undef ARRAY_SIZE	/* libiberty.h has one, too */
 #include "elf/apart.h"
+#include "elf/symtab.h"
 #include "util/util.h"
 
 #define ELLIPSIS "…"
@@ -164,7 +163,7 @@ size_t demangle(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
 	bool volatile ok = false;
 
 	if (n <= DEMANGLE_IN_MAX && name[0] == '_' && readers__are_apart()) {
-		if (demangle_apart(name, buf, DEMANGLE_OUT_MAX + 1))
+		if (file_apart__demangle(name, buf, DEMANGLE_OUT_MAX + 1))
 			return strlen(buf);
 	} else if (n <= DEMANGLE_IN_MAX && name[0] == '_') {
 		switch (sigsetjmp(out.leave, 0)) {

@@ -19,11 +19,13 @@
 #include "elf/dwarfinfo.h"
 
 #include <dwarf.h>
+#include <errno.h>
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elf/elffile.h"
+#include "elf/object.h"
 #include "elf/pool.h"
 #include "util/sorted.h"
 #include "util/stint.h"
@@ -54,6 +56,7 @@ struct unit {
 	Dwarf_Off off, end;
 	bool indexed;
 	bool c;
+	bool split;		/* a skeleton: see dwarfinfo.h */
 	struct vec(struct node) nodes;
 	struct vec(struct span) functions;	/* by low */
 	struct vec(struct span) inlines;	/* outer before inner */
@@ -63,8 +66,7 @@ struct dwarfinfo {
 	Dwarf *dwarf;
 	const char *info;	/* the bytes of .debug_info */
 	size_t info_size;
-	bool (*text)(uint64_t addr, void *arg);
-	void *text_arg;
+	const struct object *obj;
 	struct vec(struct unit) units;
 	struct vec(struct span) ranges;	/* of units, by low */
 	struct hash names;	/* address of a DIE in memory → struct name */
@@ -75,16 +77,8 @@ struct name {
 	bool mangled;
 };
 
-static int by_low(const void *pa, const void *pb)
-{
-	const struct span *a = pa, *b = pb;
-
-	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	if (a->high != b->high)
-		return a->high > b->high ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
-}
+COMPARATOR(by_low, struct span,
+	   ORDER(a->low, b->low) ?: ORDER(b->high, a->high) ?: ORDER(a->node, b->node))
 
 /* The span that holds addr and begins last. */
 static const struct span *find_span(const struct span *v, size_t n, uint64_t addr)
@@ -99,10 +93,10 @@ static const struct span *find_span(const struct span *v, size_t n, uint64_t add
 
 #define push_span(vec, max, ...)						\
 	({									\
-		struct span *_s = (vec)->n < (max) ? vec_push(vec) : NULL;	\
-		if (_s)								\
-			*_s = (struct span){ __VA_ARGS__ };			\
-		_s != NULL;							\
+		bool _has_room = (vec)->n < (max);				\
+		if (_has_room)							\
+			*vec_push(vec) = (struct span){ __VA_ARGS__ };		\
+		_has_room;							\
 	})
 
 static void add_unit(struct dwarfinfo *d, Dwarf_Off off, Dwarf_Off end, size_t header)
@@ -119,16 +113,16 @@ static void add_unit(struct dwarfinfo *d, Dwarf_Off off, Dwarf_Off end, size_t h
 	if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
 		return;
 	u = vec_push(&d->units);
-	if (!u)
-		return;
 	u->die = die;
 	u->off = off;
 	u->end = end;
+	u->split = tag == DW_TAG_skeleton_unit || dwarf_hasattr(&die, DW_AT_GNU_dwo_name) || dwarf_hasattr(&die, DW_AT_dwo_name);
 	lang = dwarf_srclang(&die);
 	u->c = lang == DW_LANG_C || lang == DW_LANG_C89 || lang == DW_LANG_C99 || lang == DW_LANG_C11 ||
 	       lang == DW_LANG_Mips_Assembler || lang == -1;
 	while ((at = dwarf_ranges(&die, at, &base, &low, &high)) > 0)
-		if (stint__is_over() || (low < high && d->text(low, d->text_arg) &&
+		/* ranges of functions that the linker dropped begin at 0 or nowhere */
+		if (stint__is_over() || (low < high && object__is_code(d->obj, low) &&
 		    !push_span(&d->ranges, UNIT_RANGES_MAX, low, high, d->units.n - 1)))
 			break;
 }
@@ -149,18 +143,15 @@ static void find_info(struct dwarfinfo *d)
 	}
 }
 
-struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, bool (*text)(uint64_t addr, void *arg), void *arg)
+struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, const struct object *obj)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
-	struct dwarfinfo *d = calloc(1, sizeof(*d));
+	struct dwarfinfo *d = xcalloc(1, sizeof(*d));
 	Dwarf_Off off = 0, next;
 	size_t header, n = 0;
 
-	if (!d)
-		return NULL;
 	d->dwarf = dwarf;
-	d->text = text;
-	d->text_arg = arg;
+	d->obj = obj;
 	find_info(d);
 	while (n++ < UNITS_MAX && !stint__is_over() &&
 	       dwarf_next_unit(dwarf, off, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL) == 0) {
@@ -194,20 +185,16 @@ static uint32_t add_node(struct dwarfinfo *d, struct unit *u, Dwarf_Die *die, ui
 {
 	Dwarf_Addr base, low, high;
 	uint32_t self = NO_NODE;
-	struct node *node;
 	ptrdiff_t at = 0;
 
 	for (int i = 0; i < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0; i++) {
-		if (low >= high || !d->text(low, d->text_arg))
+		if (low >= high || !object__is_code(d->obj, low))
 			continue;
 		if (self == NO_NODE) {
 			if (u->nodes.n >= SPANS_MAX)
 				break;
-			node = vec_push(&u->nodes);
-			if (!node)
-				break;
-			*node = (struct node){ .die = dwarf_dieoffset(die), .parent = parent,
-					       .inlines = u->inlines.n, .inlines_end = u->inlines.n };
+			*vec_push(&u->nodes) = (struct node){ .die = dwarf_dieoffset(die), .parent = parent,
+							      .inlines = u->inlines.n, .inlines_end = u->inlines.n };
 			self = u->nodes.n - 1;
 		}
 		if (parent == NO_NODE ? !push_span(&u->functions, SPANS_MAX, low, high, self) :
@@ -266,13 +253,10 @@ static bool visit(struct dwarfinfo *d, struct unit *u, struct level *at, struct 
 static void index_unit(struct dwarfinfo *d, struct unit *u)
 {
 	uint64_t budget = u->end - u->off;
-	struct level *levels;
+	struct level *levels = xcalloc(DEPTH_MAX, sizeof(*levels));
 	int depth = 0;
 
 	u->indexed = true;
-	levels = calloc(DEPTH_MAX, sizeof(*levels));
-	if (!levels)
-		return;
 	levels[0].node = levels[0].function = NO_NODE;
 	if (dwarf_child(&u->die, &levels[0].die) != 0)
 		depth = -1;
@@ -445,11 +429,6 @@ static struct name find_name(struct dwarfinfo *d, const struct unit *u, Dwarf_Di
 	return got;
 }
 
-static uint32_t to_line(Dwarf_Word n)
-{
-	return n > INT32_MAX ? 0 : n;
-}
-
 static void call_site(struct unit *u, Dwarf_Die *die, const char **file, uint32_t *line)
 {
 	Dwarf_Attribute attr;
@@ -463,7 +442,7 @@ static void call_site(struct unit *u, Dwarf_Die *die, const char **file, uint32_
 	    dwarf_getsrcfiles(&u->die, &files, &n_files) == 0 && n < n_files)
 		*file = dwarf_filesrc(files, n, NULL, NULL);
 	if (*file && dwarf_attr(die, DW_AT_call_line, &attr) && dwarf_formudata(&attr, &n) == 0)
-		*line = to_line(n);
+		*line = n > INT32_MAX ? 0 : n;
 }
 
 static void position(struct unit *u, uint64_t addr, const char **file, uint32_t *line)
@@ -485,10 +464,12 @@ void dwarfinfo__find(struct dwarfinfo *d, uint64_t addr, bool lines, struct pool
 	struct unit *u;
 
 	ret->n = 0;
+	ret->split = false;
 	if (!range)
 		return;
 	u = &d->units.v[range->node];
 	ret->c = u->c;
+	ret->split = u->split;
 	if (!u->indexed)
 		index_unit(d, u);
 	if (lines) {
@@ -526,4 +507,32 @@ void dwarfinfo__find(struct dwarfinfo *d, uint64_t addr, bool lines, struct pool
 		if (n && lines)
 			call_site(u, &die, &file, &line);
 	}
+}
+
+int dwarfinfo__each_inlined(struct dwarfinfo *d, struct pool *names,
+			    int (*fn)(const char *name, uint64_t low, uint64_t high, bool first, void *arg), void *arg)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	int r = 0;
+
+	for (size_t i = 0; i < d->units.n && !r; i++) {
+		struct unit *u = &d->units.v[i];
+		uint32_t node = NO_NODE;
+		struct name name = {};
+		Dwarf_Die die;
+
+		if (!u->indexed)
+			index_unit(d, u);
+		for (size_t j = 0; j < u->inlines.n && !r && !stint__is_over(); j++) {
+			const struct span *s = &u->inlines.v[j];
+			bool first = s->node != node;
+
+			node = s->node;
+			if (first)
+				name = dwarf_offdie(d->dwarf, u->nodes.v[node].die, &die) ? find_name(d, u, &die, names) : (struct name){};
+			if (name.name)
+				r = fn(name.name, s->low, s->high, first, arg);
+		}
+	}
+	return r ?: stint__is_over() ? -E2BIG : 0;
 }

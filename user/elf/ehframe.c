@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the records of one .eh_frame: CIEs, which say what many functions have
- * in common, and FDEs, one per function.
+ * Owns the records of one .eh_frame, which libdw finds one after the other: CIEs, which say what many functions have in common, and
+ * FDEs, one per function.
  *
- * What always holds: the section is walked once from front to back, so the
- * work is proportional to its size. CIEs are sorted by where they stand,
- * because they are met in that order and an FDE can only name one before it;
- * a CIE's program is run once, when it is met. An FDE in the list lies within
- * executable memory and names a CIE that made sense.
+ * What always holds: the section is walked once from front to back, so the work is proportional to its size. CIEs are sorted by
+ * where they stand, because they are met in that order and an FDE can only name one before it; a CIE's program is run once, when it
+ * is met. An FDE in the list lies within executable memory and names a CIE that made sense. Behind a record whose length makes no
+ * sense there are none.
  */
 #include <dwarf.h>
 #include <errno.h>
 
 #include "elf/cfi_parts.h"
+#include "util/radix.h"
 #include "util/sorted.h"
+#include "util/stint.h"
 
 #define MAX_CODE_ALIGN 64
 #define MAX_DATA_ALIGN 4096
@@ -22,18 +23,16 @@
 
 uint64_t bytes__uleb_long(struct bytes *b)
 {
-	uint64_t v = 0;
 	unsigned int shift = 0;
+	uint64_t v = 0;
 	uint8_t byte;
 
 	do {
 		byte = bytes__u8(b);
-		if (shift < 63)
+		if (shift < 64)
 			v |= (uint64_t)(byte & 0x7f) << shift;
-		else if (shift == 63 && !(byte & 0x7e))
-			v |= (uint64_t)(byte & 1) << 63;
-		else if (byte & 0x7f)
-			b->bad = true;
+		/* what does not fit */
+		b->bad |= (shift == 63 && byte & 0x7e) || (shift > 63 && byte & 0x7f);
 		shift = MIN(shift + 7, 70);
 	} while (byte & 0x80 && !b->bad);
 	return v;
@@ -137,52 +136,31 @@ static bool read_augmentation(struct eh_cie *cie, const char *letters, struct by
 	return !data.bad;
 }
 
-static bool parse_cie(const struct cfa_arch *arch, struct eh_cie *cie, struct bytes b)
+static bool parse_cie(const struct cfa_arch *arch, const Dwarf_CIE *c, struct eh_cie *cie)
 {
-	uint8_t version = bytes__u8(&b);
-	const char *letters = (const char *)b.p;
-	const uint8_t *nul = memchr(b.p, 0, bytes__left(&b));
-	uint64_t code_align, ra, size;
-	int64_t data_align;
+	struct bytes data = { c->augmentation_data, c->augmentation_data + c->augmentation_data_size, false };
 
-	if ((version != 1 && version != 3 && version != 4) || !nul)
+	if (!c->code_alignment_factor || c->code_alignment_factor > MAX_CODE_ALIGN || c->data_alignment_factor < -MAX_DATA_ALIGN ||
+	    c->data_alignment_factor > MAX_DATA_ALIGN)
 		return false;
-	b.p = nul + 1;
-	/* of version 4: the sizes of an address and of a segment selector */
-	if (version == 4 && bytes__fixed(&b, 2) != 8)
-		return false;
-	code_align = bytes__uleb(&b);
-	data_align = bytes__sleb(&b);
-	ra = version == 1 ? bytes__u8(&b) : bytes__uleb(&b);
-	if (b.bad || !code_align || code_align > MAX_CODE_ALIGN || data_align < -MAX_DATA_ALIGN ||
-	    data_align > MAX_DATA_ALIGN)
-		return false;
-	cie->code_align = code_align;
-	cie->data_align = data_align;
-	cie->ra_known = ra == arch->ra;
+	cie->code_align = (uint32_t)c->code_alignment_factor;
+	cie->data_align = (int32_t)c->data_alignment_factor;
+	cie->ra_known = c->return_address_register == arch->ra;
 	cie->enc = DW_EH_PE_absptr;
-	if (*letters == 'z') {
-		cie->has_size = true;
-		size = bytes__uleb(&b);
-		if (b.bad || size > bytes__left(&b) ||
-		    !read_augmentation(cie, letters + 1, (struct bytes){ b.p, b.p + size, false }))
-			return false;
-		b.p += size;
-	} else if (*letters) {
-		return false;
-	}
-	return !cfa__run_initial(arch, cie, b);
+	cie->has_size = *c->augmentation == 'z';
+	return (cie->has_size ? read_augmentation(cie, c->augmentation + 1, data) : !*c->augmentation) &&
+	       cfa__run_initial(arch, cie, (struct bytes){ c->initial_instructions, c->initial_instructions_end, false });
 }
 
-static int add_cie(struct eh_frame *f, const struct cfa_arch *arch, uint32_t at, struct bytes b, struct err *e)
+static int add_cie(struct eh_frame *f, const struct cfa_arch *arch, Dwarf_Off at, const Dwarf_CIE *c, struct err *e)
 {
-	struct eh_cie *cie = f->cies.n < CFI_MAX_CIES ? vec_push(&f->cies) : NULL;
+	struct eh_cie *cie;
 
-	if (!cie)
-		return err_set(e, f->cies.n < CFI_MAX_CIES ? -ENOMEM : -EFBIG,
-			       ".eh_frame has too many CIEs (%zu)", f->cies.n);
-	cie->at = at;
-	cie->usable = parse_cie(arch, cie, b);
+	if (f->cies.n == CFI_MAX_CIES)
+		return err_set(e, -EFBIG, ".eh_frame has too many CIEs (%zu)", f->cies.n);
+	cie = vec_push(&f->cies);
+	cie->at = (uint32_t)at;
+	cie->usable = parse_cie(arch, c, cie);
 	return 0;
 }
 
@@ -200,18 +178,26 @@ static bool find_cie(const struct eh_frame *f, uint64_t at, uint32_t *ret)
 
 /* ---- FDEs */
 
-/* cie_at: where the CIE that it names begins. False if it makes no sense; *ret with hi 0 if it is of no use. */
-static bool parse_fde(const struct cfi_elf *elf, const struct eh_frame *f, uint64_t cie_at, struct bytes b,
-		      struct eh_fde *ret)
+static bool is_text(const struct object *obj, uint64_t lo, uint64_t hi)
 {
+	for (size_t i = 0; i < obj->n_segments; i++)
+		if (obj->segments[i].exec && lo >= obj->segments[i].vaddr && hi - obj->segments[i].vaddr <= obj->segments[i].mem_size)
+			return true;
+	return false;
+}
+
+/* False if it makes no sense; *ret with hi 0 if it is of no use. */
+static bool parse_fde(const struct object *obj, const struct eh_frame *f, const Dwarf_FDE *fde, struct eh_fde *ret)
+{
+	const uint8_t *section = f->data->d_buf;
+	struct bytes b = { fde->start, fde->end, false };
 	const struct eh_cie *cie;
 	uint64_t lo, size;
 
-	if (!find_cie(f, cie_at, &ret->cie))
+	if (!find_cie(f, fde->CIE_pointer, &ret->cie))
 		return false;
 	cie = &f->cies.v[ret->cie];
-	if (!cie->usable || !eh_frame__address(&b, cie->enc, elf->eh_vaddr + (b.p - elf->eh), &lo) ||
-	    !read_encoded(&b, cie->enc, &size))
+	if (!cie->usable || !eh_frame__address(&b, cie->enc, f->vaddr + (uint64_t)(b.p - section), &lo) || !read_encoded(&b, cie->enc, &size))
 		return false;
 	if (cie->has_size)
 		bytes__skip(&b, bytes__uleb(&b));
@@ -220,155 +206,141 @@ static bool parse_fde(const struct cfi_elf *elf, const struct eh_frame *f, uint6
 	/* of a function that the linker threw away */
 	if (!lo || !size)
 		return true;
-	if (size > UINT64_MAX - lo || !cfi_elf__is_text(elf, lo, lo + size))
+	if (size > UINT64_MAX - lo || !is_text(obj, lo, lo + size))
 		return false;
 	ret->lo = lo;
 	ret->hi = lo + size;
-	ret->insns_at = b.p - elf->eh;
-	ret->insns_len = bytes__left(&b);
+	ret->insns_at = (uint32_t)(b.p - section);
+	ret->insns_len = (uint32_t)bytes__left(&b);
 	return true;
 }
 
-static int add_fde(struct eh_frame *f, const struct cfi_elf *elf, uint64_t cie_at, struct bytes b, struct err *e)
+static int add_fde(struct eh_frame *f, const struct object *obj, const Dwarf_FDE *entry, struct err *e)
 {
-	struct eh_fde fde = {}, *slot;
+	struct eh_fde fde = {};
 
 	f->n_seen++;
-	if (!parse_fde(elf, f, cie_at, b, &fde)) {
+	if (!parse_fde(obj, f, entry, &fde)) {
 		f->n_bad++;
 		return 0;
 	}
 	if (!fde.hi)
 		return 0;
-	slot = f->fdes.n < CFI_MAX_FDES ? vec_push(&f->fdes) : NULL;
-	if (!slot)
-		return err_set(e, f->fdes.n < CFI_MAX_FDES ? -ENOMEM : -EFBIG,
-			       ".eh_frame has too many FDEs (%zu)", f->fdes.n);
-	*slot = fde;
-	return 0;
-}
-
-/*
- * Stable, and quick on what is nearly sorted, as linkers leave it: runs that
- * ascend already are merged in pairs. qsort, by contrast, may be quadratic on
- * a crafted file where its memory does not suffice (glibc before 2.37).
- */
-static size_t run_end(const struct eh_fde *v, size_t from, size_t n)
-{
-	size_t i = from + 1;
-
-	while (i < n && v[i - 1].lo <= v[i].lo)
-		i++;
-	return MIN(i, n);
-}
-
-static void merge_runs(const struct eh_fde *a, const struct eh_fde *a_end, const struct eh_fde *b,
-		       const struct eh_fde *b_end, struct eh_fde *out)
-{
-	while (a < a_end && b < b_end)
-		*out++ = b->lo < a->lo ? *b++ : *a++;
-	memcpy(out, a, (a_end - a) * sizeof(*a));
-	memcpy(out + (a_end - a), b, (b_end - b) * sizeof(*b));
-}
-
-static int sort_fdes(struct eh_frame *f)
-{
-	size_t n = f->fdes.n;
-	struct eh_fde *spare;
-
-	if (n < 2 || run_end(f->fdes.v, 0, n) == n)
-		return 0;
-	spare = malloc(n * sizeof(*spare));
-	if (!spare)
-		return -ENOMEM;
-	while (run_end(f->fdes.v, 0, n) < n) {
-		struct eh_fde *v = f->fdes.v;
-		size_t at = 0;
-
-		while (at < n) {
-			size_t mid = run_end(v, at, n), end = mid < n ? run_end(v, mid, n) : n;
-
-			merge_runs(v + at, v + mid, v + mid, v + end, spare + at);
-			at = end;
-		}
-		f->fdes.v = spare;
-		f->fdes.room = n;
-		spare = v;
-	}
-	free(spare);
+	if (f->fdes.n == CFI_MAX_FDES)
+		return err_set(e, -EFBIG, ".eh_frame has too many FDEs (%zu)", f->fdes.n);
+	*vec_push(&f->fdes) = fde;
 	return 0;
 }
 
 /* ---- the section */
 
-/* A record of which not even the kind is known. */
-static void add_bad(struct eh_frame *f)
+static bool is_terminator(const struct eh_frame *f, Dwarf_Off at)
 {
-	f->n_seen++;
-	f->n_bad++;
+	static const uint8_t zero[4];
+
+	return at <= f->data->d_size && f->data->d_size - at >= sizeof(zero) && !memcmp((const char *)f->data->d_buf + at, zero, sizeof(zero));
 }
 
-static int read_record(struct eh_frame *f, const struct cfi_elf *elf, const struct cfa_arch *arch, uint32_t at,
-		       struct bytes b, bool is_64, struct err *e)
+static int read_records(struct eh_frame *f, const struct object *obj, const struct cfa_arch *arch, struct err *e)
 {
-	uint64_t id_at = b.p - elf->eh;
-	uint64_t id = bytes__fixed(&b, is_64 ? 8 : 4);
+	const unsigned char *ident = (const unsigned char *)elf_getident(f->file.elf, NULL);
+	Dwarf_Off at = 0, next;
+	Dwarf_CFI_Entry entry;
+	int r = 0;
 
-	if (b.bad) {
-		add_bad(f);
-		return 0;
-	}
-	if (!id)
-		return add_cie(f, arch, at, b, e);
-	/* UINT64_MAX is where no CIE begins */
-	return add_fde(f, elf, id <= id_at ? id_at - id : UINT64_MAX, b, e);
-}
-
-static int read_records(struct eh_frame *f, const struct cfi_elf *elf, const struct cfa_arch *arch, struct err *e)
-{
-	struct bytes all = { elf->eh, elf->eh + elf->eh_len, false };
-	int r;
-
-	while (bytes__left(&all) >= 4) {
-		uint32_t at = all.p - elf->eh;
-		uint64_t len = bytes__fixed(&all, 4);
-		bool is_64 = len == 0xffffffff;
+	while (!r) {
+		int end;
 
 		/* where files were linked together after all, a terminator may stand in the middle */
-		if (!len && !elf->eh_ends_at_zero)
-			continue;
-		if (!len)
+		while (!f->ends_at_zero && is_terminator(f, at))
+			at += 4;
+		next = at;
+		end = dwarf_next_cfi(ident, f->data, true, at, &next, &entry);
+		if (end > 0)
 			break;
-		if (is_64)
-			len = bytes__fixed(&all, 8);
-		if (all.bad || len > bytes__left(&all)) {
-			add_bad(f);
-			break;
+		if (end < 0) {
+			f->n_seen++;
+			f->n_bad++;
+			if (next == at)
+				break;
+		} else {
+			r = dwarf_cfi_cie_p(&entry) ? add_cie(f, arch, at, &entry.cie, e) : add_fde(f, obj, &entry.fde, e);
 		}
-		r = read_record(f, elf, arch, at, (struct bytes){ all.p, all.p + len, false }, is_64, e);
-		if (r)
-			return r;
-		all.p += len;
+		at = next;
+	}
+	return r;
+}
+
+static int take_bytes(struct eh_frame *f, uint64_t off, uint64_t len, uint64_t vaddr, struct err *e)
+{
+	if (len > CFI_MAX_SECTION_BYTES)
+		return err_set(e, -EFBIG, ".eh_frame has %llu bytes, more than the %u that are read",
+			       (unsigned long long)len, CFI_MAX_SECTION_BYTES);
+	if (vaddr > UINT64_MAX - len)
+		return err_set(e, -EINVAL, ".eh_frame wraps around the address space");
+	f->data = elffile__chunk(&f->file, off, len, ELF_T_BYTE);
+	if (!f->data)
+		return err_set(e, -EINVAL, ".eh_frame reaches beyond the file's end");
+	f->vaddr = vaddr;
+	return 0;
+}
+
+/*
+ * .eh_frame_hdr: version, three encodings, then the address of .eh_frame. Its end is not known: the segment's end bounds it, the
+ * terminator ends it.
+ */
+static int find_through_header(struct eh_frame *f, const struct object *obj, struct err *e)
+{
+	const struct object_part *hdr = &obj->eh_frame_hdr;
+	uint8_t raw[12];
+	struct bytes b = { raw + 4, raw + sizeof(raw), false };
+	uint64_t vaddr;
+
+	if (hdr->file_size < sizeof(raw) || object__read_at(obj, hdr->file_off, raw, sizeof(raw)) || raw[0] != 1 ||
+	    !eh_frame__address(&b, raw[1], hdr->vaddr + 4, &vaddr))
+		return 0;
+	f->ends_at_zero = true;
+	for (size_t i = 0; i < obj->n_segments; i++) {
+		const struct object_segment *s = &obj->segments[i];
+
+		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size)
+			return take_bytes(f, s->file_off + (vaddr - s->vaddr), s->file_size - (vaddr - s->vaddr), vaddr, e);
 	}
 	return 0;
 }
 
-int eh_frame__read(const struct cfi_elf *elf, const struct cfa_arch *arch, struct eh_frame *ret, struct err *e)
+static int find_section(struct eh_frame *f, const struct object *obj, struct err *e)
+{
+	struct elf_section s = {};
+
+	if (elffile__open_fd(&f->file, obj->fd))
+		return err_set(e, -ENOTSUP, "not a 64-bit ELF file");
+	while (elffile__next_section(f->file.elf, &s))
+		if (!strcmp(s.name, ".eh_frame") && s.shdr.sh_type != SHT_NOBITS && s.shdr.sh_type != SHT_NULL &&
+		    !(s.shdr.sh_flags & SHF_COMPRESSED))
+			return take_bytes(f, s.shdr.sh_offset, s.shdr.sh_size, s.shdr.sh_addr, e);
+	return find_through_header(f, obj, e);
+}
+
+int eh_frame__read(const struct object *obj, const struct cfa_arch *arch, struct eh_frame *ret, struct err *e)
 {
 	struct eh_frame f = {};
-	int r = read_records(&f, elf, arch, e);
+	int r = find_section(&f, obj, e);
 
-	if (!r && sort_fdes(&f))
-		r = err_set(e, -ENOMEM, "no memory to sort %zu FDEs", f.fdes.n);
-	if (r)
+	if (!r && f.data)
+		r = read_records(&f, obj, arch, e);
+	if (r) {
 		eh_frame__done(&f);
-	else
-		*ret = f;
-	return r;
+		return r;
+	}
+	radix__sort(f.fdes.v, f.fdes.n, sizeof(*f.fdes.v));
+	*ret = f;
+	return 0;
 }
 
 void eh_frame__done(struct eh_frame *f)
 {
+	elffile__close(&f->file);
 	vec_done(&f->cies);
 	vec_done(&f->fdes);
 }

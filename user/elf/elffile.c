@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the opening of ELF files.
+ * Owns the opening of ELF files, and the sum of the memory taken for their contents.
  *
  * What always holds:
  * - a file is found with O_PATH first and opened for reading only if it is a
@@ -8,8 +8,8 @@
  *   make us wait or touch the device;
  * - it is read, not mapped: a process that can shorten a mapped file can end us with
  *   SIGBUS. Only big files of root are mapped, where a copy would cost memory;
- * - what sections claim to hold is summed up before libdw reads or inflates them, and
- *   bounded for the file and for all files (holding.h).
+ * - what sections claim to hold is summed up before libelf and libdw read or inflate
+ *   them, and bounded for the file and for all files.
  */
 #include "elf/elffile.h"
 
@@ -23,7 +23,6 @@
 #include <sys/uio.h>
 #include <sys/vfs.h>
 
-#include "elf/apart.h"
 #include "util/stint.h"
 #include "util/util.h"
 
@@ -31,6 +30,12 @@
 #define SQUEEZED_MAX 64			/* DWARF is 3 to 10 times as large as it is compressed; zeros are a thousand times */
 #define SQUEEZED_SLACK (1ull << 20)	/* small sections may be more */
 #define SECTIONS_MAX (1u << 20)
+#define SYMBOLS_MAX (16 << 20)
+
+/* Parts of the machine's memory: malloctrace is a guest there. The largest browser's debug information has 3 GiB. */
+#define ALL_PART 4
+#define FILE_PART 8
+#define ALL_LEAST (512ull << 20)
 
 /* ---- as a file */
 
@@ -66,7 +71,7 @@ int elffile__open_image(const void *image, size_t len)
 		put = write(fd, (const char *)image + done, len - done);
 		if (put <= 0) {
 			close(fd);
-			return -ENOMEM;
+			return -ENOSPC;
 		}
 	}
 	return fd < 0 ? -errno : fd;
@@ -121,41 +126,51 @@ int elffile__read_mapped(int fd, uint64_t off, void *buf, size_t len)
 	return err;
 }
 
-bool elf_parts__add(struct elf_parts *p, uint64_t off, uint64_t len)
+char *build_id__hex(const void *id, size_t len)
 {
-	uint64_t to;
+	char *hex = xmalloc(2 * len + 1);
 
-	if (__builtin_add_overflow(off, len, &to))
+	hex[0] = '\0';
+	for (size_t i = 0; i < len; i++)
+		sprintf(hex + 2 * i, "%02x", ((const unsigned char *)id)[i]);
+	return hex;
+}
+
+/* ---- memory */
+
+static uint64_t held_bytes;	/* of all files, by __atomic builtins: several threads read */
+
+static uint64_t all_max(void)
+{
+	static uint64_t max;
+
+	if (!max) {
+		long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+		max = MAX(pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / ALL_PART : 0, ALL_LEAST);
+	}
+	return max;
+}
+
+bool file_memory__take(uint64_t *held, uint64_t bytes)
+{
+	if (bytes > all_max() / (FILE_PART / ALL_PART) - *held)
 		return false;
-	for (size_t i = 0; i < p->n; i++)
-		if (off < p->v[i].to && p->v[i].from < to)
-			return false;
-	if (p->n == ELF_PARTS_MAX)
+	if (__atomic_add_fetch(&held_bytes, bytes, __ATOMIC_RELAXED) > all_max()) {
+		__atomic_fetch_sub(&held_bytes, bytes, __ATOMIC_RELAXED);
 		return false;
-	p->v[p->n].from = off;
-	p->v[p->n++].to = to;
+	}
+	*held += bytes;
 	return true;
 }
 
-bool elf_parts__add_table(struct elf_parts *p, uint64_t off, uint64_t len, uint64_t strings_off, uint64_t strings_len)
+void file_memory__give_back(uint64_t *held)
 {
-	/* strings come last: those of the table before */
-	bool same = p->n && p->v[p->n - 1].from == strings_off && p->v[p->n - 1].to - strings_off == strings_len;
-
-	if (same)
-		p->n--;
-	return elf_parts__add(p, off, len) && elf_parts__add(p, strings_off, strings_len);
+	__atomic_fetch_sub(&held_bytes, *held, __ATOMIC_RELAXED);
+	*held = 0;
 }
 
 /* ---- as libelf reads it */
-
-static bool is_program(Elf *elf)
-{
-	GElf_Ehdr ehdr;
-
-	return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &ehdr) &&
-	       (ehdr.e_type == ET_EXEC || ehdr.e_type == ET_DYN);
-}
 
 /* What a file system that a user's program serves says of a file is that user's. */
 static bool may_map(int fd, const struct stat *st)
@@ -166,39 +181,39 @@ static bool may_map(int fd, const struct stat *st)
 	       fs.f_type != FUSE_SUPER_MAGIC;
 }
 
+/* Takes elf and image. */
+static int take(struct elffile *f, Elf *elf, struct elffile as)
+{
+	GElf_Ehdr ehdr;
+
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr)) {
+		elf_end(elf);
+		free(as.image);
+		return -ENOEXEC;
+	}
+	*f = as;
+	f->elf = elf;
+	return 0;
+}
+
 int elffile__open_fd(struct elffile *f, int fd)
 {
+	struct elffile as = { .fd = fd };
 	struct stat st;
-	Elf *elf;
 
-	elf_version(EV_CURRENT);
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
-	elf = elf_begin(fd, may_map(fd, &st) ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
-	if (!elf)
-		return -ENOEXEC;
-	if (!is_program(elf)) {
-		elf_end(elf);
-		return -ENOEXEC;
-	}
-	*f = (struct elffile){ .elf = elf, .fd = fd };
-	return 0;
+	as.size_bytes = (uint64_t)st.st_size;
+	as.is_mapped = may_map(fd, &st);
+	elf_version(EV_CURRENT);
+	return take(f, elf_begin(fd, as.is_mapped ? ELF_C_READ_MMAP : ELF_C_READ, NULL), as);
 }
 
 int elffile__take_image(struct elffile *f, void *image, size_t len)
 {
-	Elf *elf = len ? elf_memory(image, len) : NULL;
-	GElf_Ehdr ehdr;
-
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr)) {
-		elf_end(elf);
-		free(image);
-		return -EBADMSG;
-	}
-	*f = (struct elffile){ .elf = elf, .fd = -1, .image = image };
-	return 0;
+	return take(f, len ? elf_memory(image, len) : NULL, (struct elffile){ .fd = -1, .image = image, .size_bytes = len }) ? -EBADMSG : 0;
 }
 
 bool elffile__next_section(Elf *elf, struct elf_section *s)
@@ -221,6 +236,63 @@ Elf_Data *elf_section__bytes(const struct elf_section *s)
 	Elf_Data *data = s->shdr.sh_type == SHT_NOBITS ? NULL : elf_rawdata(s->scn, NULL);
 
 	return data && data->d_buf && data->d_size ? data : NULL;
+}
+
+bool elffile__has_type(Elf *elf, uint32_t sh_type)
+{
+	struct elf_section s = {};
+
+	while (elffile__next_section(elf, &s))
+		if (s.shdr.sh_type == sh_type)
+			return true;
+	return false;
+}
+
+Elf_Data *elffile__chunk(struct elffile *f, uint64_t off, uint64_t len, Elf_Type type)
+{
+	if (off > f->size_bytes || len > f->size_bytes - off || (!f->is_mapped && !file_memory__take(&f->held_bytes, len)))
+		return NULL;
+	return elf_getdata_rawchunk(f->elf, (int64_t)off, len, type);
+}
+
+/* ---- symbols */
+
+int elf_symbols__each(Elf_Data *symbols, const Elf_Data *names, elf_symbol_fn *fn, void *arg)
+{
+	const char *first = names ? names->d_buf : NULL;
+	/* what the last NUL ends is a name, and no more */
+	const char *last = first && names->d_size ? memrchr(first, '\0', names->d_size) : NULL;
+	GElf_Sym sym;
+	int r = 0;
+
+	for (int i = 0; last && !r && i < SYMBOLS_MAX && gelf_getsym(symbols, i, &sym); i++) {
+		if (stint__is_over())
+			return -ETIME;
+		if (sym.st_shndx != SHN_UNDEF && sym.st_name < (size_t)(last - first) && first[sym.st_name])
+			r = fn(&sym, first + sym.st_name, arg);
+	}
+	return r;
+}
+
+int elffile__each_symbol(struct elffile *f, elf_symbol_fn *fn, void *arg)
+{
+	struct elf_section s = {};
+	uint64_t in_file = 0;
+	GElf_Shdr names;
+	int r = 0;
+
+	while (!r && elffile__next_section(f->elf, &s)) {
+		Elf_Scn *scn = s.shdr.sh_type == SHT_SYMTAB || s.shdr.sh_type == SHT_DYNSYM ? elf_getscn(f->elf, s.shdr.sh_link) : NULL;
+		uint64_t bytes;
+
+		if (!scn || !gelf_getshdr(scn, &names) || names.sh_type != SHT_STRTAB || (s.shdr.sh_flags | names.sh_flags) & SHF_COMPRESSED ||
+		    __builtin_add_overflow(s.shdr.sh_size, names.sh_size, &bytes) || bytes > f->size_bytes - in_file)
+			continue;
+		in_file += bytes;
+		if (f->is_mapped || file_memory__take(&f->held_bytes, bytes))
+			r = elf_symbols__each(elf_getdata(s.scn, NULL), elf_getdata(scn, NULL), fn, arg);
+	}
+	return r;
 }
 
 /* ---- DWARF */
@@ -254,23 +326,20 @@ static bool has_dwarf(struct elffile *f)
 	uint64_t in_file = 0, in_memory = 0;
 	struct elf_section s = {};
 	bool has = false;
-	struct stat st;
 
-	if (fstat(f->fd, &st))
-		return false;
 	while (elffile__next_section(f->elf, &s)) {
 		if (s.shdr.sh_type == SHT_NOBITS || (strncmp(s.name, ".debug_", 7) && strncmp(s.name, ".zdebug_", 8)))
 			continue;
 		if (!strcmp(s.name, ".debug_info") || !strcmp(s.name, ".zdebug_info"))
 			has = true;
-		if (__builtin_add_overflow(in_file, s.shdr.sh_size, &in_file) || in_file > (uint64_t)st.st_size ||
+		if (__builtin_add_overflow(in_file, s.shdr.sh_size, &in_file) || in_file > f->size_bytes ||
 		    __builtin_add_overflow(in_memory, size_in_memory(&s), &in_memory))
 			return false;
 	}
 	/* what is mapped takes no memory unless it is inflated */
-	if (may_map(f->fd, &st))
+	if (f->is_mapped)
 		in_memory -= MIN(in_memory, in_file);
-	return has && !stint__is_over() && holding__take(&f->holding, in_memory);
+	return has && !stint__is_over() && file_memory__take(&f->held_bytes, in_memory);
 }
 
 /* libdw 0.188 reads strings of the line table over the end of a section whose last string does not end. */
@@ -310,31 +379,14 @@ Dwarf *elffile__begin_dwarf(struct elffile *f)
 void elffile__close(struct elffile *f)
 {
 	dwarf_end(f->dwarf);
-	dwarf_end(f->alt_dwarf);
+	if (f->alt)
+		elffile__close(f->alt);
+	free(f->alt);
 	elf_end(f->elf);
-	if (f->alt_elf) {
-		elf_end(f->alt_elf);
-		close(f->alt_fd);
-	}
 	free(f->image);
 	if (f->own_fd)
 		close(f->fd);
-	holding__give_back(&f->holding);
+	file_memory__give_back(&f->held_bytes);
 	*f = (struct elffile){ 0 };
 }
 
-bool elffile__has_section(int fd, const char *name)
-{
-	struct elf_section section = {};
-	struct elffile file = {};
-	bool found = false;
-
-	if (readers__are_apart())
-		return object_apart__has_section(fd, name);
-	if (elffile__open_fd(&file, fd))
-		return false;
-	while (!found && elffile__next_section(file.elf, &section))
-		found = !strcmp(section.name, name);
-	elffile__close(&file);
-	return found;
-}

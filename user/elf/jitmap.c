@@ -11,23 +11,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "elf/apart.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
-#include "process/mounts.h"
+#include "elf/trial.h"
+#include "process/process.h"
 #include "util/sorted.h"
 #include "util/stint.h"
 #include "util/util.h"
 
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */
+#define COPY_MAX (32ull << 20)		/* of a list whose file system may not answer */
 #define FUNCTIONS_MAX (1u << 20)
 #define NAMES_MAX (128u << 20)		/* bytes */
 #define CHUNK_BYTES (256 * 1024)
@@ -39,23 +40,20 @@ struct function {
 	uint32_t order;
 };
 
+struct functions vec(struct function);
+struct names vec(char);
+
 struct jitmap {
-	struct vec(struct function) functions;
-	struct vec(char) names;
+	struct functions functions;
+	struct names names;
 	uint64_t read_bytes;	/* of the file, whole lines */
 	uint64_t all_bytes;	/* the same over its life: it may be begun anew again and again */
 	uint32_t n_added;
 	bool sorted;
+	struct trial_list list;	/* root is owned; where it is copied from, of an object that is remote */
 };
 
-static int by_start(const void *pa, const void *pb)
-{
-	const struct function *a = pa, *b = pb;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
+COMPARATOR(by_start, struct function, ORDER(a->start, b->start) ?: ORDER(a->order, b->order))
 
 static bool take_hex(const char **p, const char *end, uint64_t *ret)
 {
@@ -91,37 +89,16 @@ static bool skip_blanks(const char **p, const char *end)
 	return *p > from;
 }
 
-static void add_name(struct jitmap *j, const char *name, size_t len)
-{
-	if (j->names.n + len + 1 > j->names.room) {
-		size_t room = MAX(j->names.room * 2, j->names.n + len + 4096);
-		char *v = realloc(j->names.v, room);
-
-		if (!v)
-			return;
-		j->names.v = v;
-		j->names.room = room;
-	}
-	memcpy(j->names.v + j->names.n, name, len);
-	j->names.v[j->names.n + len] = '\0';
-	clean_name(j->names.v + j->names.n);
-	j->names.n += len + 1;
-}
-
 static void add_function(struct jitmap *j, uint64_t start, uint64_t end, const char *name, size_t len)
 {
 	size_t at = j->names.n;
-	struct function *f;
 
-	if (j->functions.n >= FUNCTIONS_MAX || j->names.n >= NAMES_MAX)
+	if (j->functions.n >= FUNCTIONS_MAX || at >= NAMES_MAX)
 		return;
-	add_name(j, name, len);
-	if (j->names.n == at)
-		return;
-	f = vec_push(&j->functions);
-	if (!f)
-		return;
-	*f = (struct function){ .start = start, .end = end, .name = at, .order = j->n_added++ };
+	*vec_push(&j->functions) = (struct function){ .start = start, .end = end, .name = at, .order = j->n_added++ };
+	vec_append(&j->names, name, len);
+	vec_append(&j->names, "", 1);
+	clean_name(j->names.v + at);
 	j->sorted = false;
 }
 
@@ -172,18 +149,13 @@ static void sort(struct jitmap *j)
 	j->functions.n = out;
 }
 
-static void take_function(uint64_t start, uint64_t end, const char *name, void *arg)
-{
-	add_function(arg, start, end, name, strlen(name));
-}
-
 static void read_lines(struct object *obj)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	struct jitmap *j = obj->jit;
-	_cleanup_free_ char *buf = malloc(CHUNK_BYTES);
+	_cleanup_free_ char *buf = xmalloc(CHUNK_BYTES);
 
-	while (buf && j->all_bytes < LIST_MAX && !stint__is_over()) {
+	while (j->all_bytes < LIST_MAX && !stint__is_over()) {
 		ssize_t got = pread(obj->fd, buf, CHUNK_BYTES, j->read_bytes);
 		size_t taken = got > 0 ? jitmap__parse(j, buf, got) : 0;
 
@@ -197,11 +169,86 @@ static void read_lines(struct object *obj)
 	}
 }
 
+/* ---- asked of the sandbox */
+
+struct answer {
+	uint64_t upto;		/* how far the list was read */
+	struct functions functions;
+	struct names names;
+};
+
+static const struct wire_field request_fields[] = { { .kind = WIRE_NUMBER, .size = sizeof(uint64_t), .most = UINT64_MAX } };
+static const struct wire_type request_type = WIRE_TYPE(uint64_t, request_fields);	/* from where on */
+
+static const struct wire_field answer_fields[] = {
+	WIRE_ANY(struct answer, upto),
+	WIRE_PLAIN_VEC(struct answer, functions),
+	WIRE_PLAIN_VEC(struct answer, names),
+};
+
+static bool is_answer(const void *record)
+{
+	const struct answer *a = record;
+	bool is = !a->functions.n || (a->names.n && !a->names.v[a->names.n - 1]);
+
+	for (size_t i = 0; i < a->functions.n && is; i++) {
+		const struct function *f = &a->functions.v[i];
+		size_t len = f->name < a->names.n ? strnlen(a->names.v + f->name, JITMAP_NAME_MAX + 1) : 0;
+
+		is = f->start < f->end && len && len <= JITMAP_NAME_MAX;
+	}
+	return is;
+}
+
+static const struct wire_type answer_type = WIRE_TYPE(struct answer, answer_fields, is_answer);
+
+static int serve(struct reader_request *q, const void *args, void *ret)
+{
+	struct answer *to = ret;
+	struct object *obj = jitmap__over(q->fd, "");
+
+	q->fd = -1;
+	/* one that was begun anew meanwhile has nothing there: it will be asked for from its beginning */
+	obj->jit->read_bytes = *(const uint64_t *)args;
+	read_lines(obj);
+	*to = (struct answer){ obj->jit->read_bytes, obj->jit->functions, obj->jit->names };
+	obj->jit->functions = (struct functions){};
+	obj->jit->names = (struct names){};
+	object__put(obj);
+	return 0;
+}
+
+const struct reader_question jitmap_question = { READ_JIT_LIST, &request_type, &answer_type, serve };
+
+static void ask_lines(struct object *obj)
+{
+	apart_cleanup struct apart a = { .about = &jitmap_question, .fd = obj->fd, .path = obj->path };
+	struct jitmap *j = obj->jit;
+	struct answer got = {};
+
+	if (j->all_bytes >= LIST_MAX || apart__ask(&a, &j->read_bytes, &got, NULL))
+		return;
+	if (got.upto < j->read_bytes) {
+		apart__distrust(&a, &got);
+		return;
+	}
+	for (size_t i = 0; i < got.functions.n; i++) {
+		const char *name = got.names.v + got.functions.v[i].name;
+
+		add_function(j, got.functions.v[i].start, got.functions.v[i].end, name, strlen(name));
+	}
+	j->all_bytes += got.upto - j->read_bytes;
+	j->read_bytes = got.upto;
+	wire_type__done(&answer_type, &got);
+}
+
 void jitmap__refresh(struct object *obj)
 {
 	struct jitmap *j = obj->jit;
 	struct stat st;
 
+	if (obj->remote)
+		trial__copy_list(&j->list, obj->fd);
 	if (fstat(obj->fd, &st))
 		return;
 	/* begun anew: another run of the same pid, or a list that is rewritten whole */
@@ -211,43 +258,11 @@ void jitmap__refresh(struct object *obj)
 	}
 	if ((uint64_t)st.st_size == j->read_bytes)
 		return;
-	if (readers__are_apart()) {
-		uint64_t upto = j->all_bytes < LIST_MAX ? jitmap_apart__read(obj->fd, obj->path, j->read_bytes, take_function, j) : 0;
-
-		if (upto) {
-			j->all_bytes += upto - j->read_bytes;
-			j->read_bytes = upto;
-		}
-	} else {
+	if (readers__are_apart())
+		ask_lines(obj);
+	else
 		read_lines(obj);
-	}
 	sort(j);
-}
-
-void jitmap__skip(struct jitmap *j, uint64_t bytes)
-{
-	j->read_bytes = bytes;
-}
-
-uint64_t jitmap__read_bytes(const struct jitmap *j)
-{
-	return j->read_bytes;
-}
-
-static int by_order(const void *pa, const void *pb)
-{
-	const struct function *a = pa, *b = pb;
-
-	return a->order < b->order ? -1 : a->order > b->order;
-}
-
-void jitmap__each(struct jitmap *j, void (*fn)(uint64_t start, uint64_t end, const char *name, void *arg), void *arg)
-{
-	if (j->functions.n)
-		qsort(j->functions.v, j->functions.n, sizeof(*j->functions.v), by_order);
-	j->sorted = false;
-	for (size_t i = 0; i < j->functions.n; i++)
-		fn(j->functions.v[i].start, j->functions.v[i].end, j->names.v + j->functions.v[i].name, arg);
 }
 
 const char *jitmap__find(const struct jitmap *j, uint64_t addr)
@@ -270,91 +285,58 @@ void jitmap__free(struct jitmap *j)
 		return;
 	vec_done(&j->functions);
 	vec_done(&j->names);
+	trial_charge__set(&j->list.charge, 0);
+	if (j->list.root > 0)
+		close(j->list.root);
 	free(j);
 }
 
-int jitmap__over(int fd, const char *path, struct object **ret)
+struct object *jitmap__over(int fd, const char *path)
 {
-	struct object *obj = calloc(1, sizeof(*obj));
+	struct object *obj = xmalloc(sizeof(*obj));
 
-	if (!obj) {
-		close(fd);
-		return -ENOMEM;
-	}
-	obj->refs = 1;
-	obj->fd = fd;
-	obj->path = strdup(path);
-	obj->jit = calloc(1, sizeof(*obj->jit));
-	if (!obj->path || !obj->jit) {
-		object__put(obj);
-		return -ENOMEM;
-	}
+	*obj = (struct object){ .refs = 1, .fd = fd, .path = xstrdup(path), .jit = xcalloc(1, sizeof(*obj->jit)) };
 	clean_name(obj->path);
-	*ret = obj;
-	return 0;
-}
-
-/* The effective user of a process, and its pid as it sees it itself. */
-static int read_ids(pid_t pid, uid_t *uid, int *own_pid)
-{
-	_cleanup_free_ char *text = NULL;
-	char path[64], *line, *last;
-	unsigned int real, effective;
-	int err;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	err = read_small_file(path, &text, NULL);
-	if (err)
-		return err;
-	line = strstr(text, "\nUid:");
-	if (!line || sscanf(line + 5, "%u %u", &real, &effective) != 2)
-		return -EBADMSG;
-	*uid = effective;
-	*own_pid = pid;
-	line = strstr(text, "\nNSpid:");
-	if (line) {
-		line += strlen("\nNSpid:");
-		line[strcspn(line, "\n")] = '\0';
-		last = strrchr(line, '\t');
-		if (last && sscanf(last, "%d", own_pid) != 1)
-			*own_pid = pid;
-	}
-	return 0;
+	return obj;
 }
 
 int jitmap__open(pid_t pid, struct object **ret)
 {
-	/* Links on the way stay within the process's root; the list itself may be none. Found first: it may be a device. */
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
+	struct trial_list list = { .pid = pid, .max = COPY_MAX };
 	_cleanup_close_ int root = -1, found = -1;
 	char path[64];
-	struct stat st;
-	int own_pid, fd, err;
-	uid_t uid;
+	pid_t own_pid;
+	int fd, err = process__ids(pid, &list.user, &own_pid);
 
-	err = read_ids(pid, &uid, &own_pid);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = path_walk__root_of(pid);
 	if (root < 0)
-		return -errno;
+		return root;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", own_pid);
-	if (mounts__path_may_hang(pid, path))
-		return -EREMOTEIO;
-	found = syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (found < 0)
+	list.root = root;
+	list.path = path;
+	if (trial__find_list(&list, &found)) {
+		fd = found < 0 ? found : elffile__open_found(found);
+		if (fd < 0)
+			return fd;
+		*ret = jitmap__over(fd, path);
+		return 0;
+	}
+	fd = memfd_create("malloctrace-list", MFD_CLOEXEC);
+	if (fd < 0)
 		return -errno;
-	if (fstat(found, &st))
-		return -errno;
-	if (S_ISLNK(st.st_mode))
-		return -ELOOP;
-	/* A second name would let one user pass another's file for his own. */
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (st.st_uid != uid && st.st_uid != 0))
-		return -EPERM;
-	fd = elffile__open_found(found);
-	return fd < 0 ? fd : jitmap__over(fd, path, ret);
+	err = trial__copy_list(&list, fd);
+	if (err) {
+		trial_charge__set(&list.charge, 0);
+		close(fd);
+		return err;
+	}
+	*ret = jitmap__over(fd, path);
+	(*ret)->remote = true;
+	(*ret)->jit->list = list;
+	(*ret)->jit->list.path = (*ret)->path;
+	(*ret)->jit->list.root = root;
+	root = -1;
+	return 0;
 }

@@ -23,7 +23,7 @@ struct object;
  */
 int jitmap__open(pid_t pid, struct object **ret);
 /* The same over an open file: takes fd. path is copied and cleaned. */
-int jitmap__over(int fd, const char *path, struct object **ret);
+struct object *jitmap__over(int fd, const char *path);
 /* Reads what was appended since the last time. */
 void jitmap__refresh(struct object *obj);
 /* The function at an address: as the list has it, not cleaned of mangling but of control characters. NULL: none. */
@@ -31,11 +31,6 @@ const char *jitmap__find(const struct jitmap *j, uint64_t addr);
 void jitmap__free(struct jitmap *j);
 
 #define JITMAP_NAME_MAX 4096	/* bytes; the rest of a longer name is left out */
-
-/* For a reader, which is asked for a part: what lies before it is not read; how far it was; all that there is, the oldest first. */
-void jitmap__skip(struct jitmap *j, uint64_t bytes);
-uint64_t jitmap__read_bytes(const struct jitmap *j);
-void jitmap__each(struct jitmap *j, void (*fn)(uint64_t start, uint64_t end, const char *name, void *arg), void *arg);
 
 /* The list's lines in text, which need not end in a newline: what is incomplete is left. Returns the bytes taken. */
 size_t jitmap__parse(struct jitmap *j, const char *text, size_t len);

@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "elf/elffile.h"
 #include "elf/code_book.h"
+#include "elf/elffile.h"
 #include "elf/jitmap.h"
 #include "elf/object.h"
 #include "elf/trial.h"
+#include "process/mounts.h"
 #include "reader/reader.h"
-#include "util/descriptors.h"
 #include "util/hash.h"
 #include "util/invoker.h"
 #include "util/rights.h"
@@ -48,7 +48,7 @@ struct objects {
 
 struct objects *objects__new(void)
 {
-	return calloc(1, sizeof(struct objects));
+	return xcalloc(1, sizeof(struct objects));
 }
 
 void objects__without_probes(struct objects *o)
@@ -82,6 +82,9 @@ void object__put(struct object *obj)
 		return;
 	if (obj->fd >= 0)
 		close(obj->fd);
+	if (obj->file_fd > 0)
+		close(obj->file_fd);
+	trial_charge__set(&obj->charge, 0);
 	jitmap__free(obj->jit);
 	code_book__free(obj->script);
 	free(obj->path);
@@ -106,26 +109,23 @@ static struct object *find(const struct objects *o, enum naming naming, uint64_t
 	return s && s->naming == naming && s->dev == dev && s->ino == ino && !object__look_for_change(s->object) ? s->object : NULL;
 }
 
-/* Without memory it is looked for again the next time. */
 static void remember(struct objects *o, enum naming naming, uint64_t dev, uint64_t ino, struct object *obj)
 {
 	struct seen *s = hash__get(&o->seen, key_of(naming, dev, ino));
 
 	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (!s || hash__put(&o->seen, key_of(naming, dev, ino), s)) {
-			free(s);
-			return;
-		}
+		s = xcalloc(1, sizeof(*s));
+		hash__put(&o->seen, key_of(naming, dev, ino), s);
 	}
 	*s = (struct seen){ naming, dev, ino, obj };
 }
 
 bool object__is_here(const struct object *o)
 {
+	_cleanup_close_ int fd = o->ino && !o->remote ? path_walk__own(o->path) : -1;
 	struct stat st;
 
-	return o->ino && !o->remote && !stat(o->path, &st) && st.st_dev == o->dev && st.st_ino == o->ino;
+	return fd >= 0 && !fstat(fd, &st) && st.st_dev == o->dev && st.st_ino == o->ino;
 }
 
 static uint64_t dev_of(const struct mapping *m)
@@ -148,13 +148,15 @@ int object__stat(const struct object *obj, struct stat *ret)
 
 	if (!obj->remote)
 		return fstat(obj->fd, ret) ? -errno : 0;
-	if (statx(obj->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x))
+	if (statx(object__file(obj), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x))
 		return -errno;
 	*ret = (struct stat){
 		.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
 		.st_ino = x.stx_ino,
 		.st_mode = x.stx_mode,
 		.st_nlink = x.stx_nlink,
+		.st_uid = x.stx_uid,
+		.st_gid = x.stx_gid,
 		.st_size = (off_t)x.stx_size,
 		.st_mtim = { x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec },
 		.st_ctim = { x.stx_ctime.tv_sec, x.stx_ctime.tv_nsec },
@@ -162,14 +164,16 @@ int object__stat(const struct object *obj, struct stat *ret)
 	return 0;
 }
 
+bool object__may_be_probed(const struct object *obj)
+{
+	if (!obj->fd_path)
+		readers__lose_file(obj->path, obj->dev, obj->ino, "another user serves its file system, and could stop malloctrace at a probe in it", true);
+	return obj->fd_path;
+}
+
 static int64_t mtime_ns(const struct stat *st)
 {
 	return timespec_ns(st->st_mtim);
-}
-
-static int64_t ctime_ns(const struct stat *st)
-{
-	return timespec_ns(st->st_ctim);
 }
 
 /* Two ticks of the slowest clock that kernels have. */
@@ -193,12 +197,7 @@ enum object_version object__version_at(struct object *obj, uint64_t t_ns)
 	if (mtime_ns(&st) > then)
 		return VERSION_OTHER;
 	/* another file that was moved there has another time of change, and perhaps the number of one that is gone */
-	return MAX(mtime_ns(&st), ctime_ns(&st)) + MTIME_STEP_NS > then ? VERSION_MAYBE : VERSION_SAME;
-}
-
-static int no_memory(struct err *e, const char *path)
-{
-	return err_set(e, -ENOMEM, "no memory to read %s", path);
+	return MAX(mtime_ns(&st), timespec_ns(st.st_ctim)) + MTIME_STEP_NS > then ? VERSION_MAYBE : VERSION_SAME;
 }
 
 /* It is mapped, and what is in it is not known. */
@@ -216,37 +215,40 @@ static void note_unopened(struct objects *o, const char *name, uint64_t dev, uin
 		readers__lose_file(name, dev, ino, err == -EAGAIN ? "a process holds a lease on it (F_SETLEASE)" : strerror(-err), true);
 }
 
-/* Makes an object of obj, whose fd and path are set, and puts it into the table. Takes obj, also on failure. */
-static int keep(struct objects *o, struct object *obj, struct object **ret, struct err *e)
+/* Makes an object of what it is to have: its descriptors and its path at least, which it takes, also on failure. Puts it into the table. */
+static int keep(struct objects *o, struct object as, struct object **ret, struct err *e)
 {
-	struct object **slot;
+	struct object *obj = xmalloc(sizeof(*obj));
 	struct stat st;
 	int r;
 
-	if (fstat(obj->fd, &st)) {
+	*obj = as;
+	obj->refs = 1;
+
+	if (!obj->remote && fstat(obj->fd, &st)) {
 		r = err_set(e, -errno, "%s: %s", obj->path, strerror(errno));
 		if (obj->ino)
 			note_unopened(o, obj->path, obj->dev, obj->ino, r);
 		object__put(obj);
 		return r;
 	}
-	obj->size_bytes = st.st_size;
-	obj->mtime_ns = mtime_ns(&st);
+	if (!obj->remote) {
+		obj->size_bytes = st.st_size;
+		obj->mtime_ns = mtime_ns(&st);
+	}
 	obj->fresh = is_fresh(obj->mtime_ns, wall_ns());
 	obj->unprobed = o->unprobed;
-	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", obj->fd) < 0) {
-		obj->fd_path = NULL;
-		r = -ENOMEM;
-	} else {
-		r = object__read_headers(obj);
-	}
-	slot = r ? NULL : vec_push(&o->all);
-	if (!slot) {
-		r = r == -EINTR ? err_set(e, r, "%s was not read before the end", obj->path) : no_memory(e, obj->path);
+	if (object__file(obj) >= 0)
+		obj->fd_path = xasprintf("/proc/self/fd/%d", object__file(obj));
+	r = object__read_headers(obj);
+	if (r) {
+		err_set(e, r, "%s was not read before the end", obj->path);
 		object__put(obj);
 		return r;
 	}
-	*slot = obj;
+	*vec_push(&o->all) = obj;
+	if (obj->ino)
+		remember(o, BY_STAT, obj->dev, obj->ino, obj);
 	object__hold(obj);
 	*ret = obj;
 	return 0;
@@ -255,13 +257,11 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 /* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. m: where it is mapped; NULL: nowhere. */
 static int get_opened(struct objects *o, int path_fd, const char *name, const struct mapping *m, struct object **ret, struct err *e)
 {
-	_cleanup_free_ char *clean = strdup(name);
+	_cleanup_free_ char *clean = xstrdup(name);
 	struct object *obj;
 	struct stat st;
 	int r, fd;
 
-	if (!clean)
-		return no_memory(e, "a file");
 	clean_name(clean);
 	if (fstat(path_fd, &st) < 0) {
 		r = err_set(e, -errno, "%s: %s", clean, strerror(errno));
@@ -289,21 +289,7 @@ static int get_opened(struct objects *o, int path_fd, const char *name, const st
 					       "this user may not read %s", clean);
 		return err_set(e, r, "%s: %s", clean, strerror(-r));
 	}
-	obj = calloc(1, sizeof(*obj));
-	if (!obj) {
-		close(fd);
-		return no_memory(e, clean);
-	}
-	obj->refs = 1;
-	obj->fd = fd;
-	obj->dev = st.st_dev;
-	obj->ino = st.st_ino;
-	obj->path = clean;
-	clean = NULL;
-	r = keep(o, obj, ret, e);
-	if (!r)
-		remember(o, BY_STAT, st.st_dev, st.st_ino, *ret);
-	return r;
+	return keep(o, (struct object){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino, .path = xstrdup(clean) }, ret, e);
 }
 
 static bool is_file_of(const struct mapping *m, int path_fd)
@@ -317,16 +303,13 @@ static bool is_file_of(const struct mapping *m, int path_fd)
 /* The descriptor of the path under the process's root, if that is still the file that is mapped. */
 static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
 {
-	_cleanup_free_ char *path = NULL;
-	int fd;
+	_cleanup_close_ int root = path_walk__root_of(pid);
+	_cleanup_free_ char *path = xasprintf("%s%s", m->path, suffix);
+	int fd = root < 0 ? root : path_walk__mapped(pid, root, path);
 
-	if (asprintf(&path, "/proc/%d/root%s%s", (int)pid, m->path, suffix) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	fd = elffile__find(path);
 	if (fd < 0)
-		return fd;
+		/* others may have put a link, or a mount, on the way since */
+		return fd == -ELOOP || fd == -EXDEV ? -ENOENT : fd;
 	if (!is_file_of(m, fd)) {
 		close(fd);
 		return -ESTALE;
@@ -357,39 +340,35 @@ static bool may_enter_root(pid_t pid)
 	return readlink(path, (char[2]){}, 1) >= 0 || errno != EACCES;
 }
 
-static char *map_files_link(pid_t pid, const struct mapping *m)
+/* Memory with a file's number: no path leads there, and a compiler may map a new one each millisecond. */
+static bool is_memfd(const struct mapping *m)
 {
-	char *link;
-
-	return asprintf(&link, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start, (unsigned long long)m->end) < 0 ? NULL : link;
+	return m->deleted && !strncmp(m->path, "/memfd:", strlen("/memfd:"));
 }
 
-/* in_own_root: it may be looked for there, too. */
-static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, bool in_own_root, struct object **ret, struct err *e)
+/* link: in map_files; in_own_root: it may be looked for there, too. */
+static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, const char *link, const char *clean, bool in_own_root,
+		      struct object **ret, struct err *e)
 {
-	_cleanup_free_ char *link = map_files_link(pid, m), *clean = strdup(m->path);
+	bool has_path = m->path[0] == '/' && !is_memfd(m);
 	_cleanup_close_ int fd = -1;
 	int r;
 
-	if (!clean)
-		return no_memory(e, "a file");
-	clean_name(clean);
 	if (!m->ino)
 		return err_set(e, -EINVAL, "the memory at %#llx of process %d is not mapped from a file",
 			       (unsigned long long)m->start, (int)pid);
-	if (!link)
-		return no_memory(e, clean);
 	fd = elffile__find(link);
 	r = fd < 0 ? fd : -ESTALE;
-	if (fd >= 0 && (is_file_of(m, fd) || is_named(m, link)))
+	/* what lies there now may have the same name and not answer */
+	if (fd >= 0 && (is_file_of(m, fd) || (is_named(m, link) && mounts__fd_is_local(pid, fd))))
 		return get_opened(o, fd, m->path, m, ret, e);
 	/* it has been unmapped, and another file lies in its place */
 	if (fd >= 0)
 		close(fd);
 	/* what looks deleted may also be a file whose name ends like that */
-	fd = m->path[0] == '/' ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
+	fd = has_path ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
 	/* it has ended already; most programs have the same root as we */
-	if (fd == -ENOENT && in_own_root && m->path[0] == '/')
+	if (fd == -ENOENT && in_own_root && has_path)
 		fd = open_in_root(getpid(), m, "");
 	if (fd >= 0)
 		return get_opened(o, fd, m->path, m, ret, e);
@@ -417,31 +396,58 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, boo
 	return err_set(e, fd, "%s of process %d: %s", clean, (int)pid, strerror(-fd));
 }
 
-/* One whose file system does not answer is not opened: who opens it may never come back. */
-static int try(const struct objects *o, pid_t pid, const struct mapping *m, struct trial *ret, struct err *e)
+/* Why the file was not copied. What was unmapped meanwhile is no loss. */
+static int refuse(const struct objects *o, const struct trial *t, const struct mapping *m, const char *clean, struct err *e)
 {
 	static const char *const words[] = {
 		[TRIAL_SILENT] = "its file system (%s) does not answer",
 		[TRIAL_CALLED_OFF] = "its file system (%s) had not answered by the end",
 		[TRIAL_NOT_TRIED] = "whether its file system (%s) answers could not be tried",
+		[TRIAL_TOO_LARGE] = "it is too large to be copied from its file system (%s), which may not answer",
+		[TRIAL_NO_ROOM] = "copies of files whose file systems may not answer (%s) have 256 MiB for one user, 1 GiB for all, which are used up",
+		[TRIAL_FAILED] = "its file system (%s) reports an error",
 	};
-	_cleanup_free_ char *link = map_files_link(pid, m), *clean = strdup(m->path);
-	char why[80 + MOUNT_TYPE_MAX];
+	char why[160 + MOUNT_TYPE_MAX];
 
-	if (!link || !clean)
-		return no_memory(e, "a file");
-	clean_name(clean);
-	trial__of(pid, m, link, ret);
-	if (ret->verdict == TRIAL_NOT_NEEDED || ret->verdict == TRIAL_PASSED)
-		return 0;
-	snprintf(why, sizeof(why), words[ret->verdict], ret->type);
+	if (t->verdict == TRIAL_FAILED && (t->err == -ENOENT || t->err == -ESRCH || t->err == -ESTALE))
+		return err_set(e, t->err, "%s is no longer mapped, and could not be found by its path", clean);
+	snprintf(why, sizeof(why), words[t->verdict], t->type);
 	clean_name(why);
 	readers__lose_file(clean, dev_of(m), m->ino, why, !o->unprobed);
 	return err_set(e, -EREMOTEIO, "%s: %s", clean, why);
 }
 
+/* Of a copy; takes its descriptors. */
+static int get_copied(struct objects *o, struct trial *t, char *clean, struct object **ret, struct err *e)
+{
+	struct object *obj = find(o, BY_STAT, t->st.st_dev, t->st.st_ino), copied = {
+		.dev = t->st.st_dev,
+		.ino = t->st.st_ino,
+		.fd = t->copy,
+		.file_fd = t->file,
+		.charge = t->charge,
+		.remote = true,
+		.size_bytes = t->st.st_size,
+		.mtime_ns = mtime_ns(&t->st),
+	};
+
+	if (obj) {
+		object__hold(obj);
+		*ret = obj;
+		close(t->copy);
+		trial_charge__set(&t->charge, 0);
+		if (t->file >= 0)
+			close(t->file);
+		return 0;
+	}
+	copied.path = xstrdup(clean);
+	return keep(o, copied, ret, e);
+}
+
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
 {
+	_cleanup_free_ char *link = xasprintf("/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start, (unsigned long long)m->end);
+	_cleanup_free_ char *clean = xstrdup(m->path);
 	struct object *known = objects__known(o, m);
 	struct trial trial = {};
 	int err;
@@ -450,16 +456,28 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 		*ret = known;
 		return 0;
 	}
-	err = m->ino ? try(o, pid, m, &trial, e) : 0;
-	if (err)
-		return err;
-	/* of a process that has ended nothing was tried */
-	err = get_mapped(o, pid, m, m->recorded && trial.is_ours && trial.verdict == TRIAL_NOT_NEEDED, ret, e);
-	if (!err)
-		(*ret)->remote |= trial.verdict == TRIAL_PASSED;
+	clean_name(clean);
+	if (m->ino)
+		trial__of(pid, m, link, is_named(m, link), &trial);
+	if (trial.verdict == TRIAL_NOT_NEEDED)
+		err = get_mapped(o, pid, m, link, clean, m->recorded && trial.is_ours, ret, e);
+	else if (trial.verdict == TRIAL_LOCAL)
+		err = get_opened(o, trial.file, m->path, m, ret, e);
+	else if (trial.verdict == TRIAL_COPIED)
+		err = get_copied(o, &trial, clean, ret, e);
+	else
+		err = refuse(o, &trial, m, clean, e);
+	if (trial.verdict == TRIAL_LOCAL)
+		close(trial.file);
 	if (!err)
 		remember(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino, *ret);
 	return err;
+}
+
+void objects__note_unlisted(struct objects *o, const struct mapping *m)
+{
+	if (m->ino && !find(o, BY_MAPS, dev_of(m), m->ino) && !o->unprobed)
+		readers__count_unread(dev_of(m), m->ino);
 }
 
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e)
@@ -478,24 +496,16 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
 
 struct object *object__over(int fd, const char *path)
 {
-	struct object *obj = calloc(1, sizeof(*obj));
+	struct object *obj = xmalloc(sizeof(*obj));
 	struct stat st;
 
-	if (!obj) {
-		close(fd);
-		return NULL;
-	}
-	obj->refs = 1;
-	obj->fd = fd;
-	obj->path = strdup(path);
+	*obj = (struct object){ .refs = 1, .fd = fd, .path = xstrdup(path) };
 	if (!fstat(fd, &st)) {
 		obj->size_bytes = st.st_size;
 		obj->mtime_ns = mtime_ns(&st);
 	}
-	if (obj->path && !object__read_headers(obj))
-		return obj;
-	object__put(obj);
-	return NULL;
+	object__read_headers(obj);
+	return obj;
 }
 
 /* ---- images */
@@ -506,14 +516,14 @@ static bool is_image(const struct object *obj, const char *name, const void *ima
 
 	if (obj->ino || obj->size_bytes != len || strcmp(obj->path, name))
 		return false;
-	have = malloc(len);
-	return have && !object__read_at(obj, 0, have, len) && !memcmp(have, image, len);
+	have = xmalloc(len);
+	return !object__read_at(obj, 0, have, len) && !memcmp(have, image, len);
 }
 
 int objects__get_image(struct objects *o, const char *name, const void *image, size_t len, struct object **ret,
 		       struct err *e)
 {
-	struct object *obj;
+	int fd;
 
 	for (size_t i = 0; i < o->all.n; i++)
 		if (is_image(o->all.v[i], name, image, len)) {
@@ -521,37 +531,17 @@ int objects__get_image(struct objects *o, const char *name, const void *image, s
 			object__hold(*ret);
 			return 0;
 		}
-	obj = calloc(1, sizeof(*obj));
-	if (!obj)
-		return no_memory(e, name);
-	obj->refs = 1;
-	obj->path = strdup(name);
-	obj->fd = elffile__open_image(image, len);
-	if (!obj->path || obj->fd < 0) {
-		object__put(obj);
-		return no_memory(e, name);
-	}
-	return keep(o, obj, ret, e);
-}
-
-struct object *objects__known_image(struct objects *o, const char *name, size_t len)
-{
-	for (size_t i = 0; i < o->all.n; i++) {
-		struct object *obj = o->all.v[i];
-
-		if (!obj->ino && obj->size_bytes == len && !strcmp(obj->path, name)) {
-			object__hold(obj);
-			return obj;
-		}
-	}
-	return NULL;
+	fd = elffile__open_image(image, len);
+	if (fd < 0)
+		return err_set(e, fd, "%s: %s", name, strerror(-fd));
+	return keep(o, (struct object){ .fd = fd, .path = xstrdup(name) }, ret, e);
 }
 
 bool object__look_for_change(struct object *obj)
 {
 	unsigned char id[OBJECT_MAX_BUILD_ID_BYTES];
-	size_t i, len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
-	char hex[3];
+	size_t len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
+	_cleanup_free_ char *now_id = NULL;
 	int64_t now = wall_ns();
 	struct stat st;
 	bool touched, unsure;
@@ -567,11 +557,9 @@ bool object__look_for_change(struct object *obj)
 	/* nobody is asked who may not answer */
 	if (!touched && obj->remote)
 		return false;
-	obj->changed = !len || obj->remote || object__read_at(obj, obj->build_id_off, id, len);
-	for (i = 0; i < len && !obj->changed; i++) {
-		snprintf(hex, sizeof(hex), "%02x", id[i]);
-		obj->changed = memcmp(hex, obj->build_id + 2 * i, 2);
-	}
+	if (len && !obj->remote && !object__read_at(obj, obj->build_id_off, id, len))
+		now_id = build_id__hex(id, len);
+	obj->changed = !now_id || strcmp(now_id, obj->build_id);
 	return obj->changed;
 }
 

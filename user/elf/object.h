@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "elf/trial.h"
 #include "process/maps.h"
 #include "util/err.h"
 
@@ -34,8 +35,10 @@ struct stat;
 struct object {
 	uint64_t dev, ino;
 	char *path;		/* owned; as the target names it, cleaned of control characters */
-	char *fd_path;		/* owned; "/proc/self/fd/N": what the kernel is given to attach to */
-	int fd;			/* owned */
+	char *fd_path;		/* owned; "/proc/self/fd/N": what the kernel is given to attach to; NULL: it gets no probes */
+	int fd;			/* owned; what is read */
+	int file_fd;		/* owned; the file itself where fd is a copy of it; 0: fd is the file; -1: it is not to be touched (trial.h) */
+	struct trial_charge charge;	/* of a copy */
 	char *build_id;		/* owned; lower-case hex, or NULL */
 	uint64_t build_id_off;	/* where its bytes are in the file */
 	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
@@ -46,13 +49,12 @@ struct object {
 	struct code_book *script;	/* owned; NULL unless it is what code of an interpreted language a process has run */
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
-	bool remote;		/* its file system is not of this machine alone (trial.h): what the kernel knows of the file is all that is asked for */
+	bool remote;		/* its file system may not answer (trial.h): fd is a copy, and what the kernel knows of the file is all that is asked for */
 	bool unprobed;		/* of objects__without_probes() */
 	bool is_elf;
 	bool is_64;
 	/* a program: ET_EXEC, or ET_DYN with DF_1_PIE, or with PT_INTERP and without a soname */
 	bool is_exec;
-	uint64_t entry;		/* virtual address of the entry point, 0: none */
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
 	struct object_part dynamic, eh_frame_hdr;
@@ -80,10 +82,22 @@ bool object__is_lost(const struct object *obj);
  * reference.
  */
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e);
-/* The same if it was met before, under the numbers that m has; else NULL. Nothing of any process is read. */
+/* A mapping that is not looked at: if no other one showed its file, that counts as unread. */
+void objects__note_unlisted(struct objects *o, const struct mapping *m);
+/* Of objects__get(): the same if it was met before, under the numbers that m has; else NULL. Nothing of any process is read. */
 struct object *objects__known(struct objects *o, const struct mapping *m);
 /* The same for a file named by the user (-O). */
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
+/* The file itself, where it is mapped and watched; -1: it is not to be touched. */
+static inline int object__file(const struct object *obj)
+{
+	return obj->file_fd ? obj->file_fd : obj->fd;
+}
+/*
+ * To set a breakpoint the kernel reads the file, and waits for that as long as whoever serves it likes. False: another user does, so it gets
+ * no probes; that is reported, and counted.
+ */
+bool object__may_be_probed(const struct object *obj);
 /* fstat(), which nobody is asked for whose answer may not come. */
 int object__stat(const struct object *obj, struct stat *ret);
 /* Does its path name this very file to us, too? Not where its process has another root, or mounts of its own. */
@@ -94,8 +108,6 @@ bool object__is_here(const struct object *o);
  */
 int objects__get_image(struct objects *o, const char *name, const void *image, size_t len, struct object **ret,
 		       struct err *e);
-/* One that was met before, by its name and length alone; the caller owns a reference. NULL: none. */
-struct object *objects__known_image(struct objects *o, const char *name, size_t len);
 /* Another reference. Both may be called by any thread that has one. */
 static inline void object__hold(struct object *obj)
 {
@@ -133,19 +145,16 @@ struct object_symbol {
  * section headers are damaged: through PT_DYNAMIC where possible). The file is
  * hostile: everything is bounded and checked. fn returns non-zero to stop.
  */
-int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
-			      struct err *e);
+void object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg);
 
-/* The same of variables: .data, .bss and what is read only, of a known size. Thread-local ones are none. */
-int object__for_each_variable(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
-			      struct err *e);
+bool object__has_section(const struct object *obj, const char *name);
 
 /*
  * The addresses at which functions begin, sorted: those of the symbols and
  * those that the unwind tables name, which a stripped file has as well.
  * *ret is the caller's to free.
  */
-int object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
+void object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
 
 /*
  * The function that the loader puts into a slot of the global offset table,
@@ -178,7 +187,7 @@ int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_
 bool object__is_code(const struct object *obj, uint64_t vaddr);
 /* The same of a place in the file. */
 bool object__is_code_at(const struct object *obj, uint64_t file_off);
-/* Over an open file, in no table, and only for a call: takes fd, also on failure. NULL: out of memory. */
+/* Over an open file, in no table, and only for a call: takes fd. */
 struct object *object__over(int fd, const char *path);
 
 /* Is it no file of machine code, but names alone? */

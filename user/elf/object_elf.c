@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns what an object's ELF headers say: its segments, its build id, whether it is
- * a program; and with that, which address lies where in the file.
+ * Reads an object's file with libelf: segments, build id, whether it is a program; symbols, where functions begin, relocations. Owns
+ * nothing beyond a call. Every function that it passes on has a terminated name and an address in an executable segment.
  *
- * Files are read with pread into bounded buffers and parsed here, not by
- * libelf: the file belongs to the target, may be garbage and may shrink while
- * it is read, which with a mapped file would be a SIGBUS.
+ * The file belongs to the target: it may be garbage, and may shrink while it is read (elffile.c). malloctrace itself computes addresses
+ * and copies bytes here; whatever parses the file runs in the sandbox.
  */
 #include <elf.h>
 #include <errno.h>
@@ -14,111 +13,73 @@
 #include "elf/apart.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
+#include "util/stint.h"
 #include "util/util.h"
 
 #define MAX_PHDRS 4096
 #define MAX_NOTES_BYTES 65536
 #define MAX_NOTES 64			/* sections or segments: a file has three */
-#define MAX_DYNAMIC 4096
 #define MAX_TLS_BYTES (1ull << 30)
+#define MAX_DYNAMIC_BYTES (4096 * sizeof(Elf64_Dyn))
+#define MAX_SYMBOLS (16ull << 20)
+#define MAX_HASHED (1u << 20)
+#define MAX_FDES (4u << 20)
+#define MAX_RELA_BYTES ((4ull << 20) * sizeof(Elf64_Rela))
+#define MAX_NAME_BYTES 4096
 
 int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len)
 {
 	return elffile__read_at(obj->fd, file_off, buf, len);
 }
 
-/* 1: there is one */
-static int build_id_in(struct object *obj, uint64_t file_off, uint64_t len)
+/* ---- the dynamic section */
+
+/* NULL: there is none. */
+static Elf_Data *dynamic_of(const struct object *obj, struct elffile *f)
 {
-	_cleanup_free_ unsigned char *notes = NULL;
-	size_t at = 0;
-
-	len = MIN(len, (uint64_t)MAX_NOTES_BYTES);
-	notes = malloc(len + 1);
-	if (!notes)
-		return -ENOMEM;
-	if (object__read_at(obj, file_off, notes, len))
-		return 0;
-	while (len - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr n;
-		uint64_t name_at, desc_at;
-		size_t i;
-
-		memcpy(&n, notes + at, sizeof(n));
-		name_at = at + sizeof(n);
-		desc_at = name_at + (((uint64_t)n.n_namesz + 3) & ~3ull);
-		if (desc_at > len || n.n_descsz > len - desc_at)
-			return 0;
-		if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 && !memcmp(notes + name_at, "GNU", 4) &&
-		    n.n_descsz && n.n_descsz <= OBJECT_MAX_BUILD_ID_BYTES) {
-			obj->build_id = malloc(n.n_descsz * 2 + 1);
-			if (!obj->build_id)
-				return -ENOMEM;
-			for (i = 0; i < n.n_descsz; i++)
-				sprintf(obj->build_id + i * 2, "%02x", notes[desc_at + i]);
-			obj->build_id_off = file_off + desc_at;
-			return 1;
-		}
-		at = MIN(desc_at + (((uint64_t)n.n_descsz + 3) & ~3ull), len);
-	}
-	return 0;
+	return elffile__chunk(f, obj->dynamic.file_off, MIN(obj->dynamic.file_size, MAX_DYNAMIC_BYTES), ELF_T_DYN);
 }
 
-static int build_id_in_sections(struct object *obj, const Elf64_Ehdr *eh)
+/* 0: the tag is not there. The last one counts, as for the dynamic loader. */
+static uint64_t dynamic_value(Elf_Data *dynamic, int64_t tag)
 {
-	size_t i, n_notes = 0;
-	int r = 0;
+	uint64_t value = 0;
+	GElf_Dyn d;
 
-	if (eh->e_shentsize != sizeof(Elf64_Shdr) || eh->e_shoff > INT64_MAX)
-		return 0;
-	for (i = 0; i < eh->e_shnum && !r && n_notes < MAX_NOTES; i++) {
-		Elf64_Shdr sh;
+	for (int i = 0; gelf_getdyn(dynamic, i, &d) && d.d_tag != DT_NULL; i++)
+		if (d.d_tag == tag)
+			value = d.d_un.d_val;
+	return value;
+}
 
-		if (object__read_at(obj, eh->e_shoff + i * sizeof(sh), &sh, sizeof(sh)))
-			return 0;
-		if (sh.sh_type != SHT_NOTE)
+/* ---- headers */
+
+/* The first note with a build id counts. */
+static void read_build_id(struct object *obj, struct elffile *f, uint64_t file_off, uint64_t len)
+{
+	Elf_Data *notes = elffile__chunk(f, file_off, MIN(len, (uint64_t)MAX_NOTES_BYTES), ELF_T_NHDR);
+	size_t at = 0, name_at, desc_at;
+	GElf_Nhdr n;
+
+	while (!obj->build_id && (at = gelf_getnote(notes, at, &n, &name_at, &desc_at)) > 0) {
+		const char *name = (const char *)notes->d_buf + name_at;
+
+		if (n.n_type != NT_GNU_BUILD_ID || n.n_namesz != sizeof(ELF_NOTE_GNU) || memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) ||
+		    !n.n_descsz || n.n_descsz > OBJECT_MAX_BUILD_ID_BYTES)
 			continue;
-		n_notes++;
-		r = build_id_in(obj, sh.sh_offset, sh.sh_size);
+		obj->build_id = build_id__hex((const char *)notes->d_buf + desc_at, n.n_descsz);
+		obj->build_id_off = file_off + desc_at;
 	}
-	return r;
 }
 
-/*
- * Old linkers mark no PIE; then an interpreter marks a program, except in libraries that can be
- * run, like libc.
- */
-static bool is_program(const struct object *obj, bool has_interp)
+static void add_segment(struct object *obj, const GElf_Phdr *ph)
 {
-	bool has_soname = false, pie = false;
-	uint64_t i, n = MIN(obj->dynamic.file_size / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC);
-
-	for (i = 0; i < n; i++) {
-		Elf64_Dyn d;
-
-		if (object__read_at(obj, obj->dynamic.file_off + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
-			break;
-		if (d.d_tag == DT_SONAME)
-			has_soname = true;
-		if (d.d_tag == DT_FLAGS_1 && d.d_un.d_val & DF_1_PIE)
-			pie = true;
-	}
-	return pie || (has_interp && !has_soname);
-}
-
-static int add_segment(struct object *obj, const Elf64_Phdr *ph)
-{
-	struct object_segment *s;
-
 	/* what wraps around can hold no code, and later sums would have to mind it */
 	if (ph->p_vaddr > UINT64_MAX - ph->p_memsz || ph->p_vaddr > UINT64_MAX - ph->p_filesz ||
 	    ph->p_offset > UINT64_MAX - ph->p_filesz)
-		return 0;
-	s = reallocarray(obj->segments, obj->n_segments + 1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	obj->segments = s;
-	s[obj->n_segments++] = (struct object_segment){
+		return;
+	obj->segments = xreallocarray(obj->segments, obj->n_segments + 1, sizeof(*obj->segments));
+	obj->segments[obj->n_segments++] = (struct object_segment){
 		.vaddr = ph->p_vaddr,
 		.file_off = ph->p_offset,
 		.file_size = ph->p_filesz,
@@ -126,74 +87,64 @@ static int add_segment(struct object *obj, const Elf64_Phdr *ph)
 		.exec = ph->p_flags & PF_X,
 		.write = ph->p_flags & PF_W,
 	};
-	return 0;
 }
 
 /* The first of its kind. */
-static void note_part(struct object_part *part, const Elf64_Phdr *ph)
+static void note_part(struct object_part *part, const GElf_Phdr *ph)
 {
 	if (!part->file_size && ph->p_offset <= INT64_MAX)
 		*part = (struct object_part){ ph->p_vaddr, ph->p_offset, ph->p_filesz };
 }
 
-static int read_program_headers(struct object *obj, const Elf64_Ehdr *eh)
+static void read_program_headers(struct object *obj, struct elffile *f, uint16_t type)
 {
-	size_t i, n_notes = 0, n = MIN(eh->e_phnum, MAX_PHDRS);
-	_cleanup_free_ Elf64_Phdr *ph = calloc(n + 1, sizeof(*ph));
+	size_t n_notes = 0, n = 0;
 	bool has_interp = false;
-	int r;
+	Elf_Data *dynamic;
+	GElf_Phdr ph;
 
-	if (!ph)
-		return -ENOMEM;
-	if (eh->e_phentsize != sizeof(*ph) || object__read_at(obj, eh->e_phoff, ph, n * sizeof(*ph)))
-		n = 0;
-	for (i = 0; i < n; i++) {
-		if (ph[i].p_type == PT_LOAD) {
-			r = add_segment(obj, &ph[i]);
-			if (r)
-				return r;
-		} else if (ph[i].p_type == PT_NOTE && !obj->build_id && n_notes++ < MAX_NOTES) {
-			r = build_id_in(obj, ph[i].p_offset, ph[i].p_filesz);
-			if (r < 0)
-				return r;
-		} else if (ph[i].p_type == PT_INTERP) {
+	elf_getphdrnum(f->elf, &n);
+	for (size_t i = 0; i < MIN(n, MAX_PHDRS) && gelf_getphdr(f->elf, (int)i, &ph); i++) {
+		if (ph.p_type == PT_LOAD)
+			add_segment(obj, &ph);
+		else if (ph.p_type == PT_NOTE && !obj->build_id && n_notes++ < MAX_NOTES)
+			read_build_id(obj, f, ph.p_offset, ph.p_filesz);
+		else if (ph.p_type == PT_INTERP)
 			has_interp = true;
-		} else if (ph[i].p_type == PT_DYNAMIC) {
-			note_part(&obj->dynamic, &ph[i]);
-		} else if (ph[i].p_type == PT_GNU_EH_FRAME) {
-			note_part(&obj->eh_frame_hdr, &ph[i]);
-		} else if (ph[i].p_type == PT_TLS && ph[i].p_memsz <= MAX_TLS_BYTES && ph[i].p_align <= MAX_TLS_BYTES) {
-			obj->tls_bytes = ph[i].p_memsz + ph[i].p_align;
-		}
+		else if (ph.p_type == PT_DYNAMIC)
+			note_part(&obj->dynamic, &ph);
+		else if (ph.p_type == PT_GNU_EH_FRAME)
+			note_part(&obj->eh_frame_hdr, &ph);
+		else if (ph.p_type == PT_TLS && ph.p_memsz <= MAX_TLS_BYTES && ph.p_align <= MAX_TLS_BYTES)
+			obj->tls_bytes = ph.p_memsz + ph.p_align;
 	}
-	obj->entry = eh->e_entry;
-	obj->is_exec = eh->e_type == ET_EXEC || (eh->e_type == ET_DYN && is_program(obj, has_interp));
-	return 0;
+	/* old linkers mark no PIE; then an interpreter marks a program, except in libraries that can be run, like libc */
+	dynamic = dynamic_of(obj, f);
+	obj->is_exec = type == ET_EXEC || (type == ET_DYN && (dynamic_value(dynamic, DT_FLAGS_1) & DF_1_PIE ||
+							      (has_interp && !dynamic_value(dynamic, DT_SONAME))));
 }
 
 int object__read_headers(struct object *obj)
 {
-	Elf64_Ehdr eh;
-	int r;
+	elffile_cleanup struct elffile f = {};
+	struct elf_section s = {};
+	size_t n_notes = 0;
+	GElf_Ehdr eh;
 
 	if (readers__are_apart())
-		return object_apart__read_headers(obj);
-	if (object__read_at(obj, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
-	    eh.e_ident[EI_DATA] != ELFDATA2LSB)
+		return file_apart__read_headers(obj);
+	if (elffile__open_fd(&f, obj->fd) || !gelf_getehdr(f.elf, &eh) || eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return 0;
-	/* e_machine stands at the same place in both classes */
 	obj->machine = eh.e_machine;
-	if (eh.e_ident[EI_CLASS] == ELFCLASS32) {
-		obj->is_elf = true;
+	obj->is_elf = true;
+	obj->is_64 = eh.e_ident[EI_CLASS] == ELFCLASS64;
+	if (!obj->is_64)
 		return 0;
-	}
-	if (eh.e_ident[EI_CLASS] != ELFCLASS64)
-		return 0;
-	obj->is_elf = obj->is_64 = true;
-	r = read_program_headers(obj, &eh);
-	if (!r && !obj->build_id)
-		r = build_id_in_sections(obj, &eh);
-	return MIN(r, 0);
+	read_program_headers(obj, &f, eh.e_type);
+	while (!obj->build_id && elffile__next_section(f.elf, &s))
+		if (s.shdr.sh_type == SHT_NOTE && n_notes++ < MAX_NOTES)
+			read_build_id(obj, &f, s.shdr.sh_offset, s.shdr.sh_size);
+	return 0;
 }
 
 /* ---- addresses */
@@ -262,4 +213,309 @@ int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_
 			return object__read_at(obj, s->file_off + (vaddr - s->vaddr), buf, len);
 	}
 	return -EINVAL;
+}
+
+/* ---- symbols */
+
+struct walk {
+	const struct object *obj;
+	int (*fn)(const struct object_symbol *s, void *arg);
+	void *arg;
+	char plain[MAX_NAME_BYTES + 1];	/* a name that is not handed on as the file has it */
+};
+
+/*
+ * The version after '@' is cut off in a copy, as other names may share what is cut; and so is what is too long for a name, which
+ * may be all of the file.
+ */
+static int pass_on(const GElf_Sym *sym, const char *name, void *arg)
+{
+	struct walk *w = arg;
+	unsigned int type = GELF_ST_TYPE(sym->st_info);
+	struct object_symbol s = {
+		.name = name,
+		.value = sym->st_value,
+		.size = sym->st_size,
+		.ifunc = type == STT_GNU_IFUNC,
+		.local = GELF_ST_BIND(sym->st_info) == STB_LOCAL,
+	};
+	const char *at;
+	size_t len;
+
+	if ((type != STT_FUNC && !s.ifunc) || !object__is_code(w->obj, sym->st_value))
+		return 0;
+	len = strnlen(name, MAX_NAME_BYTES + 1);
+	at = memchr(name + 1, '@', len - 1);
+	if (at || len > MAX_NAME_BYTES) {
+		len = MIN(at ? (size_t)(at - name) : MAX_NAME_BYTES, (size_t)MAX_NAME_BYTES);
+		memcpy(w->plain, name, len);
+		w->plain[len] = '\0';
+		s.name = w->plain;
+	}
+	return w->fn(&s, w->arg);
+}
+
+/* What the dynamic loader itself goes by: len bytes at an address. */
+static Elf_Data *chunk_at(const struct object *obj, struct elffile *f, uint64_t vaddr, uint64_t len, Elf_Type type)
+{
+	uint64_t off;
+
+	return vaddr && object__vaddr_to_offset(obj, vaddr, &off) ? elffile__chunk(f, off, len, type) : NULL;
+}
+
+/* False: it lies outside of the file. */
+static bool read_words(const struct object *obj, uint64_t vaddr, uint32_t *words, size_t n)
+{
+	uint64_t off;
+
+	return object__vaddr_to_offset(obj, vaddr, &off) && !object__read_at(obj, off, words, n * sizeof(*words));
+}
+
+/* The hash table holds only the last symbols: one more than the highest that a chain reaches. */
+static uint64_t count_by_gnu_hash(const struct object *obj, struct elffile *f, uint64_t hash)
+{
+	uint32_t head[3], highest = 0, word;	/* buckets, the first symbol, words of the filter */
+	uint64_t buckets, chains;
+	Elf_Data *data;
+
+	if (!read_words(obj, hash, head, ARRAY_SIZE(head)) || head[0] > MAX_HASHED)
+		return 0;
+	buckets = hash + 16 + 8ull * head[2];
+	chains = buckets + 4ull * head[0];
+	data = chunk_at(obj, f, buckets, 4ull * head[0], ELF_T_WORD);
+	for (uint32_t i = 0; data && i < head[0]; i++)
+		highest = MAX(highest, ((const uint32_t *)data->d_buf)[i]);
+	if (highest < head[1])
+		return head[1];
+	for (uint32_t steps = 0; steps < MAX_HASHED && !stint__is_over(); steps++, highest++) {
+		if (!read_words(obj, chains + 4ull * (highest - head[1]), &word, 1))
+			return 0;
+		if (word & 1)
+			return (uint64_t)highest + 1;
+	}
+	return 0;
+}
+
+/* Those that the loader binds by; NULL: there are none. */
+static Elf_Data *dynamic_symbols(const struct object *obj, struct elffile *f, Elf_Data *dynamic)
+{
+	uint64_t hash = dynamic_value(dynamic, DT_HASH), gnu_hash = dynamic_value(dynamic, DT_GNU_HASH), n = 0;
+	uint32_t head[2];	/* buckets, chains: one for each symbol */
+
+	if (hash && read_words(obj, hash, head, ARRAY_SIZE(head)))
+		n = head[1];
+	else if (gnu_hash)
+		n = count_by_gnu_hash(obj, f, gnu_hash);
+	return chunk_at(obj, f, dynamic_value(dynamic, DT_SYMTAB), MIN(n, MAX_SYMBOLS) * sizeof(Elf64_Sym), ELF_T_SYM);
+}
+
+static Elf_Data *dynamic_names(const struct object *obj, struct elffile *f, Elf_Data *dynamic)
+{
+	return chunk_at(obj, f, dynamic_value(dynamic, DT_STRTAB), dynamic_value(dynamic, DT_STRSZ), ELF_T_BYTE);
+}
+
+void object__each_dynamic_symbol(const struct object *obj, struct elffile *f, elf_symbol_fn *fn, void *arg)
+{
+	Elf_Data *dynamic = dynamic_of(obj, f);
+
+	elf_symbols__each(dynamic_symbols(obj, f, dynamic), dynamic_names(obj, f, dynamic), fn, arg);
+}
+
+void object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	elffile_cleanup struct elffile f = {};
+	struct walk w = { .obj = obj, .fn = fn, .arg = arg };
+
+	if (readers__are_apart())
+		file_apart__each_function(obj, fn, arg);
+	else if (obj->is_64 && !elffile__open_fd(&f, obj->fd) && !elffile__each_symbol(&f, pass_on, &w) && !elffile__has_type(f.elf, SHT_DYNSYM))
+		object__each_dynamic_symbol(obj, &f, pass_on, &w);
+}
+
+bool object__has_section(const struct object *obj, const char *name)
+{
+	elffile_cleanup struct elffile f = {};
+	struct elf_section s = {};
+
+	if (readers__are_apart())
+		return file_apart__has_section(obj, name);
+	if (elffile__open_fd(&f, obj->fd))
+		return false;
+	while (elffile__next_section(f.elf, &s))
+		if (!strcmp(s.name, name))
+			return true;
+	return false;
+}
+
+/* ---- where functions begin */
+
+struct starts vec(uint64_t);
+
+static int add_start(const struct object_symbol *s, void *arg)
+{
+	struct starts *all = arg;
+
+	*vec_push(all) = s->value;
+	return 0;
+}
+
+COMPARATOR(by_value, uint64_t, ORDER(*a, *b))
+
+/* Of the unwinder's search table only the form that linkers write is read: 32-bit pairs relative to the table. */
+static void add_unwind_starts(const struct object *obj, struct starts *all)
+{
+	const struct {
+		uint8_t version, ptr_enc, count_enc, table_enc;
+		int32_t eh_frame;
+		uint32_t n;
+		int32_t pairs[][2];
+	} *hdr;
+	const struct object_part *part = &obj->eh_frame_hdr;
+	elffile_cleanup struct elffile f = {};
+	Elf_Data *data = NULL;
+
+	if (!elffile__open_fd(&f, obj->fd))
+		data = elffile__chunk(&f, part->file_off, MIN(part->file_size, sizeof(*hdr) + MAX_FDES * sizeof(hdr->pairs[0])), ELF_T_WORD);
+	if (!data || data->d_size < sizeof(*hdr))
+		return;
+	hdr = data->d_buf;
+	if (hdr->version != 1 || hdr->ptr_enc != 0x1b || hdr->count_enc != 0x03 || hdr->table_enc != 0x3b)
+		return;
+	for (size_t i = 0; i < MIN(hdr->n, (data->d_size - sizeof(*hdr)) / sizeof(hdr->pairs[0])); i++)
+		*vec_push(all) = part->vaddr + (int64_t)hdr->pairs[i][0];
+}
+
+void object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	struct starts all = { 0 };
+
+	if (readers__are_apart()) {
+		file_apart__function_starts(obj, ret, ret_n);
+		return;
+	}
+	object__for_each_function(obj, add_start, &all);
+	add_unwind_starts(obj, &all);
+	if (all.n)
+		qsort(all.v, all.n, sizeof(*all.v), by_value);
+	*ret = all.v;
+	*ret_n = all.n;
+}
+
+/* ---- relocations */
+
+struct relas {			/* of the procedure linkage table, and of all else */
+	Elf_Data *tables[2];
+	size_t table;
+	int next;
+};
+
+static struct relas relas_of(const struct object *obj, struct elffile *f, Elf_Data *dynamic)
+{
+	static const int64_t tags[2][2] = { { DT_JMPREL, DT_PLTRELSZ }, { DT_RELA, DT_RELASZ } };
+	struct relas r = {};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++)
+		r.tables[i] = chunk_at(obj, f, dynamic_value(dynamic, tags[i][0]), MIN(dynamic_value(dynamic, tags[i][1]), MAX_RELA_BYTES), ELF_T_RELA);
+	return r;
+}
+
+static bool next_rela(struct relas *r, GElf_Rela *ret)
+{
+	for (; r->table < ARRAY_SIZE(r->tables) && !stint__is_over(); r->table++, r->next = 0)
+		if (gelf_getrela(r->tables[r->table], r->next, ret)) {
+			r->next++;
+			return true;
+		}
+	return false;
+}
+
+/* The symbol whose address the loader writes there, into a slot of the global offset table; 0: none. */
+static uint32_t slot_symbol(const struct object *obj, const GElf_Rela *r)
+{
+	uint32_t type = GELF_R_TYPE(r->r_info);
+	bool is_slot = obj->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
+						   type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
+
+	return is_slot && !r->r_addend ? GELF_R_SYM(r->r_info) : 0;
+}
+
+bool object__initial_address(const struct object *obj, uint64_t vaddr, uint64_t *ret)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	uint32_t relative = obj->machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
+	elffile_cleanup struct elffile f = {};
+	struct relas relas;
+	uint64_t off, word;
+	GElf_Rela r;
+
+	if (readers__are_apart())
+		return file_apart__initial_address(obj, vaddr, ret);
+	if (elffile__open_fd(&f, obj->fd))
+		return false;
+	relas = relas_of(obj, &f, dynamic_of(obj, &f));
+	while (next_rela(&relas, &r))
+		if (r.r_offset == vaddr && GELF_R_TYPE(r.r_info) == relative) {
+			*ret = (uint64_t)r.r_addend;
+			return true;
+		}
+	/* where it does not move, or all such words are listed apart (RELR), the word itself has it */
+	if (!object__vaddr_to_offset(obj, vaddr, &off) || object__read_at(obj, off, &word, sizeof(word)))
+		return false;
+	*ret = word;
+	return true;
+}
+
+bool object__has_slot_for(const struct object *obj, uint64_t vaddr)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	elffile_cleanup struct elffile f = {};
+	Elf_Data *dynamic, *symbols;
+	struct relas relas;
+	GElf_Sym sym;
+	GElf_Rela r;
+
+	if (elffile__open_fd(&f, obj->fd))
+		return false;
+	dynamic = dynamic_of(obj, &f);
+	symbols = dynamic_symbols(obj, &f, dynamic);
+	relas = relas_of(obj, &f, dynamic);
+	while (next_rela(&relas, &r)) {
+		uint32_t n = slot_symbol(obj, &r);
+
+		if (n && gelf_getsym(symbols, (int)n, &sym) && sym.st_shndx != SHN_UNDEF && sym.st_value == vaddr)
+			return true;
+	}
+	return false;
+}
+
+int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	elffile_cleanup struct elffile f = {};
+	Elf_Data *dynamic, *symbols, *names;
+	struct relas relas;
+	const char *name;
+	uint32_t n = 0;
+	GElf_Sym sym;
+	GElf_Rela r;
+
+	if (elffile__open_fd(&f, obj->fd))
+		return -ENOENT;
+	dynamic = dynamic_of(obj, &f);
+	relas = relas_of(obj, &f, dynamic);
+	while (!n && next_rela(&relas, &r))
+		n = r.r_offset == slot_vaddr ? slot_symbol(obj, &r) : 0;
+	symbols = dynamic_symbols(obj, &f, dynamic);
+	names = dynamic_names(obj, &f, dynamic);
+	if (!n || !names || !gelf_getsym(symbols, (int)n, &sym) || sym.st_shndx == SHN_UNDEF || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
+	    !object__is_code(obj, sym.st_value) || sym.st_name >= names->d_size)
+		return -ENOENT;
+	name = (const char *)names->d_buf + sym.st_name;
+	if (!memchr(name, '\0', names->d_size - sym.st_name))
+		return -ENOENT;
+	*ret_name = xstrdup(name);
+	*ret_vaddr = sym.st_value;
+	return 0;
 }

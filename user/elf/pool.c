@@ -47,7 +47,6 @@ const char *pool__string(struct pool *p, const char *s)
 	if (have)
 		return have;
 	have = obstack_copy0(&p->arena, s, strlen(s));
-	/* without memory for that it is merely not found again */
 	hash__add(&p->strings, hash, (void *)have);
 	return have;
 }

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the sorted function symbols of one ELF file and the choice among
- * several names of one address. Every name points to a terminated string:
- * string tables are cut at their last NUL before use.
+ * Owns the sorted functions and variables of one ELF file, and the choice among several names of one address. Of variables what
+ * begins first has the bytes, of these the longest, of equals the one with the plainest name: those that are handed on do not
+ * overlap, so that sums over them hold.
  */
 #include "elf/symtab.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/apart.h"
+#include "elf/debugfile.h"
+#include "elf/dwarfinfo.h"
 #include "elf/elffile.h"
+#include "elf/object.h"
+#include "elf/pool.h"
 #include "util/sorted.h"
 #include "util/stint.h"
 #include "util/util.h"
@@ -17,6 +23,17 @@
 #define SYMBOLS_MAX (16u << 20)
 #define COMPARE_MAX 256		/* bytes of names: a file may hold megabytes without a NUL */
 #define BACK_MAX 256		/* steps over symbols nested in one another; assembly has a few */
+#define VARIABLES_MAX (4u << 20)
+#define NAME_MAX_BYTES 4096
+#define NAMES_MAX_BYTES (256u << 20)
+
+/* What it says now would be of other code. */
+static bool is_readable(struct object *obj)
+{
+	return obj->is_elf && !object__has_names(obj) && !object__look_for_change(obj);
+}
+
+/* ---- functions by address */
 
 enum {				/* bits of a rank, the weightiest first */
 	RANK_NOTYPE = 1 << 7,
@@ -32,199 +49,312 @@ enum {				/* bits of a rank, the weightiest first */
 static uint8_t rank(const char *name, unsigned int type, unsigned int bind)
 {
 	size_t underscores = 0;
-	uint8_t r = 0;
 
 	while (underscores < 3 && name[underscores] == '_')
 		underscores++;
-
 	if (underscores == 1 && (name[1] == 'Z' || name[1] == 'R'))
 		underscores = 0;
-	if (type == STT_NOTYPE)
-		r |= RANK_NOTYPE;
-	if (bind == STB_LOCAL)
-		r |= RANK_LOCAL;
-	if (bind == STB_WEAK)
-		r |= RANK_WEAK;
-	return r | underscores * RANK_UNDERSCORES;
+	return underscores * RANK_UNDERSCORES | (type == STT_NOTYPE ? RANK_NOTYPE : 0) | (bind == STB_LOCAL ? RANK_LOCAL : 0) |
+	       (bind == STB_WEAK ? RANK_WEAK : 0);
 }
 
-static struct symbol *push(struct symtab *t)
+struct adding {
+	struct symtab *to;
+	Elf *elf;
+	const struct object *obj;	/* whose segments say where code is; NULL: sections do */
+};
+
+static int add_symbol(const GElf_Sym *sym, const char *name, void *arg)
 {
-	if (t->n >= SYMBOLS_MAX || !holding__take(&t->holding, sizeof(*t->v) + sizeof(*t->max_end)))
-		return NULL;
-	return vec__grow((void **)&t->v, &t->n, &t->room, sizeof(*t->v));
-}
+	const struct adding *a = arg;
+	unsigned int type = GELF_ST_TYPE(sym->st_info);
+	/* SHN_XINDEX and other reserved numbers: the section is not known */
+	Elf_Scn *in = !a->obj && sym->st_shndx < SHN_LORESERVE ? elf_getscn(a->elf, sym->st_shndx) : NULL;
+	/* $x, $d, $x.12: where code and data begin, not functions */
+	bool is_mapping = name[0] == '$' && name[1] && (!name[2] || name[2] == '.');
+	struct symtab *t = a->to;
+	GElf_Shdr target = {};
+	uint64_t end;
 
-/* $x, $d, $x.12: where code and data begin, not functions. */
-static bool is_mapping_symbol(const char *name)
-{
-	return name[0] == '$' && name[1] && (!name[2] || name[2] == '.');
-}
-
-/* Not if they lie over what was read, or are too large: libelf keeps both. */
-static bool may_read(struct symtab *t, struct elf_parts *parts, const GElf_Shdr *syms, const GElf_Shdr *strs)
-{
-	return elf_parts__add_table(parts, syms->sh_offset, syms->sh_size, strs->sh_offset, strs->sh_size) &&
-	       holding__take(&t->holding, syms->sh_size) && holding__take(&t->holding, strs->sh_size);
-}
-
-static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, struct elf_parts *parts)
-{
-	Elf_Scn *str_scn = elf_getscn(elf, shdr->sh_link);
-	size_t entry = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-	GElf_Shdr str_shdr, target;
-	Elf_Data *syms, *strs;
-	const char *last;
-	size_t n;
-
-	if (!str_scn || !gelf_getshdr(str_scn, &str_shdr) || str_shdr.sh_type != SHT_STRTAB ||
-	    (str_shdr.sh_flags & SHF_COMPRESSED) || !may_read(t, parts, shdr, &str_shdr))
-		return;
-	syms = elf_getdata(scn, NULL);
-	strs = elf_getdata(str_scn, NULL);
-	if (!syms || !syms->d_buf || !entry || !strs || !strs->d_buf || !strs->d_size)
-		return;
-	last = memrchr(strs->d_buf, '\0', strs->d_size);
-	if (!last)
-		return;
-
-	n = MIN(syms->d_size / entry, (size_t)SYMBOLS_MAX);
-	for (size_t i = 1; i < n; i++) {
-		const char *name;
-		unsigned int type;
-		struct symbol *s;
-		Elf_Scn *in;
-		GElf_Sym sym;
-
-		if (stint__is_over() || !gelf_getsym(syms, i, &sym))
-			return;
-		type = GELF_ST_TYPE(sym.st_info);
-		if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
-			continue;
-		if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || sym.st_shndx == SHN_COMMON)
-			continue;
-		if (sym.st_name > (size_t)(last - (const char *)strs->d_buf))
-			continue;
-		name = (const char *)strs->d_buf + sym.st_name;
-		if (!*name || is_mapping_symbol(name))
-			continue;
-
-		/* SHN_XINDEX and other reserved numbers: the section is not known. */
-		in = sym.st_shndx < SHN_LORESERVE ? elf_getscn(elf, sym.st_shndx) : NULL;
-		if (in && gelf_getshdr(in, &target)) {
-			if (!(target.sh_flags & SHF_EXECINSTR) || sym.st_value < target.sh_addr ||
-			    sym.st_value - target.sh_addr >= target.sh_size)
-				continue;
-		} else {
-			if (type == STT_NOTYPE || !sym.st_size)
-				continue;
-			target.sh_addr = target.sh_size = 0;
-		}
-		s = push(t);
-		if (!s)
-			return;
-		s->start = sym.st_value;
-		s->sized = sym.st_size != 0;
-		if (!s->sized)
-			s->end = target.sh_addr + target.sh_size;
-		else if (__builtin_add_overflow(sym.st_value, sym.st_size, &s->end))
-			s->end = UINT64_MAX;
-		s->name = name;
-		s->name_len = strnlen(name, COMPARE_MAX);
-		s->function = type == STT_FUNC;
-		s->rank = rank(name, type, GELF_ST_BIND(sym.st_info));
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON ||
+	    is_mapping)
+		return 0;
+	if (in && gelf_getshdr(in, &target)) {
+		if (!(target.sh_flags & SHF_EXECINSTR) || sym->st_value < target.sh_addr || sym->st_value - target.sh_addr >= target.sh_size)
+			return 0;
+	} else if (type == STT_NOTYPE || !sym->st_size || (a->obj && !object__is_code(a->obj, sym->st_value))) {
+		return 0;
 	}
+	if (t->all.n == SYMBOLS_MAX || !file_memory__take(&t->held_bytes, sizeof(*t->all.v) + sizeof(*t->max_end)))
+		return -EFBIG;
+	if (!sym->st_size)
+		end = target.sh_addr + target.sh_size;
+	else if (__builtin_add_overflow(sym->st_value, sym->st_size, &end))
+		end = UINT64_MAX;
+	*vec_push(&t->all) = (struct symbol){
+		.start = sym->st_value,
+		.end = end,
+		.name = name,
+		.name_len = strnlen(name, COMPARE_MAX),
+		.rank = rank(name, type, GELF_ST_BIND(sym->st_info)),
+		.sized = sym->st_size != 0,
+		.function = type == STT_FUNC,
+	};
+	return 0;
 }
 
-void symtab__add_elf(struct symtab *t, Elf *elf)
+void symtab__add_elf(struct symtab *t, struct elffile *f)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
-	struct elf_section s = {};
-	struct elf_parts parts = {};
 
-	while (elffile__next_section(elf, &s))
-		if ((s.shdr.sh_type == SHT_SYMTAB || s.shdr.sh_type == SHT_DYNSYM) && !(s.shdr.sh_flags & SHF_COMPRESSED))
-			add_section(t, elf, s.scn, &s.shdr, &parts);
+	elffile__each_symbol(f, add_symbol, &(struct adding){ t, f->elf, NULL });
 }
 
-void symtab__add(struct symtab *t, const char *name, uint64_t value, uint64_t size)
+void symtab__add_by_segments(struct symtab *t, const struct object *obj, struct elffile *f)
 {
-	char *copy = *name && size ? strdup(name) : NULL;
-	struct symbol *s;
-	char **own;
+	_cleanup_stint_ struct stint stint = stint__begin();
+	struct adding a = { t, f->elf, obj };
 
-	if (!copy)
-		return;
-	own = vec__grow((void **)&t->owned, &t->n_owned, &t->room_owned, sizeof(*own));
-	if (!own) {
-		free(copy);
-		return;
-	}
-	*own = copy;
-	s = push(t);
-	if (!s)
-		return;
-	*s = (struct symbol){ .start = value, .name = copy, .name_len = strnlen(copy, COMPARE_MAX), .sized = true, .function = true, .rank = rank(name, STT_FUNC, STB_GLOBAL) };
-	if (__builtin_add_overflow(value, size, &s->end))
-		s->end = UINT64_MAX;
+	elffile__each_symbol(f, add_symbol, &a);
+	if (!elffile__has_type(f->elf, SHT_DYNSYM))
+		object__each_dynamic_symbol(obj, f, add_symbol, &a);
 }
 
-static int compare(const void *pa, const void *pb)
-{
-	const struct symbol *a = pa, *b = pb;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->sized != b->sized)
-		return a->sized ? 1 : -1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? 1 : -1;
-	if (a->name_len != b->name_len)
-		return a->name_len < b->name_len ? 1 : -1;
-	return memcmp(b->name, a->name, a->name_len);
-}
+COMPARATOR(by_start_and_rank, struct symbol,
+	   ORDER(a->start, b->start) ?: ORDER(a->sized, b->sized) ?: ORDER(b->rank, a->rank) ?: ORDER(b->name_len, a->name_len) ?:
+	   memcmp(b->name, a->name, a->name_len))
 
 void symtab__sort(struct symtab *t)
 {
 	uint64_t end = 0;
 
-	if (!t->n)
+	if (!t->all.n)
 		return;
-	qsort(t->v, t->n, sizeof(*t->v), compare);
+	qsort(t->all.v, t->all.n, sizeof(*t->all.v), by_start_and_rank);
 	free(t->max_end);
-	t->max_end = calloc(t->n, sizeof(*t->max_end));
-	for (size_t i = 0; t->max_end && i < t->n; i++) {
-		if (t->v[i].sized)
-			end = MAX(end, t->v[i].end);
+	t->max_end = xcalloc(t->all.n, sizeof(*t->max_end));
+	for (size_t i = 0; i < t->all.n; i++) {
+		if (t->all.v[i].sized)
+			end = MAX(end, t->all.v[i].end);
 		t->max_end[i] = end;
 	}
 }
 
 const struct symbol *symtab__find(const struct symtab *t, uint64_t addr)
 {
-	const struct symbol *near;
-	size_t n;
+	size_t n = t->max_end ? sorted__count(s, t->all.v, t->all.n, s->start <= addr) : 0;
+	const struct symbol *near = n ? &t->all.v[n - 1] : NULL;
 
-	if (!t->max_end)
-		return NULL;
-	n = sorted__count(s, t->v, t->n, s->start <= addr);
-	if (!n)
-		return NULL;
-	near = &t->v[n - 1];
 	for (size_t i = n, steps = 0; i > 0 && t->max_end[i - 1] > addr && steps < BACK_MAX; i--, steps++)
-		if (t->v[i - 1].sized && t->v[i - 1].end > addr)
-			return &t->v[i - 1];
+		if (t->all.v[i - 1].sized && t->all.v[i - 1].end > addr)
+			return &t->all.v[i - 1];
 	/* Only what begins last may reach further than it says, and only if it says nothing. */
-	return !near->sized && near->end > addr ? near : NULL;
+	return near && !near->sized && near->end > addr ? near : NULL;
 }
 
 void symtab__done(struct symtab *t)
 {
-	for (size_t i = 0; i < t->n_owned; i++)
-		free(t->owned[i]);
-	free(t->owned);
-	free(t->v);
+	vec_done(&t->all);
 	free(t->max_end);
-	holding__give_back(&t->holding);
+	file_memory__give_back(&t->held_bytes);
 	*t = (struct symtab){ 0 };
+}
+
+/* ---- functions by name */
+
+int defined__each(struct object *obj, const char *debug_dir, int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	elffile_cleanup struct elffile file = {}, debug = {};	/* debug: what has the symbols that file lacks */
+	struct symtab t = {};
+	int r = 0;
+
+	if (!is_readable(obj) || elffile__open_fd(&file, obj->fd))
+		return 0;
+	symtab__add_elf(&t, &file);
+	if (!elffile__has_type(file.elf, SHT_SYMTAB) &&
+	    (!debugfile__open(&debug, obj, file.elf, debug_dir) || !minidebug__open(&debug, file.elf)))
+		symtab__add_elf(&t, &debug);
+	if (!t.all.n)
+		symtab__add_by_segments(&t, obj, &file);
+	for (size_t i = 0; i < t.all.n && !r && !stint__is_over(); i++)
+		if (t.all.v[i].function)
+			r = fn(t.all.v[i].name, t.all.v[i].start, arg);
+	symtab__done(&t);
+	return r;
+}
+
+/* Is it at the end of a string, or in front of template arguments? Linkers let a string be the end of a longer one. */
+static bool bytes_name(const char *bytes, size_t len, const char *ident)
+{
+	size_t n = strlen(ident);
+	const char *at = bytes, *end = bytes + len;
+
+	while ((at = memmem(at, (size_t)(end - at), ident, n))) {
+		if (at + n == end || at[n] == '\0' || at[n] == '<')
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static bool dwarf_names(Dwarf *dwarf, const char *ident)
+{
+	struct elf_section s = {};
+
+	while (elffile__next_section(dwarf_getelf(dwarf), &s)) {
+		const Elf_Data *d;
+
+		/* compressed in the old way, or names that are in other files (-gsplit-dwarf): nobody knows */
+		if (!strncmp(s.name, ".zdebug_", strlen(".zdebug_")) || !strcmp(s.name, ".debug_addr"))
+			return true;
+		/* short names are in the entries themselves */
+		if (strcmp(s.name, ".debug_str") && strcmp(s.name, ".debug_info"))
+			continue;
+		d = elf_section__bytes(&s);
+		if (d && bytes_name(d->d_buf, d->d_size, ident))
+			return true;
+	}
+	return false;
+}
+
+bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const char *ident)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	elffile_cleanup struct elffile file = {}, debug = {};
+	const struct elffile *with;
+
+	if (!is_readable(obj))
+		return false;
+	if (readers__are_apart())
+		return file_apart__may_be_inlined(obj, debug_dir, ident);
+	with = debugfile__with_dwarf(&file, &debug, obj, debug_dir);
+	return with && (dwarf_names(with->dwarf, ident) || (with->alt && dwarf_names(with->alt->dwarf, ident)));
+}
+
+int defined__each_inlined(struct object *obj, const char *debug_dir,
+			  int (*fn)(const char *name, uint64_t low, uint64_t high, bool first, void *arg), void *arg)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	elffile_cleanup struct elffile file = {}, debug = {};
+	const struct elffile *with = is_readable(obj) ? debugfile__with_dwarf(&file, &debug, obj, debug_dir) : NULL;
+	struct dwarfinfo *d;
+	struct pool names;
+	int r;
+
+	if (!with)
+		return 0;
+	d = dwarfinfo__new(with->dwarf, obj);
+	pool__init(&names);
+	r = dwarfinfo__each_inlined(d, &names, fn, arg);
+	pool__done(&names);
+	dwarfinfo__free(d);
+	return r;
+}
+
+/* ---- variables by address */
+
+static bool in_memory(const struct object *obj, uint64_t vaddr, uint64_t size)
+{
+	for (size_t i = 0; i < obj->n_segments; i++)
+		if (vaddr >= obj->segments[i].vaddr && vaddr - obj->segments[i].vaddr < obj->segments[i].mem_size)
+			return size <= obj->segments[i].mem_size - (vaddr - obj->segments[i].vaddr);
+	return false;
+}
+
+struct adding_variables {
+	struct variables *to;
+	const struct object *obj;
+};
+
+/* .data, .bss and what is read only, of a known size. Thread-local ones are none. 1: no more are taken. */
+static int add_variable(const GElf_Sym *sym, const char *name, void *arg)
+{
+	const struct adding_variables *a = arg;
+	struct variables *all = a->to;
+	const char *version;
+	size_t len;
+
+	if (GELF_ST_TYPE(sym->st_info) != STT_OBJECT || !sym->st_size || !in_memory(a->obj, sym->st_value, sym->st_size))
+		return 0;
+	len = strnlen(name, NAME_MAX_BYTES);
+	version = memchr(name + 1, '@', len - 1);
+	len = version ? (size_t)(version - name) : len;
+	if (all->n >= VARIABLES_MAX || len + 1 > NAMES_MAX_BYTES - all->names.n)
+		return 1;
+	/* its segment holds it: no sum overflows */
+	*vec_push(all) = (struct variable){ sym->st_value, sym->st_value + sym->st_size, all->names.n };
+	vec_append(&all->names, name, len);
+	vec_append(&all->names, "", 1);
+	return 0;
+}
+
+/* glibc has environ, _environ and __environ. */
+static size_t plainness(const char *name)
+{
+	return strncmp(name, "_Z", 2) ? strspn(name, "_") : 0;
+}
+
+static int by_start(const void *pa, const void *pb, void *arg)
+{
+	const struct variable *a = pa, *b = pb;
+	const char *names = arg, *x = names + a->name, *y = names + b->name;
+	int r = ORDER(a->start, b->start) ?: ORDER(b->end, a->end) ?: ORDER(plainness(x), plainness(y));
+
+	/* __GI_x is x, as libc's own parts call it */
+	return r ?: ORDER(strlen(x), strlen(y)) ?: strcmp(x, y);
+}
+
+static void settle(struct variables *all)
+{
+	uint64_t taken = 0;
+	size_t n = 0;
+
+	if (all->n)
+		qsort_r(all->v, all->n, sizeof(*all->v), by_start, all->names.v);
+	for (size_t i = 0; i < all->n; i++) {
+		struct variable v = all->v[i];
+
+		v.start = MAX(v.start, taken);
+		if (v.start >= v.end)
+			continue;
+		taken = v.end;
+		all->v[n++] = v;
+	}
+	all->n = n;
+}
+
+void variables__read(struct object *obj, const char *debug_dir, struct variables *ret)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	elffile_cleanup struct elffile file = {}, debug = {};
+	struct adding_variables a = { ret, obj };
+
+	*ret = (struct variables){};
+	if (!is_readable(obj))
+		return;
+	if (readers__are_apart()) {
+		file_apart__variables(obj, debug_dir, ret);
+		return;
+	}
+	if (!obj->is_64 || elffile__open_fd(&file, obj->fd))
+		return;
+	elffile__each_symbol(&file, add_variable, &a);
+	if (!elffile__has_type(file.elf, SHT_DYNSYM))
+		object__each_dynamic_symbol(obj, &file, add_variable, &a);
+	/* a debug file has the addresses of the file that it was made of */
+	if (!elffile__has_type(file.elf, SHT_SYMTAB) && !debugfile__open(&debug, obj, file.elf, debug_dir))
+		elffile__each_symbol(&debug, add_variable, &a);
+	settle(ret);
+}
+
+void variables__done(struct variables *v)
+{
+	vec_done(v);
+	vec_done(&v->names);
+}
+
+const struct variable *variables__find(const struct variables *v, uint64_t vaddr)
+{
+	return sorted__range_of(v->v, v->n, vaddr);
 }

@@ -1,43 +1,63 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the list of devices that do not answer, and the process that waits for each of them. What always holds: as long as it
- * waits, nobody else touches that device; all that was waited in vain has an end; and what waits holds no probe and no table.
+ * waits, nobody else touches that device; all that was waited in vain for one user's files has an end; and what waits holds no probe
+ * and no table.
  */
 #include "elf/trial.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
+#include "elf/elffile.h"
+#include "process/maps.h"
+#include "process/mounts.h"
 #include "reader/reader.h"
 #include "util/util.h"
 
-#define VAIN_NS (10 * SECOND_NS)	/* for all: then no such file is tried any more */
+#define ANSWER_NS (2 * SECOND_NS)	/* without a byte: a server at the other end of the world answers within that */
+#define COPY_NS (10 * SECOND_NS)	/* for all of a file */
+#define VAIN_NS (10 * SECOND_NS)	/* for all files of processes of one user: then none of them is tried any more */
 #define HUSH_NS (30 * SECOND_NS)	/* without a process that shows when it answers again */
 #define SLICE_MS 20			/* a user who asks for the end does not wait longer */
-#define PAGE_BYTES 4096
-#define N_PAGES 8			/* of a file, from its first to its last: some of them are in no cache */
+#define CHUNK_BYTES 65536
+#define FILE_MAX (256ull << 20)
+#define USER_MAX (256ull << 20)		/* of all copies at a time, for processes of one user, */
+#define ALL_MAX (1ull << 30)		/* and for those of all users */
+#define USERS_MAX 1024
 
 struct silence {
-	uint64_t dev;
+	uint64_t key;		/* of a device, or of a list */
 	int pidfd;		/* owned; of who waits for it; -1: nobody does, */
 	uint64_t until_ns;	/* and it is left alone until then */
+};
+
+struct spent {
+	uid_t user;
+	uint64_t vain_ns;	/* what was waited in vain for files of this user's processes */
+	uint64_t copied;	/* bytes of copies that there are */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct vec(struct silence) silent;
-	uint64_t vain_ns;	/* that was waited in vain, in all */
+	struct vec(struct spent) spent;
+	uint64_t copied;	/* bytes, of all users */
 	char *mounts;		/* owned; our own mountinfo */
 	int mounts_fd;		/* owned; 0: not opened yet, -1: there is none */
 } trials = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -51,75 +71,218 @@ static bool has_changed(int fd)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLPRI | POLLERR);
 }
 
-static void look_at_mounts(void)
+static const char *own_mounts(void)
 {
-	bool first = !trials.mounts_fd;
-
-	if (first)
+	if (!trials.mounts_fd)
 		trials.mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (trials.mounts_fd < 0 || (!has_changed(trials.mounts_fd) && trials.mounts))
-		return;
-	free(trials.mounts);
-	trials.mounts = NULL;
-	if (!lseek(trials.mounts_fd, 0, SEEK_SET))
-		read_small_fd(trials.mounts_fd, &trials.mounts, NULL);
+	if (trials.mounts_fd >= 0 && (has_changed(trials.mounts_fd) || !trials.mounts)) {
+		free(trials.mounts);
+		trials.mounts = NULL;
+		if (!lseek(trials.mounts_fd, 0, SEEK_SET))
+			read_small_fd(trials.mounts_fd, &trials.mounts, NULL);
+	}
+	return trials.mounts ? trials.mounts : "";
 }
 
-/* One that is in no table (memory of the kernel's own) is this machine's. */
-static bool may_hang(pid_t pid, const struct mapping *m, struct trial *t)
+/* Memory of the kernel's own, which is mounted nowhere and no layer of an overlay: memfd_create(2), shared memory. */
+static bool is_memory(const struct mapping *m)
 {
-	_cleanup_free_ char *theirs = NULL;
-	char path[64];
-
-	look_at_mounts();
-	t->is_ours = trials.mounts && mounts__find_type(trials.mounts, m->dev_major, m->dev_minor, t->type);
-	if (t->is_ours)
-		return mount__may_hang(t->type);
-	/* a container's own; what was there a moment ago may be another by now: nothing of it is kept */
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
-	return !read_small_file(path, &theirs, NULL) && mounts__find_type(theirs, m->dev_major, m->dev_minor, t->type) &&
-	       mount__may_hang(t->type);
-}
-
-/* ---- the process */
-
-/* As a file that is mapped is opened and read. In a process with the memory of one of several threads: system calls alone. */
-static void visit(const char *path)
-{
-	char link[] = "/proc/self/fd/0", page[PAGE_BYTES];
-	int found, fd;
+	static uint64_t dev;
 	struct stat st;
 
-	syscall(SYS_close_range, 0, ~0u, 0);
-	found = open(path, O_PATH | O_CLOEXEC);
-	if (found || fstat(found, &st) || !S_ISREG(st.st_mode))
-		return;
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st))
-		return;
-	for (off_t i = 0; i < N_PAGES; i++)
-		if (pread(fd, page, sizeof(page), st.st_size / PAGE_BYTES * i / (N_PAGES - 1) * PAGE_BYTES) < 0)
-			return;
+	if (!dev) {
+		_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
+
+		dev = fd < 0 || fstat(fd, &st) ? UINT64_MAX : st.st_dev;
+	}
+	return dev == makedev(m->dev_major, m->dev_minor);
+}
+
+/* By the mount that a descriptor is on (O_PATH); else by the device. theirs: the table of the process, NULL: it cannot be read. */
+static bool find_mount(int fd, const struct mapping *m, const char *theirs, struct mount_line *ret, bool *is_ours)
+{
+	unsigned int id;
+	bool by_id = fd >= 0 && mounts__id_of(fd, &id);
+
+	if (fd >= 0 && !by_id)
+		return false;
+	*is_ours = by_id ? mounts__find_id(own_mounts(), id, ret) : mounts__find_dev(own_mounts(), m->dev_major, m->dev_minor, ret);
+	if (*is_ours)
+		return true;
+	return theirs && (by_id ? mounts__find_id(theirs, id, ret) : mounts__find_dev(theirs, m->dev_major, m->dev_minor, ret));
+}
+
+/*
+ * Are calls on the mapped file sure to return? The device is not enough: below an overlay it may be that of another file system (before 6.8).
+ * *ret_trusted: who mounted and serves it is root, or the user who runs malloctrace.
+ */
+static bool is_local(pid_t pid, const struct mapping *m, const char *link, struct trial *t, bool *ret_trusted)
+{
+	_cleanup_free_ char *theirs = NULL;
+	_cleanup_close_ int fd = -1;
+	struct mount_line mount = {};
+	bool trusted, found;
+
+	if (is_memory(m))
+		return true;
+	theirs = mounts__of(pid);
+	trusted = mounts__are_trusted(pid);
+	found = find_mount(-1, m, theirs, &mount, &t->is_ours);
+	if (found && mount__is_local(&mount, own_mounts())) {
+		fd = open(link, O_PATH | O_CLOEXEC);
+		/* it is mapped no more, or this user may not follow the link: then its path leads to it, which others may change */
+		if (fd < 0 && (trusted || t->is_ours))
+			return true;
+		found = fd >= 0 && find_mount(fd, m, theirs, &mount, &t->is_ours);
+		if (found && mount__is_local(&mount, own_mounts()))
+			return true;
+	}
+	snprintf(t->type, sizeof(t->type), "%s", found ? mount.type : "unknown");
+	*ret_trusted = found && (t->is_ours || trusted) && mount__has_trusted_servers(&mount, own_mounts(), mounts__is_trusted_server);
+	return false;
+}
+
+/* ---- the process: a copy of one of several threads, so system calls alone */
+
+struct job {
+	const char *link, *path;	/* of a mapped file; NULL: a list */
+	const struct mapping *m;
+	bool is_named, trusted;
+	const struct trial_list *list;
+	uint64_t room;			/* bytes by which the copy may grow */
+	int copy, socket;
+};
+
+struct answer {
+	int err;
+	bool is_local, is_too_large;
+	struct stat st;
+};
+
+/* The caller's; not of the mapping: -ESTALE. */
+static int open_mapped(const char *path, const struct job *j, bool is_named, struct stat *st)
+{
+	int found = open(path, O_PATH | O_CLOEXEC);
+
+	if (found < 0 || fstat(found, st))
+		return -errno;
+	if (!is_named && (st->st_ino != j->m->ino || major(st->st_dev) != j->m->dev_major || minor(st->st_dev) != j->m->dev_minor))
+		return -ESTALE;
+	return elffile__open_found(found);
+}
+
+/*
+ * A second name would let one user pass another's file for his own; so would a mount of it in a
+ * namespace of his, which takes no right to read it: that of root, too, is not his.
+ */
+static int check_list(const struct stat *st, uid_t user)
+{
+	if (S_ISLNK(st->st_mode))
+		return -ELOOP;
+	return !S_ISREG(st->st_mode) || st->st_nlink != 1 || st->st_uid != user ? -EPERM : 0;
+}
+
+static int open_list(const struct trial_list *l, struct stat *st)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int found = (int)syscall(SYS_openat2, l->root, l->path, &how, sizeof(how));
+
+	if (found < 0 || fstat(found, st))
+		return -errno;
+	return check_list(st, l->user) ?: elffile__open_found(found);
+}
+
+static int copy_bytes(int from, int to, off_t at, uint64_t max, bool elf_only, bool *ret_too_large)
+{
+	static char buf[CHUNK_BYTES];
+
+	while (true) {
+		ssize_t got = pread(from, buf, sizeof(buf), at), put;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : 0;
+		if (!at && elf_only && (got < 4 || memcmp(buf, "\177ELF", 4)))
+			return 0;
+		if ((uint64_t)at + (uint64_t)got > max) {
+			*ret_too_large = true;
+			return 0;
+		}
+		for (ssize_t done = 0; done < got; done += put) {
+			put = pwrite(to, buf + done, (size_t)(got - done), at + done);
+			if (put <= 0)
+				return -ENOSPC;
+		}
+		at += got;
+	}
+}
+
+/* Only file systems of disks say where the bytes of a file lie; FUSE does not, nor does an overlay above it. */
+static bool is_on_disk(int fd)
+{
+	struct fiemap map = { .fm_length = FIEMAP_MAX_OFFSET };
+
+	return !ioctl(fd, FS_IOC_FIEMAP, &map);
+}
+
+static void work(const struct job *j)
+{
+	struct answer a = {};
+	struct stat had;
+	uint64_t max;
+	int fd;
+
+	if (j->list) {
+		fd = open_list(j->list, &a.st);
+		if (fd >= 0 && !fstat(j->copy, &had)) {
+			max = MIN(j->list->max, (uint64_t)had.st_size + j->room);
+			if (a.st.st_size < had.st_size && !ftruncate(j->copy, 0))
+				had.st_size = 0;
+			a.err = copy_bytes(fd, j->copy, had.st_size, max, false, &a.is_too_large);
+		}
+	} else {
+		fd = open_mapped(j->link, j, j->is_named, &a.st);
+		if (fd < 0)
+			fd = open_mapped(j->path, j, false, &a.st);
+		a.is_local = fd >= 0 && j->trusted && is_on_disk(fd);
+		if (fd >= 0 && !a.is_local)
+			a.err = copy_bytes(fd, j->copy, 0, MIN(FILE_MAX, j->room), true, &a.is_too_large);
+	}
+	if (fd < 0)
+		a.err = fd;
+	reader_socket__put(j->socket, &a, sizeof(a), !j->list && fd >= 0 && (j->trusted || is_on_disk(fd)) ? fd : -1, MSG_NOSIGNAL);
 }
 
 /* Tables that are mapped would stay as long as a process has them that cannot be ended. */
 static void keep_tables_from_children(void)
 {
-	_cleanup_free_ char *maps = NULL;
-	char *save = NULL;
+	struct maps maps;
 
-	if (read_small_file("/proc/self/maps", &maps, NULL))
+	if (maps__read(getpid(), &maps, NULL))
 		return;
-	for (char *line = strtok_r(maps, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		unsigned long from, to;
+	for (size_t i = 0; i < maps.n; i++)
+		if (!strncmp(maps.v[i].path, "anon_inode:", strlen("anon_inode:")))
+			madvise((void *)(uintptr_t)maps.v[i].start, maps.v[i].end - maps.v[i].start, MADV_DONTFORK);
+	maps__done(&maps);
+}
 
-		if (strstr(line, " anon_inode:") && sscanf(line, "%lx-%lx ", &from, &to) == 2)
-			madvise((void *)from, to - from, MADV_DONTFORK);
+static void close_all_but(const int *keep, size_t n)
+{
+	for (int fd = 0; fd >= 0;) {
+		int next = -1;
+
+		for (size_t i = 0; i < n; i++)
+			if (keep[i] >= fd && (next < 0 || keep[i] < next))
+				next = keep[i];
+		if (next != fd)
+			syscall(SYS_close_range, fd, next < 0 ? ~0u : (unsigned int)next - 1, 0);
+		fd = next < 0 ? -1 : next + 1;
 	}
 }
 
 /* Its pidfd, or -errno. It ends by itself, with or without the file, unless it has to wait. Nobody is told of its end. */
-static int send_out(const char *link, const char *path)
+static int send_out(const struct job *j)
 {
 	pid_t parent = getpid();
 	int pidfd = -1;
@@ -133,8 +296,8 @@ static int send_out(const char *link, const char *path)
 		return pidfd;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == parent) {
-		visit(link);
-		visit(path);
+		close_all_but((int[]){ j->copy, j->socket, j->list ? j->list->root : j->copy }, 3);
+		work(j);
 	}
 	_exit(0);
 }
@@ -149,16 +312,16 @@ static bool is_over(int pidfd, int wait_ms)
 	return true;
 }
 
-/* ---- devices that do not answer */
+/* ---- who does not answer */
 
-static bool is_silent(uint64_t dev)
+static bool is_silent(uint64_t key)
 {
 	bool is = false;
 
 	for (size_t i = trials.silent.n; i-- > 0;) {
 		struct silence *s = &trials.silent.v[i];
 
-		if (s->dev != dev)
+		if (s->key != key)
 			continue;
 		if (s->pidfd >= 0 ? !is_over(s->pidfd, 0) : now_ns() < s->until_ns) {
 			is = true;
@@ -171,71 +334,204 @@ static bool is_silent(uint64_t dev)
 	return is;
 }
 
-/* Without memory for this it is tried again. Takes pidfd. */
-static void note_silence(uint64_t dev, int pidfd)
+/* Takes pidfd. */
+static void note_silence(uint64_t key, int pidfd)
 {
-	struct silence *s = vec_push(&trials.silent);
-
-	if (s)
-		*s = (struct silence){ dev, pidfd, now_ns() + HUSH_NS };
-	else if (pidfd >= 0)
-		close(pidfd);
+	*vec_push(&trials.silent) = (struct silence){ key, pidfd, now_ns() + HUSH_NS };
 }
 
-void trial__note_silence(uint64_t dev)
+static uid_t user_of(pid_t pid)
 {
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
+}
+
+/* Users beyond the bound share one row. */
+static struct spent *spent_by(uid_t user)
+{
+	static struct spent others;
+	struct spent *s;
+
+	for (size_t i = 0; i < trials.spent.n; i++)
+		if (trials.spent.v[i].user == user)
+			return &trials.spent.v[i];
+	if (trials.spent.n == USERS_MAX)
+		return &others;
+	s = vec_push(&trials.spent);
+	*s = (struct spent){ .user = user };
+	return s;
+}
+
+void trial_charge__set(struct trial_charge *c, uint64_t bytes)
+{
+	struct spent *s;
+
+	if (c->bytes == bytes)
+		return;
 	pthread_mutex_lock(&trials.lock);
-	if (!is_silent(dev))
-		note_silence(dev, -1);
+	s = spent_by(c->user);
+	s->copied += bytes - c->bytes;
+	trials.copied += bytes - c->bytes;
+	c->bytes = bytes;
 	pthread_mutex_unlock(&trials.lock);
+}
+
+static uint64_t room_of(const struct spent *s)
+{
+	return MIN(USER_MAX - MIN(s->copied, USER_MAX), ALL_MAX - MIN(trials.copied, ALL_MAX));
 }
 
 /* ---- a trial */
 
-static enum trial_verdict await(uint64_t dev, int pidfd)
+static off_t size_of(int fd)
 {
-	uint64_t begun_ns = now_ns();
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : st.st_size;
+}
+
+/* Takes pidfd. */
+static enum trial_verdict await(uint64_t key, uid_t user, int copy, int pidfd)
+{
+	uint64_t begun_ns = now_ns(), heard_ns = begun_ns;
+	off_t size = size_of(copy);
 	bool called_off = false;
 
-	while (now_ns() - begun_ns < TRIAL_ANSWER_NS && !called_off) {
+	while (now_ns() - heard_ns < ANSWER_NS && now_ns() - begun_ns < COPY_NS && !called_off) {
+		off_t now;
+
 		if (is_over(pidfd, SLICE_MS)) {
 			close(pidfd);
-			return TRIAL_PASSED;
+			return TRIAL_COPIED;
 		}
+		now = size_of(copy);
+		if (now != size)
+			heard_ns = now_ns();
+		size = now;
 		called_off = readers__is_end(begun_ns);
 	}
 	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	pthread_mutex_lock(&trials.lock);
-	trials.vain_ns += now_ns() - begun_ns;
-	note_silence(dev, pidfd);
+	spent_by(user)->vain_ns += now_ns() - begun_ns;
+	note_silence(key, pidfd);
 	pthread_mutex_unlock(&trials.lock);
 	return called_off ? TRIAL_CALLED_OFF : TRIAL_SILENT;
 }
 
-/* What is known without a trial; TRIAL_PASSED: nothing. */
-static enum trial_verdict judge(pid_t pid, const struct mapping *m, struct trial *t)
+/* Has the file copied into j->copy. *ret_file: a descriptor, or -1. */
+static enum trial_verdict run(struct job *j, uint64_t key, uid_t user, struct answer *ret, int *ret_file)
 {
-	if (!may_hang(pid, m, t))
-		return TRIAL_NOT_NEEDED;
-	if (is_silent(makedev(m->dev_major, m->dev_minor)))
-		return TRIAL_SILENT;
-	return trials.vain_ns > VAIN_NS ? TRIAL_NOT_TRIED : TRIAL_PASSED;
+	uint64_t max = j->list ? j->list->max : FILE_MAX;
+	enum trial_verdict verdict;
+	int pair[2], pidfd;
+
+	*ret_file = -1;
+	pthread_mutex_lock(&trials.lock);
+	j->room = room_of(spent_by(user));
+	verdict = is_silent(key) ? TRIAL_SILENT : spent_by(user)->vain_ns > VAIN_NS ? TRIAL_NOT_TRIED :
+		  !j->room && !j->trusted && !j->list ? TRIAL_NO_ROOM : TRIAL_COPIED;
+	pthread_mutex_unlock(&trials.lock);
+	if (verdict != TRIAL_COPIED)
+		return verdict;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return TRIAL_NOT_TRIED;
+	j->socket = pair[1];
+	pidfd = send_out(j);
+	close(pair[1]);
+	verdict = pidfd < 0 ? TRIAL_NOT_TRIED : await(key, user, j->copy, pidfd);
+	/* it was killed, perhaps for lack of memory */
+	if (verdict == TRIAL_COPIED && reader_socket__get(pair[0], ret, sizeof(*ret), ret_file, MSG_DONTWAIT) != (ssize_t)sizeof(*ret))
+		verdict = TRIAL_NOT_TRIED;
+	close(pair[0]);
+	if (verdict == TRIAL_COPIED && ret->is_too_large)
+		verdict = (uint64_t)ret->st.st_size > max ? TRIAL_TOO_LARGE : TRIAL_NO_ROOM;
+	if (verdict == TRIAL_COPIED && ret->err)
+		verdict = TRIAL_FAILED;
+	if (verdict == TRIAL_COPIED && ret->is_local)
+		verdict = TRIAL_LOCAL;
+	return verdict;
 }
 
-void trial__of(pid_t pid, const struct mapping *m, const char *link, struct trial *ret)
+void trial__of(pid_t pid, const struct mapping *m, const char *link, bool is_named, struct trial *ret)
 {
-	_cleanup_free_ char *path = NULL;
-	int pidfd = -1;
+	_cleanup_free_ char *path = xasprintf("/proc/%d/root%s", (int)pid, m->path);
+	struct job j = { .link = link, .path = path, .m = m, .is_named = is_named };
+	struct answer a = {};
+	bool local;
 
-	*ret = (struct trial){};
+	*ret = (struct trial){ .copy = -1, .file = -1, .charge.user = user_of(pid) };
 	pthread_mutex_lock(&trials.lock);
-	ret->verdict = judge(pid, m, ret);
+	local = is_local(pid, m, link, ret, &j.trusted);
 	pthread_mutex_unlock(&trials.lock);
-	if (ret->verdict != TRIAL_PASSED)
+	if (local)
 		return;
-	if (asprintf(&path, "/proc/%d/root%s", (int)pid, m->path) < 0)
-		path = NULL;
-	else
-		pidfd = send_out(link, path);
-	ret->verdict = pidfd < 0 ? TRIAL_NOT_TRIED : await(makedev(m->dev_major, m->dev_minor), pidfd);
+	ret->verdict = TRIAL_NOT_TRIED;
+	ret->copy = memfd_create("malloctrace-copy", MFD_CLOEXEC);
+	j.copy = ret->copy;
+	if (ret->copy >= 0)
+		ret->verdict = run(&j, makedev(m->dev_major, m->dev_minor), ret->charge.user, &a, &ret->file);
+	ret->st = a.st;
+	ret->err = a.err;
+	if (ret->verdict == TRIAL_COPIED) {
+		trial_charge__set(&ret->charge, (uint64_t)size_of(ret->copy));
+		return;
+	}
+	if (ret->copy >= 0)
+		close(ret->copy);
+	ret->copy = -1;
+	if (ret->verdict == TRIAL_LOCAL)
+		return;
+	if (ret->file >= 0)
+		close(ret->file);
+	ret->file = -1;
+}
+
+/* ---- lists */
+
+int trial__copy_list(struct trial_list *l, int copy)
+{
+	uint64_t key = 1ull << 63 | (uint32_t)l->pid;
+	struct job j = { .list = l, .copy = copy };
+	enum trial_verdict verdict;
+	struct answer a = {};
+	int file;
+
+	if (!l->charge.bytes)
+		l->charge.user = user_of(l->pid);
+	verdict = run(&j, key, l->charge.user, &a, &file);
+	trial_charge__set(&l->charge, (uint64_t)size_of(copy));
+	switch (verdict) {
+	case TRIAL_TOO_LARGE:
+	case TRIAL_NO_ROOM:
+		/* names are missing, and no figures */
+		readers__lose_file(l->path, key, 0, verdict == TRIAL_TOO_LARGE ?
+				   "it is too large to be copied whole from its file system, which may not answer" :
+				   "copies of files whose file systems may not answer have 256 MiB for one user, 1 GiB for all, which are used up", false);
+		return 0;
+	case TRIAL_COPIED:
+		return 0;
+	case TRIAL_FAILED:
+		return a.err;
+	default:
+		return -EREMOTEIO;
+	}
+}
+
+bool trial__find_list(const struct trial_list *l, int *ret)
+{
+	struct stat st;
+	int found = path_walk__mapped(l->pid, l->root, l->path), err;
+
+	if (found == -EXDEV || found == -ELOOP)
+		return false;
+	*ret = found;
+	err = found < 0 ? 0 : fstat(found, &st) ? -errno : check_list(&st, l->user);
+	if (err) {
+		close(found);
+		*ret = err;
+	}
+	return true;
 }

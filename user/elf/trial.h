@@ -1,37 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Files whose file system may not answer: FUSE, NFS and their like. A call on one of them may wait for good, and no signal ends
- * it. So a process of its own opens and reads such a file first: if that one has to wait, nobody else does.
+ * Files whose file system may never answer: FUSE, NFS, an overlay above one of them, whatever is not known to be local. A call on one of
+ * them may wait for good, and no signal ends it. So a process of its own opens such a file and copies it, and the copy is all that
+ * malloctrace reads: a server that answers that process and nobody else gains nothing. A process that has to wait is given up. A file
+ * that this process finds on a disk, of mounts that nobody but root makes (an image's layers below a container's overlay), is not copied.
  */
 #ifndef MT_TRIAL_H
 #define MT_TRIAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "process/maps.h"
 #include "process/mounts.h"
 
-#define TRIAL_ANSWER_NS (2 * SECOND_NS)	/* for one file, also when it is read later: a server at the other end of the world answers within that */
-
 enum trial_verdict {
 	TRIAL_NOT_NEEDED,	/* a file system of this machine's own */
-	TRIAL_PASSED,
+	TRIAL_LOCAL,		/* the file is on a disk of this machine */
+	TRIAL_COPIED,
 	TRIAL_SILENT,
 	TRIAL_CALLED_OFF,	/* an end is asked for */
 	TRIAL_NOT_TRIED,	/* too much was waited in vain, or there is no process for it */
+	TRIAL_TOO_LARGE,
+	TRIAL_NO_ROOM,		/* copies of files of this user, or of all users, take all that they may */
+	TRIAL_FAILED,		/* it answered, with an error */
 };
+
+/* Memory that a copy takes. Whoever closes the copy sets it to 0. */
+struct trial_charge {
+	uid_t user;		/* of the process that has the file */
+	uint64_t bytes;
+};
+void trial_charge__set(struct trial_charge *c, uint64_t bytes);
 
 struct trial {
 	enum trial_verdict verdict;
+	int err;		/* of TRIAL_FAILED */
 	bool is_ours;		/* the file system is in our own table of mounts */
 	char type[MOUNT_TYPE_MAX];	/* of the file system; holds unless no trial was needed */
+	/* of TRIAL_COPIED and TRIAL_LOCAL */
+	struct stat st;		/* of the file */
+	int copy;		/* the caller's: its bytes, in memory; none of a file that is not ELF; -1: it is local */
+	struct trial_charge charge;	/* the caller's, with copy */
+	/* the caller's: the file itself, which is not to be read unless it is local; -1: another user serves it, and may make any call on it wait */
+	int file;
 };
 
-/* Of the file that is mapped there; link: in /proc/PID/map_files. Any thread. */
-void trial__of(pid_t pid, const struct mapping *m, const char *link, struct trial *ret);
-/* A file of this device was not read in time: no other one is touched for a while. */
-void trial__note_silence(uint64_t dev);
+/* Of the file that is mapped there; link: in /proc/PID/map_files; is_named: that link has the mapping's path. Any thread. */
+void trial__of(pid_t pid, const struct mapping *m, const char *link, bool is_named, struct trial *ret);
+
+/* A path below the root of a process. Links on the way stay below that; the file itself may be none. */
+struct trial_list {
+	pid_t pid;
+	int root;		/* not owned; the process's */
+	const char *path;
+	uid_t user;		/* a regular file with one name, of this user */
+	uint64_t max;		/* bytes that are copied */
+	struct trial_charge charge;	/* of the copy */
+};
+/*
+ * Adds to copy what the file has beyond it; of a file that is shorter all of it. 0 or -errno. Of a list that is too large what fits is
+ * copied; that the rest is missing is reported, once.
+ */
+int trial__copy_list(struct trial_list *l, int copy);
+/* Are all file systems on the way to the list local? Then *ret is a descriptor of it (O_PATH), which is the caller's, or -errno. */
+bool trial__find_list(const struct trial_list *l, int *ret);
 
 #endif

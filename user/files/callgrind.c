@@ -50,40 +50,36 @@ struct callgrind {
 
 enum { OBJECTS, FILES, FUNCTIONS };
 
-static int add(struct callgrind *c, uint32_t site, const struct stack_frame *at, uint32_t callee)
+static void add(struct callgrind *c, uint32_t site, const struct stack_frame *at, uint32_t callee)
 {
 	const struct snap_site *from = &c->s->sites[site];
 	struct cost *cost;
 	uint32_t id;
 	bool is_new;
-	int err = key_ids__get(&c->keys, (struct key){ at->function, at->line, callee }, &id, &is_new);
 
-	if (err || (is_new && !vec_push(&c->costs)))
-		return -ENOMEM;
+	key_ids__get(&c->keys, (struct key){ at->function, at->line, callee }, &id, &is_new);
+	if (is_new)
+		vec_push(&c->costs);
 	cost = &c->costs.v[id];
 	if (cost->last_site == site + 1)
-		return 0;
+		return;
 	cost->last_site = site + 1;
 	for (size_t i = 0; i < c->n_metrics; i++)
 		cost->v[i] += metric__of(c->metrics[i], from);
 	cost->calls += from->c.alloc_calls;
-	return 0;
 }
 
-static int collect(struct callgrind *c)
+static void collect(struct callgrind *c)
 {
-	_cleanup_free_ struct stack_frame *stack = calloc(c->functions.max_frames + 1, sizeof(*stack));
-	int err = stack ? 0 : -ENOMEM;
+	_cleanup_free_ struct stack_frame *stack = xcalloc(c->functions.max_frames + 1, sizeof(*stack));
 
-	for (size_t i = 0; i < c->s->n_sites && !err; i++) {
+	for (size_t i = 0; i < c->s->n_sites; i++) {
 		size_t n = functions__stack(&c->functions, &c->s->sites[i], stack);
 
-		for (size_t k = 0; k + 1 < n && !err; k++)
-			err = add(c, (uint32_t)i, &stack[k], stack[k + 1].function);
-		if (!err)
-			err = add(c, (uint32_t)i, &stack[n - 1], NO_CALLEE);
+		for (size_t k = 0; k + 1 < n; k++)
+			add(c, (uint32_t)i, &stack[k], stack[k + 1].function);
+		add(c, (uint32_t)i, &stack[n - 1], NO_CALLEE);
 	}
-	return err;
 }
 
 /* Most of the file is numbers: a fifth of what printf takes. */
@@ -99,13 +95,11 @@ static void put_number(FILE *out, uint64_t n)
 }
 
 /* "(7) name" the first time, "(7)" from then on. *id: its number + 1, or 0. */
-static int put_name(struct callgrind *c, const char *key, int kind, const char *name, uint32_t *id)
+static void put_name(struct callgrind *c, const char *key, int kind, const char *name, uint32_t *id)
 {
 	if (!*id) {
-		int err = string_ids__get(&c->names[kind], name && *name ? name : "???", id);
 
-		if (err)
-			return err;
+		string_ids__get(&c->names[kind], name && *name ? name : "???", id);
 		(*id)++;
 	}
 	fputs(key, c->out);
@@ -118,19 +112,17 @@ static int put_name(struct callgrind *c, const char *key, int kind, const char *
 		c->n_written[kind]++;
 	}
 	fputc('\n', c->out);
-	return 0;
 }
 
 /* names of one function are distinguished by file and object, which are always given */
-static int put_function(struct callgrind *c, uint32_t function, const char *const keys[3])
+static void put_function(struct callgrind *c, uint32_t function, const char *const keys[3])
 {
 	const struct function *f = &c->functions.v[function];
 	uint32_t *ids = c->ids[function];
-	int err = put_name(c, keys[OBJECTS], OBJECTS, f->module, &ids[OBJECTS]);
 
-	if (!err)
-		err = put_name(c, keys[FILES], FILES, f->file, &ids[FILES]);
-	return err ? err : put_name(c, keys[FUNCTIONS], FUNCTIONS, f->name, &ids[FUNCTIONS]);
+	put_name(c, keys[OBJECTS], OBJECTS, f->module, &ids[OBJECTS]);
+	put_name(c, keys[FILES], FILES, f->file, &ids[FILES]);
+	put_name(c, keys[FUNCTIONS], FUNCTIONS, f->name, &ids[FUNCTIONS]);
 }
 
 static void put_cost(struct callgrind *c, uint64_t line, const struct cost *cost)
@@ -158,46 +150,41 @@ static int by_key(const void *pa, const void *pb, void *arg)
 	return a->c < b->c ? -1 : a->c > b->c;
 }
 
-static int put_body(struct callgrind *c)
+static void put_body(struct callgrind *c)
 {
 	static const char *const own[3] = { "ob", "fl", "fn" }, *const callee[3] = { "cob", "cfi", "cfn" };
-	_cleanup_free_ uint32_t *order = calloc(c->keys.n + 1, sizeof(*order));
+	_cleanup_free_ uint32_t *order = xcalloc(c->keys.n + 1, sizeof(*order));
 	uint64_t function = UINT64_MAX;
-	int err;
 
-	c->ids = calloc(c->functions.n + 1, sizeof(*c->ids));
-	err = order && c->ids ? 0 : -ENOMEM;
-	for (uint32_t i = 0; i < c->keys.n && !err; i++)
+	c->ids = xcalloc(c->functions.n + 1, sizeof(*c->ids));
+	for (uint32_t i = 0; i < c->keys.n; i++)
 		order[i] = i;
-	if (!err)
-		qsort_r(order, c->keys.n, sizeof(*order), by_key, c);
-	for (size_t i = 0; i < c->keys.n && !err; i++) {
+	qsort_r(order, c->keys.n, sizeof(*order), by_key, c);
+	for (size_t i = 0; i < c->keys.n; i++) {
 		const struct key *k = &c->keys.v[order[i]];
 		const struct cost *cost = &c->costs.v[order[i]];
 
 		if (k->a != function) {
 			fputc('\n', c->out);
-			err = put_function(c, (uint32_t)k->a, own);
+			put_function(c, (uint32_t)k->a, own);
 			function = k->a;
 		}
-		if (!err && k->c != NO_CALLEE) {
-			err = put_function(c, (uint32_t)k->c, callee);
+		if (k->c != NO_CALLEE) {
+			put_function(c, (uint32_t)k->c, callee);
 			fputs("calls=", c->out);
 			put_number(c->out, MAX(cost->calls, 1u));
 			fputs(" 0\n", c->out);
 		}
-		if (!err)
-			put_cost(c, k->b, cost);
+		put_cost(c, k->b, cost);
 	}
-	return err;
 }
 
-static int put_header(struct callgrind *c)
+static void put_header(struct callgrind *c)
 {
 	const struct snapshot *s = c->s;
 	struct export_notes notes;
-	int err = export_notes__init(&notes, s);
 
+	export_notes__init(&notes, s);
 	fprintf(c->out, "# callgrind format\nversion: 1\ncreator: malloctrace %s\n", s->version);
 	if (s->n_processes == 1 && s->processes->pid > 0)
 		fprintf(c->out, "pid: %d\n", s->processes->pid);
@@ -217,28 +204,25 @@ static int put_header(struct callgrind *c)
 	for (size_t i = 0; i < c->n_metrics; i++)
 		fprintf(c->out, " %" PRIu64, weights__sum(s, c->metrics[i]));
 	fputc('\n', c->out);
-	return err;
 }
 
 int callgrind__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct callgrind c = { .out = out, .s = s };
-	int err = functions__init(&c.functions, s);
+	int err = 0;
 
+	functions__init(&c.functions, s);
 	c.n_metrics = weights__of(s, o ? o->metric : NULL, c.metrics);
-	if (!err)
-		err = collect(&c);
-	if (!err)
-		err = put_header(&c);
-	if (!err)
-		err = put_body(&c);
+	collect(&c);
+	put_header(&c);
+	put_body(&c);
 	functions__done(&c.functions);
 	key_ids__done(&c.keys);
 	vec_done(&c.costs);
 	free(c.ids);
 	for (size_t i = 0; i < ARRAY_SIZE(c.names); i++)
 		string_ids__done(&c.names[i]);
-	if (!err && ferror(out))
+	if (ferror(out))
 		err = -EIO;
 	return err ? err_set(e, err, "cannot write the callgrind profile: %s", strerror(-err)) : 0;
 }

@@ -63,23 +63,17 @@ static uint64_t lifetimes_us(const struct snapshot *s, const struct snap_site *s
 /* ---- frames of a point */
 
 /* The number of a frame that is no place. text is kept. */
-static int made_frame(struct snapshot *keep, struct numbers *n, uint32_t *ret, const char *fmt, const char *name)
+static void made_frame(struct snapshot *keep, struct numbers *n, uint32_t *ret, const char *fmt, const char *name)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = xasprintf(fmt, name ? name : "???");
 	uint32_t id, *slot;
 
-	if (asprintf(&text, fmt, name ? name : "???") < 0)
-		return -ENOMEM;
-	if (string_ids__get(&n->made, snapshot__strdup(keep, text), &id))
-		return -ENOMEM;
+	string_ids__get(&n->made, snapshot__strdup(keep, text), &id);
 	if (id == n->made_at.n) {
 		slot = vec_push(&n->made_at);
-		if (!slot)
-			return -ENOMEM;
 		*slot = n->n++;
 	}
 	*ret = n->made_at.v[id];
-	return 0;
 }
 
 static size_t n_frames_of(const struct snapshot *s, const struct snap_site *site)
@@ -91,17 +85,14 @@ static size_t n_frames_of(const struct snapshot *s, const struct snap_site *site
 	return n;
 }
 
-static int add_frames(struct snapshot *keep, const struct snapshot *s, const struct snap_site *site,
+static void add_frames(struct snapshot *keep, const struct snapshot *s, const struct snap_site *site,
 		      struct numbers *n, struct point *to)
 {
 	const struct snap_process *p = &s->processes[site->process];
 	_cleanup_free_ char *owner = owner__has_process(s) ? owner__process(s, p) : NULL;
-	int err;
 
-	to->frames = calloc(n_frames_of(s, site) + 2, sizeof(*to->frames));
-	if (!to->frames)
-		return -ENOMEM;
-	err = made_frame(keep, n, &to->frames[to->n_frames++], "0x0: %s (allocation function)", site->function);
+	to->frames = xcalloc(n_frames_of(s, site) + 2, sizeof(*to->frames));
+	made_frame(keep, n, &to->frames[to->n_frames++], "0x0: %s (allocation function)", site->function);
 	for (uint32_t i = 0; i < site->n_stack; i++) {
 		const struct place *at = &s->places[site->stack[i]];
 
@@ -112,9 +103,8 @@ static int add_frames(struct snapshot *keep, const struct snapshot *s, const str
 		for (size_t k = 0; k < place__n_frames(at); k++)
 			to->frames[to->n_frames++] = n->first[site->stack[i]] + (uint32_t)k;
 	}
-	if (owner && !err)
-		err = made_frame(keep, n, &to->frames[to->n_frames++], "0x0: %s (process)", owner);
-	return err;
+	if (owner)
+		made_frame(keep, n, &to->frames[to->n_frames++], "0x0: %s (process)", owner);
 }
 
 static void add_figures(const struct snapshot *s, const struct snap_site *site, struct point *to)
@@ -170,20 +160,15 @@ static void merge_equal(struct points *v)
 	v->n = kept;
 }
 
-static int make_points(struct snapshot *keep, const struct snapshot *s, struct numbers *n, struct points *v)
+static void make_points(struct snapshot *keep, const struct snapshot *s, struct numbers *n, struct points *v)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < s->n_sites && !err; i++) {
+	for (size_t i = 0; i < s->n_sites; i++) {
 		struct point *to = vec_push(v);
 
-		if (!to)
-			return -ENOMEM;
-		err = add_frames(keep, s, &s->sites[i], n, to);
+		add_frames(keep, s, &s->sites[i], n, to);
 		add_figures(s, &s->sites[i], to);
 	}
 	merge_equal(v);
-	return err;
 }
 
 /* ---- writing */
@@ -209,41 +194,36 @@ static void write_point(struct json *j, const struct point *p)
 }
 
 /* "0x4A3F: main (server.c:12)", "0x4A3F: ??? (in /usr/bin/redis-server)" */
-static int frame_text(const struct frame *f, char **ret)
+static char *frame_text(const struct frame *f)
 {
 	const char *name = f->line && f->line->function ? f->line->function : "???";
 
 	if (f->line && f->line->file)
-		return asprintf(ret, "0x%" PRIX64 ": %s (%s:%u)", f->place->offset, name, f->line->file, f->line->line);
-	return asprintf(ret, "0x%" PRIX64 ": %s (in %s)", f->place->offset, name, f->module ? f->module : "???");
+		return xasprintf("0x%" PRIX64 ": %s (%s:%u)", f->place->offset, name, f->line->file, f->line->line);
+	return xasprintf("0x%" PRIX64 ": %s (in %s)", f->place->offset, name, f->module ? f->module : "???");
 }
 
 /* In the order of their numbers, which is not that of the places. */
-static int frame_table(struct json *j, const struct snapshot *s, const struct numbers *n)
+static void frame_table(struct json *j, const struct snapshot *s, const struct numbers *n)
 {
-	_cleanup_free_ struct frame *v = calloc(n->n, sizeof(*v));
-	_cleanup_free_ const char **made = calloc(n->n, sizeof(*made));
-	int err = v && made ? 0 : -ENOMEM;
+	_cleanup_free_ struct frame *v = xcalloc(n->n, sizeof(*v));
+	_cleanup_free_ const char **made = xcalloc(n->n, sizeof(*made));
 
-	for (size_t i = 0; i < s->n_places && !err; i++)
+	for (size_t i = 0; i < s->n_places; i++)
 		for (size_t k = 0; n->first[i] && k < place__n_frames(&s->places[i]); k++)
 			v[n->first[i] + k] = place__frame(s, &s->places[i], k);
-	for (size_t i = 0; i < n->made_at.n && !err; i++)
+	for (size_t i = 0; i < n->made_at.n; i++)
 		made[n->made_at.v[i]] = n->made.v[i];
 	json__line(j, 0);
 	json__array(j, "ftbl");
 	json__str(j, NULL, "[root]");
-	for (uint32_t i = 1; i < n->n && !err; i++) {
-		_cleanup_free_ char *text = NULL;
+	for (uint32_t i = 1; i < n->n; i++) {
+		_cleanup_free_ char *text = made[i] ? NULL : frame_text(&v[i]);
 
 		json__line(j, 2);
-		if (!made[i] && frame_text(&v[i], &text) < 0)
-			err = -ENOMEM;
-		else
-			json__str(j, NULL, made[i] ? made[i] : text);
+		json__str(j, NULL, made[i] ? made[i] : text);
 	}
 	json__array_end(j);
-	return err;
 }
 
 static void header(struct json *j, const struct snapshot *s, const char *title)
@@ -258,7 +238,7 @@ static void header(struct json *j, const struct snapshot *s, const char *title)
 	json__str(j, "Mtu", "s");
 	json__u64(j, "tuth", SHORT_LIVED_US);
 	json__line(j, 0);
-	json__str(j, "cmd", title ? title : "");
+	json__str(j, "cmd", title);
 	json__u64(j, "pid", s->n_processes == 1 && s->processes->pid > 0 ? (uint64_t)s->processes->pid : 0);
 	json__u64(j, "te", s->duration_ns / US_NS);
 	json__u64(j, "tg", s->n_processes == 1 ? s->processes->peak_at_ns / US_NS : 0);
@@ -268,19 +248,19 @@ static void header(struct json *j, const struct snapshot *s, const char *title)
 int dhat__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	_cleanup_free_ char *title = export_notes__title(s);	/* the viewer shows no other text */
-	struct numbers n = { .first = calloc(s->n_places + 1, sizeof(*n.first)), .n = 1 };
+	struct numbers n = { .first = xcalloc(s->n_places + 1, sizeof(*n.first)), .n = 1 };
 	struct snapshot *keep = snapshot__new();		/* for texts */
 	struct json j = { .out = out };
 	struct points points = {};
-	int err = n.first && title && keep ? make_points(keep, s, &n, &points) : -ENOMEM;
 
+	make_points(keep, s, &n, &points);
 	json__object(&j, NULL);
 	header(&j, s, title);
 	json__array(&j, "pps");
-	for (size_t i = 0; i < points.n && !err; i++)
+	for (size_t i = 0; i < points.n; i++)
 		write_point(&j, &points.v[i]);
 	json__array_end(&j);
-	err = err ?: frame_table(&j, s, &n);
+	frame_table(&j, s, &n);
 	json__object_end(&j);
 	fputc('\n', out);
 	for (size_t i = 0; i < points.n; i++)
@@ -290,7 +270,5 @@ int dhat__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	vec_done(&n.made_at);
 	free(n.first);
 	snapshot__free(keep);
-	if (err)
-		return err_set(e, err, "out of memory");
 	return ferror(out) ? err_set(e, -EIO, "cannot write DHAT's JSON") : 0;
 }

@@ -12,6 +12,8 @@ struct diff_opts {
 	size_t top;			/* rows of the text */
 	size_t width;
 	bool estimated;
+	uint32_t depth;			/* stacks are compared by so many frames; 0: by all of them */
+	const char *flat;		/* then: the file that has no more */
 };
 
 struct diff_format {

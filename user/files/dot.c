@@ -98,14 +98,12 @@ static int heavier_first(const void *pa, const void *pb, void *arg)
 	return ia < ib ? -1 : ia > ib;
 }
 
-static int choose_nodes(struct dot *d, double threshold_pct)
+static void choose_nodes(struct dot *d, double threshold_pct)
 {
-	_cleanup_free_ uint32_t *order = calloc(d->functions.n + 1, sizeof(*order));
+	_cleanup_free_ uint32_t *order = xcalloc(d->functions.n + 1, sizeof(*order));
 	uint64_t floor = (uint64_t)(d->whole * threshold_pct / 100);
 	size_t n_shown = 0;
 
-	if (!order)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < d->functions.n; i++)
 		order[i] = i;
 	qsort_r(order, d->functions.n, sizeof(*order), heavier_first, d->nodes);
@@ -116,31 +114,27 @@ static int choose_nodes(struct dot *d, double threshold_pct)
 		n_shown += node->shown;
 		d->n_folded += node->all && !node->shown;
 	}
-	return 0;
 }
 
-static int add_edge(struct dot *d, uint32_t site, uint32_t from, uint32_t to, bool direct)
+static void add_edge(struct dot *d, uint32_t site, uint32_t from, uint32_t to, bool direct)
 {
 	struct edge *edge;
 	bool is_new;
 	uint32_t id;
-	int err = key_ids__get(&d->keys, (struct key){ .a = from, .b = to }, &id, &is_new);
 
-	if (err || (is_new && !vec_push(&d->edges)))
-		return -ENOMEM;
+	key_ids__get(&d->keys, (struct key){ .a = from, .b = to }, &id, &is_new);
+	if (is_new)
+		vec_push(&d->edges);
 	edge = &d->edges.v[id];
 	if (edge->last_site != site + 1)
 		edge->weight += metric__of(d->metric, &d->s->sites[site]);
 	edge->last_site = site + 1;
 	edge->direct |= direct;
-	return 0;
 }
 
-static int weigh_edges(struct dot *d)
+static void weigh_edges(struct dot *d)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < d->s->n_sites && !err; i++) {
+	for (size_t i = 0; i < d->s->n_sites; i++) {
 		uint32_t from = UINT32_MAX;
 		bool direct = true;
 		size_t n;
@@ -148,7 +142,7 @@ static int weigh_edges(struct dot *d)
 		if (!metric__of(d->metric, &d->s->sites[i]))
 			continue;
 		n = functions__stack(&d->functions, &d->s->sites[i], d->stack);
-		for (size_t k = 0; k < n && !err; k++) {
+		for (size_t k = 0; k < n; k++) {
 			uint32_t to = d->stack[k].function;
 
 			if (!d->nodes[to].shown) {
@@ -156,22 +150,21 @@ static int weigh_edges(struct dot *d)
 				continue;
 			}
 			if (from != UINT32_MAX)
-				err = add_edge(d, (uint32_t)i, from, to, direct);
+				add_edge(d, (uint32_t)i, from, to, direct);
 			from = to;
 			direct = true;
 		}
 	}
-	return err;
 }
 
 /* ---- the graph */
 
-static int put_title(struct dot *d, double threshold_pct)
+static void put_title(struct dot *d, double threshold_pct)
 {
 	struct export_notes notes;
 	char a[FMT_MAX];
-	int err = export_notes__init(&notes, d->s);
 
+	export_notes__init(&notes, d->s);
 	fputs("digraph malloctrace {\n\tlabelloc=t; labeljust=l; fontname=sans; rankdir=TB;\n\tlabel=\"", d->out);
 	if (d->s->n_processes == 1)
 		put_text(d->out, d->s->processes->comm);
@@ -187,7 +180,6 @@ static int put_title(struct dot *d, double threshold_pct)
 			d->n_folded == 1 ? "" : "s", threshold_pct, d->n_folded == 1 ? "is" : "are");
 	fputs("\";\n\tnode [shape=box, style=filled, fontname=sans];\n\tedge [fontname=sans, fontsize=9];\n", d->out);
 	export_notes__done(&notes);
-	return err;
 }
 
 /* From white to red, by what goes through. */
@@ -197,15 +189,13 @@ static void put_color(struct dot *d, uint64_t weight)
 	fprintf(d->out, "fillcolor=\"0.05 0.%03d 1.0\"", d->whole ? (int)(600.0 * weight / d->whole) : 0);
 }
 
-static int put_node(struct dot *d, uint32_t id)
+static void put_node(struct dot *d, uint32_t id)
 {
 	const struct function *f = &d->functions.v[id];
 	const struct node *node = &d->nodes[id];
 	_cleanup_free_ char *name = name__shorten(f->name, NAME_COLUMNS);
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], e[FMT_MAX];
 
-	if (!name)
-		return -ENOMEM;
 	fprintf(d->out, "\tn%u [label=\"", id);
 	put_text(d->out, name);
 	if (node->self)
@@ -223,7 +213,6 @@ static int put_node(struct dot *d, uint32_t id)
 		FONT_MIN + (int)(d->whole ? (FONT_MAX - FONT_MIN) * (double)node->self / d->whole : 0));
 	put_color(d, node->all);
 	fputs("];\n", d->out);
-	return 0;
 }
 
 static void put_edge(struct dot *d, const struct key *k, const struct edge *edge)
@@ -235,42 +224,32 @@ static void put_edge(struct dot *d, const struct key *k, const struct edge *edge
 		figure(d, a, edge->weight), pen_tenths / 10, pen_tenths % 10, edge->direct ? "" : ", style=dashed");
 }
 
-static int write_all(struct dot *d, double threshold_pct)
+static void write_all(struct dot *d, double threshold_pct)
 {
-	int err = functions__init(&d->functions, d->s);
-
-	if (err)
-		return err;
-	d->nodes = calloc(d->functions.n + 1, sizeof(*d->nodes));
-	d->stack = calloc(d->functions.max_frames + 1, sizeof(*d->stack));
-	if (!d->nodes || !d->stack)
-		return -ENOMEM;
+	functions__init(&d->functions, d->s);
+	d->nodes = xcalloc(d->functions.n + 1, sizeof(*d->nodes));
+	d->stack = xcalloc(d->functions.max_frames + 1, sizeof(*d->stack));
 	weigh_nodes(d);
-	err = choose_nodes(d, threshold_pct);
-	if (!err)
-		err = weigh_edges(d);
-	if (!err)
-		err = put_title(d, threshold_pct);
-	for (uint32_t i = 0; i < d->functions.n && !err; i++)
+	choose_nodes(d, threshold_pct);
+	weigh_edges(d);
+	put_title(d, threshold_pct);
+	for (uint32_t i = 0; i < d->functions.n; i++)
 		if (d->nodes[i].shown)
-			err = put_node(d, i);
-	for (size_t i = 0; i < d->edges.n && !err; i++)
+			put_node(d, i);
+	for (size_t i = 0; i < d->edges.n; i++)
 		put_edge(d, &d->keys.v[i], &d->edges.v[i]);
 	fputs("}\n", d->out);
-	return err;
 }
 
 int dot__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct dot d = { .out = out, .s = s, .metric = o && o->metric ? o->metric : metric__preset(s->known) };
-	int err = write_all(&d, export__threshold_pct(o));
 
+	write_all(&d, export__threshold_pct(o));
 	functions__done(&d.functions);
 	key_ids__done(&d.keys);
 	vec_done(&d.edges);
 	free(d.nodes);
 	free(d.stack);
-	if (!err && ferror(out))
-		err = -EIO;
-	return err ? err_set(e, err, "cannot write the call graph: %s", strerror(-err)) : 0;
+	return ferror(out) ? err_set(e, -EIO, "cannot write the call graph: %s", strerror(EIO)) : 0;
 }

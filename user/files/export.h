@@ -45,7 +45,6 @@ struct export_format {
 	bool carries_source;	/* lines of source files, if --embed-source asks for them */
 	bool carries_heaps;	/* what `malloctrace heap` found can be written so */
 	bool carries_ages;	/* exact ones: the block table must be scanned for each */
-	bool carries_limits;	/* of all cgroups, though no row is one */
 	bool for_people;	/* of a whole machine it has a row for each program; others have each process */
 	unsigned int needs;	/* enum counter_bit: without them there is nothing to write */
 };
@@ -58,7 +57,7 @@ size_t export__suffix_len(const char *path);
 /* name, suffix, and what else struct export_format has */
 #define EXPORT_FORMATS(F) \
 	F(text, ".txt", .carries_heaps = true, .for_people = true) \
-	F(json, ".json", .needs_all_names = true, .carries_ages = true, .carries_source = true, .carries_heaps = true, .carries_limits = true) \
+	F(json, ".json", .needs_all_names = true, .carries_ages = true, .carries_source = true, .carries_heaps = true) \
 	F(folded, ".folded", .needs_all_names = true) \
 	F(pprof, ".pb.gz", .needs_all_names = true) \
 	F(speedscope, ".speedscope.json", .needs_all_names = true) \
@@ -66,7 +65,7 @@ size_t export__suffix_len(const char *path);
 	F(massif, ".massif", .needs_all_names = true, .needs = HAS_LIVE_BYTES) \
 	F(callgrind, ".callgrind", .needs_all_names = true) \
 	F(dot, ".dot", .needs_all_names = true) \
-	F(html, ".html", .needs_all_names = true, .carries_ages = true, .carries_source = true, .carries_heaps = true, .carries_limits = true, .for_people = true)
+	F(html, ".html", .needs_all_names = true, .carries_ages = true, .carries_source = true, .carries_heaps = true, .for_people = true)
 
 #define EXPORT_DECLARED(name, ...) int name##__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 EXPORT_FORMATS(EXPORT_DECLARED)

@@ -43,57 +43,43 @@ static char *clean(char *text)
 
 char *folded__frame(const struct frame *f)
 {
-	char *text;
-	int n;
-
-	if (f->line && f->line->function && *f->line->function) {
-		/* of scripts each file has its "main" and its "<module>" */
-		n = frame__origin(f) == f->module ? asprintf(&text, "%s", f->line->function) :
-						    asprintf(&text, "%s (%s)", f->line->function, path_tail(frame__origin(f)));
-		return n < 0 ? NULL : clean(text);
-	}
+	/* of scripts each file has its "main" and its "<module>" */
+	if (f->line && f->line->function && *f->line->function)
+		return clean(frame__origin(f) == f->module ? xstrdup(f->line->function) :
+							     xasprintf("%s (%s)", f->line->function, path_tail(frame__origin(f))));
 	if (f->module)
-		n = asprintf(&text, "%s+0x%" PRIx64, path_basename(f->module), f->place->offset);
-	else
-		n = asprintf(&text, "0x%" PRIx64, f->place->offset);
-	return n < 0 ? NULL : clean(text);
+		return clean(xasprintf("%s+0x%" PRIx64, path_basename(f->module), f->place->offset));
+	return xasprintf("0x%" PRIx64, f->place->offset);
 }
 
 /* The frames of a place, the outermost first. */
-static int place_text(const struct snapshot *s, const struct place *p, char **ret)
+static char *place_text(const struct snapshot *s, const struct place *p)
 {
+	char *text = NULL;
+
 	for (size_t k = place__n_frames(p); k--;) {
 		struct frame f = place__frame(s, p, k);
-		_cleanup_free_ char *frame = folded__frame(&f), *before = *ret;
+		_cleanup_free_ char *frame = folded__frame(&f), *before = text;
 
-		*ret = NULL;
-		if (!frame || asprintf(ret, "%s%s%s", before ? before : "", before ? ";" : "", frame) < 0) {
-			*ret = NULL;
-			return -ENOMEM;
-		}
+		text = xasprintf("%s%s%s", before ? before : "", before ? ";" : "", frame);
 	}
-	return 0;
+	return text;
 }
 
-static int init_texts(struct texts *t, const struct snapshot *s)
+static void init_texts(struct texts *t, const struct snapshot *s)
 {
-	int err = 0;
-
 	t->n = s->n_places;
-	t->v = calloc(t->n + 1, sizeof(*t->v));
-	t->len = calloc(t->n + 1, sizeof(*t->len));
-	if (!t->v || !t->len)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->n && !err; i++) {
-		err = place_text(s, &s->places[i], &t->v[i]);
-		t->len[i] = err ? 0 : strlen(t->v[i]);
+	t->v = xcalloc(t->n + 1, sizeof(*t->v));
+	t->len = xcalloc(t->n + 1, sizeof(*t->len));
+	for (size_t i = 0; i < t->n; i++) {
+		t->v[i] = place_text(s, &s->places[i]);
+		t->len[i] = strlen(t->v[i]);
 	}
-	return err;
 }
 
 static void done_texts(struct texts *t)
 {
-	for (size_t i = 0; t->v && i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		free(t->v[i]);
 	free(t->v);
 	free(t->len);
@@ -102,32 +88,23 @@ static void done_texts(struct texts *t)
 /* What stands before a stack, with a ';' after each: whose it is, and the kind of growth. */
 static char *root_text(const struct snapshot *s, const struct snap_site *site)
 {
-	_cleanup_free_ char *process = NULL, *thread = NULL, *growth = NULL;
-	char *text;
+	_cleanup_free_ char *process = owner__has_process(s) ? clean(owner__process(s, &s->processes[site->process])) : NULL;
+	_cleanup_free_ char *thread = site->tid ? clean(owner__thread(site)) : NULL;
+	_cleanup_free_ char *growth = recording__is_growth(&s->recording) ? clean(xstrdup(site->function)) : NULL;
 
-	if (owner__has_process(s) && !(process = clean(owner__process(s, &s->processes[site->process]))))
-		return NULL;
-	if (site->tid && !(thread = clean(owner__thread(site))))
-		return NULL;
-	if (recording__is_growth(&s->recording) && !(growth = clean(strdup(site->function))))
-		return NULL;
-	if (asprintf(&text, "%s%s%s%s%s%s", process ? process : "", process ? ";" : "", thread ? thread : "",
-		     thread ? ";" : "", growth ? growth : "", growth ? ";" : "") < 0)
-		return NULL;
-	return text;
+	return xasprintf("%s%s%s%s%s%s", process ? process : "", process ? ";" : "", thread ? thread : "", thread ? ";" : "",
+			 growth ? growth : "", growth ? ";" : "");
 }
 
-static int fold(const struct texts *t, const struct snapshot *s, const struct snap_site *site, char **ret)
+static char *fold(const struct texts *t, const struct snapshot *s, const struct snap_site *site)
 {
 	_cleanup_free_ char *root = root_text(s, site);
-	size_t len = root ? strlen(root) : 0, size = len + sizeof("[no stack]");
-	char *to;
+	size_t len = strlen(root), size = len + sizeof("[no stack]");
+	char *text, *to;
 
 	for (uint32_t i = 0; i < site->n_stack; i++)
 		size += t->len[site->stack[i]] + 1;
-	*ret = to = root ? malloc(size) : NULL;
-	if (!to)
-		return -ENOMEM;
+	text = to = xmalloc(size);
 	to = mempcpy(to, root, len);
 	if (!site->n_stack)
 		to = stpcpy(to, "[no stack]");
@@ -137,35 +114,26 @@ static int fold(const struct texts *t, const struct snapshot *s, const struct sn
 			*to++ = ';';
 	}
 	*to = '\0';
-	return 0;
+	return text;
 }
 
 /* ---- lines */
 
-static int by_stack(const void *a, const void *b)
-{
-	return strcmp(((const struct folded_line *)a)->stack, ((const struct folded_line *)b)->stack);
-}
+COMPARATOR(by_stack, struct folded_line, strcmp(a->stack, b->stack))
 
-static int collect(struct folded_lines *lines, const struct texts *t, const struct snapshot *s,
+static void collect(struct folded_lines *lines, const struct texts *t, const struct snapshot *s,
 		   const struct metric *metric)
 {
 	for (size_t i = 0; i < s->n_sites; i++) {
 		uint64_t weight = metric__of(metric, &s->sites[i]);
 		struct folded_line *line;
-		int err;
 
 		if (!weight)
 			continue;
 		line = vec_push(lines);
-		if (!line)
-			return -ENOMEM;
 		line->weight = weight;
-		err = fold(t, s, &s->sites[i], &line->stack);
-		if (err)
-			return err;
+		line->stack = fold(t, s, &s->sites[i]);
 	}
-	return 0;
 }
 
 int folded__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
@@ -173,13 +141,12 @@ int folded__write(FILE *out, const struct snapshot *s, const struct export_opts 
 	const struct metric *metric = o && o->metric ? o->metric : metric__preset(s->known);
 	struct folded_lines lines = {};
 	struct texts t = {};
-	int err = init_texts(&t, s);
 
-	if (!err)
-		err = collect(&lines, &t, s, metric);
-	if (!err && lines.n)
+	init_texts(&t, s);
+	collect(&lines, &t, s, metric);
+	if (lines.n)
 		qsort(lines.v, lines.n, sizeof(*lines.v), by_stack);
-	for (size_t i = 0, next; !err && i < lines.n; i = next) {
+	for (size_t i = 0, next; i < lines.n; i = next) {
 		uint64_t weight = lines.v[i].weight;
 
 		for (next = i + 1; next < lines.n && !by_stack(&lines.v[i], &lines.v[next]); next++)
@@ -191,7 +158,5 @@ int folded__write(FILE *out, const struct snapshot *s, const struct export_opts 
 		free(lines.v[i].stack);
 	vec_done(&lines);
 	done_texts(&t);
-	if (!err && ferror(out))
-		err = -EIO;
-	return err ? err_set(e, err, "cannot write the folded stacks: %s", strerror(-err)) : 0;
+	return ferror(out) ? err_set(e, -EIO, "cannot write the folded stacks: %s", strerror(EIO)) : 0;
 }

@@ -5,7 +5,7 @@
 
 struct frame;
 
-/* Without what would end it. The caller's; NULL: no memory. */
+/* Without what would end it. The caller's. */
 char *folded__frame(const struct frame *f);
 
 #endif

@@ -16,118 +16,99 @@
 #include "files/owner.h"
 #include "util/util.h"
 
-static int add(struct functions *f, const char *name, const char *module, const char *file, uint32_t *ret)
+static void add(struct functions *f, const char *name, const char *module, const char *file, uint32_t *ret)
 {
 	uint32_t ids[3];
 	struct function *v;
 	bool is_new;
-	int err = string_ids__get(&f->strings, name, &ids[0]);
 
-	if (!err)
-		err = string_ids__get(&f->strings, module, &ids[1]);
-	if (!err)
-		err = string_ids__get(&f->strings, file, &ids[2]);
-	if (!err)
-		err = key_ids__get(&f->keys, (struct key){ ids[0], ids[1], ids[2] }, ret, &is_new);
-	if (err || !is_new)
-		return err;
+	string_ids__get(&f->strings, name, &ids[0]);
+	string_ids__get(&f->strings, module, &ids[1]);
+	string_ids__get(&f->strings, file, &ids[2]);
+	key_ids__get(&f->keys, (struct key){ ids[0], ids[1], ids[2] }, ret, &is_new);
+	if (!is_new)
+		return;
 	v = vec_push(f);
-	if (!v)
-		return -ENOMEM;
 	*v = (struct function){ name, module, file };
-	return 0;
 }
 
 /* A name of our own making, which must not be mistaken for a function of a module. */
-static int add_made(struct functions *f, const char *module, uint32_t *ret, const char *fmt, ...)
+static void add_made(struct functions *f, const char *module, uint32_t *ret, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-static int add_made(struct functions *f, const char *module, uint32_t *ret, const char *fmt, ...)
+static void add_made(struct functions *f, const char *module, uint32_t *ret, const char *fmt, ...)
 {
 	char **slot = vec_push(&f->made);
 	va_list ap;
 
-	if (!slot)
-		return -ENOMEM;
 	va_start(ap, fmt);
-	*slot = vformat(fmt, ap);
+	*slot = xvasprintf(fmt, ap);
 	va_end(ap);
-	return *slot ? add(f, *slot, module, NULL, ret) : -ENOMEM;
+	add(f, *slot, module, NULL, ret);
 }
 
-static int add_frame(struct functions *f, const struct frame *frame, struct stack_frame *ret)
+static void add_frame(struct functions *f, const struct frame *frame, struct stack_frame *ret)
 {
 	const struct line *l = frame->line;
 
 	ret->line = l ? l->line : 0;
 	if (l && l->function && *l->function)
-		return add(f, l->function, frame->module, l->file, &ret->function);
-	if (frame->module)
-		return add_made(f, frame->module, &ret->function, "%s+0x%" PRIx64, path_basename(frame->module),
-				frame->place->offset);
-	return add_made(f, NULL, &ret->function, "0x%" PRIx64, frame->place->offset);
+		add(f, l->function, frame->module, l->file, &ret->function);
+	else if (frame->module)
+		add_made(f, frame->module, &ret->function, "%s+0x%" PRIx64, path_basename(frame->module),
+			 frame->place->offset);
+	else
+		add_made(f, NULL, &ret->function, "0x%" PRIx64, frame->place->offset);
 }
 
 /* name: taken over */
-static int add_owner(struct functions *f, char *name, uint32_t *ret)
+static void add_owner(struct functions *f, char *name, uint32_t *ret)
 {
-	char **slot = name ? vec_push(&f->made) : NULL;
-
-	if (!slot) {
-		free(name);
-		return -ENOMEM;
-	}
-	*slot = name;
-	return add(f, name, NULL, NULL, ret);
+	*vec_push(&f->made) = name;
+	add(f, name, NULL, NULL, ret);
 }
 
-static int add_roots(struct functions *f)
+static void add_roots(struct functions *f)
 {
 	const struct snapshot *s = f->s;
-	int err = 0;
 
-	f->of_process = calloc(s->n_processes + 1, sizeof(*f->of_process));
-	if (!f->of_process)
-		return -ENOMEM;
-	f->of_thread = calloc(s->n_sites + 1, sizeof(*f->of_thread));
-	if (!f->of_thread)
-		return -ENOMEM;
-	for (size_t i = 0; owner__has_process(s) && i < s->n_processes && !err; i++)
-		err = add_owner(f, owner__process(s, &s->processes[i]), &f->of_process[i]);
-	for (size_t i = 0; i < s->n_sites && !err; i++)
+	f->of_process = xcalloc(s->n_processes + 1, sizeof(*f->of_process));
+	f->of_thread = xcalloc(s->n_sites + 1, sizeof(*f->of_thread));
+	for (size_t i = 0; owner__has_process(s) && i < s->n_processes; i++)
+		add_owner(f, owner__process(s, &s->processes[i]), &f->of_process[i]);
+	for (size_t i = 0; i < s->n_sites; i++)
 		if (s->sites[i].tid)
-			err = add_owner(f, owner__thread(&s->sites[i]), &f->of_thread[i]);
-	for (enum growth_kind k = GROWTH_FAULT; recording__is_growth(&s->recording) && k < GROWTH_N_KINDS && !err; k++)
-		err = add(f, growth__name(k), NULL, NULL, &f->of_growth[k]);
-	return err ? err : add(f, NO_STACK_NAME, NULL, NULL, &f->no_stack) ?: add(f, EVICTED_NAME, NULL, NULL, &f->evicted);
+			add_owner(f, owner__thread(&s->sites[i]), &f->of_thread[i]);
+	for (enum growth_kind k = GROWTH_FAULT; recording__is_growth(&s->recording) && k < GROWTH_N_KINDS; k++)
+		add(f, growth__name(k), NULL, NULL, &f->of_growth[k]);
+	add(f, NO_STACK_NAME, NULL, NULL, &f->no_stack);
+	add(f, EVICTED_NAME, NULL, NULL, &f->evicted);
 }
 
-int functions__init(struct functions *f, const struct snapshot *s)
+void functions__init(struct functions *f, const struct snapshot *s)
 {
 	size_t n_frames = 0;
-	int err;
 
 	*f = (struct functions){ .s = s };
 	for (size_t i = 0; i < s->n_places; i++)
 		n_frames += place__n_frames(&s->places[i]);
-	f->first = calloc(s->n_places + 1, sizeof(*f->first));
-	f->of_frame = calloc(n_frames + 1, sizeof(*f->of_frame));
-	if (!f->first || !f->of_frame || n_frames > UINT32_MAX)
-		return -ENOMEM;
-	err = add_roots(f);
+	f->first = xcalloc(s->n_places + 1, sizeof(*f->first));
+	f->of_frame = xcalloc(n_frames + 1, sizeof(*f->of_frame));
+	if (n_frames > UINT32_MAX)
+		xmalloc__end_of(SIZE_MAX);
+	add_roots(f);
 	n_frames = 0;
-	for (size_t i = 0; i < s->n_places && !err; i++) {
+	for (size_t i = 0; i < s->n_places; i++) {
 		f->first[i] = (uint32_t)n_frames;
-		for (size_t k = 0; k < place__n_frames(&s->places[i]) && !err; k++) {
+		for (size_t k = 0; k < place__n_frames(&s->places[i]); k++) {
 			struct frame frame = place__frame(s, &s->places[i], k);
 
 			f->of_frame[n_frames].place = (uint32_t)i;
-			err = add_frame(f, &frame, &f->of_frame[n_frames++]);
+			add_frame(f, &frame, &f->of_frame[n_frames++]);
 		}
 	}
 	for (size_t i = 0; i < s->n_sites; i++)
 		f->max_frames = MAX(f->max_frames, site__n_frames(s, &s->sites[i]));
 	f->max_frames += FUNCTIONS_MAX_ROOTS;
-	return err;
 }
 
 void functions__done(struct functions *f)

@@ -44,8 +44,8 @@ struct functions {
 	struct vec(char *) made;	/* names that are in no snapshot */
 };
 
-/* 0 or -ENOMEM; functions__done in any case. */
-int functions__init(struct functions *f, const struct snapshot *s);
+/* functions__done() afterwards. */
+void functions__init(struct functions *f, const struct snapshot *s);
 void functions__done(struct functions *f);
 /* The stack of a site into buf, which has room for max_frames; the root first. Its length, at least 1. */
 size_t functions__stack(const struct functions *f, const struct snap_site *site, struct stack_frame *buf);

@@ -71,21 +71,21 @@ static void line(FILE *out, const char *what, uint64_t before, uint64_t after, c
 
 /* ---- rows */
 
-static int add(struct changes *c, size_t side, const char *name, const struct snap_class *size, bool estimated, uint64_t blocks, uint64_t bytes)
+static void add(struct changes *c, size_t side, const char *name, const struct snap_class *size, bool estimated, uint64_t blocks, uint64_t bytes)
 {
 	uint32_t at;
-	int err = name ? string_ids__get(&c->names, name, &at) : key_ids__get(&c->sizes, (struct key){ .a = size->usable, .b = size->below }, &at, NULL);
 
-	if (err)
-		return err;
-	if (at == c->n && !vec_push(c))
-		return -ENOMEM;
+	if (name)
+		string_ids__get(&c->names, name, &at);
+	else
+		key_ids__get(&c->sizes, (struct key){ .a = size->usable, .b = size->below }, &at, NULL);
+	if (at == c->n)
+		vec_push(c);
 	c->v[at].name = name;
 	c->v[at].size = c->v[at].size ? c->v[at].size : size;
 	c->v[at].estimated |= estimated;
 	c->v[at].blocks[side] += blocks;
 	c->v[at].bytes[side] += bytes;
-	return 0;
 }
 
 static void changes__done(struct changes *c)
@@ -134,31 +134,27 @@ static void table(FILE *out, struct changes *c, const char *title, const struct 
 		fprintf(out, "%zu more that changed less (-T N for more)\n", n - shown);
 }
 
-static int tables(FILE *out, const struct snap_heap *const pair[2], const struct diff_opts *o)
+static void tables(FILE *out, const struct snap_heap *const pair[2], const struct diff_opts *o)
 {
 	struct changes sizes = {}, types = {};
-	int err = 0;
 
 	for (size_t side = 0; side < 2; side++) {
 		const struct snap_heap *h = pair[side];
 
-		for (size_t i = 0; i < h->n_classes && !err; i++)
-			err = add(&sizes, side, NULL, &h->classes[i], false, h->classes[i].blocks, h->classes[i].bytes);
-		for (size_t i = 0; i < h->n_types && !err; i++)
-			err = add(&types, side, h->types[i].name, NULL, h->types[i].estimated, h->types[i].blocks, h->types[i].bytes);
+		for (size_t i = 0; i < h->n_classes; i++)
+			add(&sizes, side, NULL, &h->classes[i], false, h->classes[i].blocks, h->classes[i].bytes);
+		for (size_t i = 0; i < h->n_types; i++)
+			add(&types, side, h->types[i].name, NULL, h->types[i].estimated, h->types[i].blocks, h->types[i].bytes);
 	}
-	if (!err) {
-		table(out, &sizes, "SIZE", o);
-		table(out, &types, "TYPE", o);
-	}
+	table(out, &sizes, "SIZE", o);
+	table(out, &types, "TYPE", o);
 	changes__done(&sizes);
 	changes__done(&types);
-	return err;
 }
 
 /* ---- heaps */
 
-static int write_pair(FILE *out, const struct snapshot *s, const struct snap_heap *a, const struct snap_heap *b, const struct diff_opts *o)
+static void write_pair(FILE *out, const struct snapshot *s, const struct snap_heap *a, const struct snap_heap *b, const struct diff_opts *o)
 {
 	const struct snap_heap *pair[] = { a, b };
 
@@ -166,7 +162,7 @@ static int write_pair(FILE *out, const struct snapshot *s, const struct snap_hea
 	if (a->refused || b->refused) {
 		fprintf(out, "%s: %s\n", a->refused ? "before" : "after", a->refused ? a->refused : b->refused);
 		line(out, "RSS", a->rss_bytes, b->rss_bytes, NULL);
-		return 0;
+		return;
 	}
 	line(out, "in use", a->bytes, b->bytes, (uint64_t[]){ a->blocks, b->blocks });
 	line(out, "free", a->free_bytes, b->free_bytes, NULL);
@@ -174,7 +170,7 @@ static int write_pair(FILE *out, const struct snapshot *s, const struct snap_hea
 		line(out, "RSS", a->rss_bytes, b->rss_bytes, NULL);
 	if (heap__was_searched(a) && heap__was_searched(b))
 		line(out, "unreached", a->unreached.bytes, b->unreached.bytes, (uint64_t[]){ a->unreached.blocks, b->unreached.blocks });
-	return tables(out, pair, o);
+	tables(out, pair, o);
 }
 
 /* Which is compared with which: the same process, or one of its name that nobody else is left for. */
@@ -216,26 +212,22 @@ static void write_alone(FILE *out, const struct snapshot *s, const struct snap_h
 	fprintf(out, "\n%s (%d)\nonly in %s\n", heap__comm(s, h), (int)heap__pid(s, h), file);
 }
 
-int heap_diff__write(FILE *out, const struct snapshot *before, const struct snapshot *after, const struct diff_opts *o)
+void heap_diff__write(FILE *out, const struct snapshot *before, const struct snapshot *after, const struct diff_opts *o)
 {
-	_cleanup_free_ const struct snap_heap **of = calloc(after->n_heaps + 1, sizeof(*of));
-	_cleanup_free_ bool *used = calloc(before->n_heaps + 1, sizeof(*used));
+	_cleanup_free_ const struct snap_heap **of = xcalloc(after->n_heaps + 1, sizeof(*of));
+	_cleanup_free_ bool *used = xcalloc(before->n_heaps + 1, sizeof(*used));
 	struct pairs pairs = { before, after, of, used };
-	int err = 0;
 
-	if (!of || !used)
-		return -ENOMEM;
 	make_pairs(&pairs);
 	fprintf(out, "malloctrace diff  %s -> %s\n", o->before, o->after);
-	for (size_t i = 0; i < after->n_heaps && !err; i++)
+	for (size_t i = 0; i < after->n_heaps; i++)
 		if (of[i])
-			err = write_pair(out, after, of[i], &after->heaps[i], o);
+			write_pair(out, after, of[i], &after->heaps[i], o);
 		else
 			write_alone(out, after, &after->heaps[i], o->after);
-	for (size_t i = 0; i < before->n_heaps && !err; i++)
+	for (size_t i = 0; i < before->n_heaps; i++)
 		if (!used[i])
 			write_alone(out, before, &before->heaps[i], o->before);
-	return err;
 }
 
 const struct snap_heap *heap_diff__unknown(const struct snapshot *s)

@@ -9,7 +9,7 @@
 #include "model/snapshot.h"
 
 /* As text; 0 or -errno. */
-int heap_diff__write(FILE *out, const struct snapshot *before, const struct snapshot *after, const struct diff_opts *o);
+void heap_diff__write(FILE *out, const struct snapshot *before, const struct snapshot *after, const struct diff_opts *o);
 /* A heap whose figures are not known; NULL: there is none. */
 const struct snap_heap *heap_diff__unknown(const struct snapshot *s);
 /* Bytes in use, of all heaps; holds if none is unknown. */

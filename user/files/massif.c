@@ -97,17 +97,15 @@ static int by_frames(const void *pa, const void *pb)
 }
 
 /* Stacks that begin alike stand side by side from here on. */
-static int collect(struct massif *m)
+static void collect(struct massif *m)
 {
 	const struct snapshot *s = m->s;
 	size_t n_frames = 0;
 
 	for (size_t i = 0; i < s->n_sites; i++)
 		n_frames += site__n_frames(s, &s->sites[i]) + FUNCTIONS_MAX_ROOTS;
-	m->frames = calloc(n_frames + 1, sizeof(*m->frames));
-	m->stacks = calloc(s->n_sites + 1, sizeof(*m->stacks));
-	if (!m->frames || !m->stacks)
-		return -ENOMEM;
+	m->frames = xcalloc(n_frames + 1, sizeof(*m->frames));
+	m->stacks = xcalloc(s->n_sites + 1, sizeof(*m->stacks));
 	n_frames = 0;
 	for (size_t i = 0; i < s->n_sites; i++) {
 		struct stack_frame *frames = m->frames + n_frames;
@@ -124,7 +122,6 @@ static int collect(struct massif *m)
 	}
 	m->n_stacks = s->n_sites;
 	qsort(m->stacks, m->n_stacks, sizeof(*m->stacks), by_frames);
-	return 0;
 }
 
 /* ---- trees */
@@ -136,17 +133,10 @@ struct node {
 
 struct nodes vec(struct node);
 
-static int heavier_first(const void *pa, const void *pb)
-{
-	const struct node *a = pa, *b = pb;
-
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? 1 : -1;
-	return a->first < b->first ? -1 : a->first > b->first;
-}
+COMPARATOR(heavier_first, struct node, ORDER(b->weight, a->weight) ?: ORDER(a->first, b->first))
 
 /* The stacks of a node, by their frame at this depth; those that end before it are the node's own. */
-static int split(const struct massif *m, const struct node *node, uint32_t depth, struct nodes *ret)
+static void split(const struct massif *m, const struct node *node, uint32_t depth, struct nodes *ret)
 {
 	struct node *child = NULL;
 
@@ -157,8 +147,6 @@ static int split(const struct massif *m, const struct node *node, uint32_t depth
 			continue;
 		if (!child || by_frame(&st->frames[depth], &m->stacks[child->first].frames[depth])) {
 			child = vec_push(ret);
-			if (!child)
-				return -ENOMEM;
 			child->first = i;
 		}
 		child->end = i + 1;
@@ -166,16 +154,15 @@ static int split(const struct massif *m, const struct node *node, uint32_t depth
 	}
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), heavier_first);
-	return 0;
 }
 
-static int put_node(struct massif *m, const struct node *node, uint32_t depth)
+static void put_node(struct massif *m, const struct node *node, uint32_t depth)
 {
 	struct nodes children = {};
 	uint64_t folded = 0;
 	size_t n = 0;
-	int err = split(m, node, depth, &children);
 
+	split(m, node, depth, &children);
 	while (n < children.n && children.v[n].weight >= m->floor)
 		n++;
 	for (size_t i = n; i < children.n; i++)
@@ -185,14 +172,13 @@ static int put_node(struct massif *m, const struct node *node, uint32_t depth)
 		put_frame(m, &m->stacks[node->first].frames[depth - 1]);
 	else
 		fputs(" (heap allocation functions) malloc, realloc and their like\n", m->out);
-	for (size_t i = 0; i < n && !err; i++)
-		err = put_node(m, &children.v[i], depth + 1);
-	if (n < children.n && !err)
+	for (size_t i = 0; i < n; i++)
+		put_node(m, &children.v[i], depth + 1);
+	if (n < children.n)
 		fprintf(m->out, "%*sn0: %" PRIu64 " in %zu place%s, all below the threshold (%.2f%%)\n",
 			(int)depth + 1, "", folded, children.n - n, children.n - n == 1 ? "" : "s",
 			m->threshold_pct);
 	vec_done(&children);
-	return err;
 }
 
 /* ---- snapshots */
@@ -205,7 +191,7 @@ static void put_snapshot(struct massif *m, uint64_t t_ns, uint64_t bytes, const 
 		m->n_snapshots++, (uint64_t)(t_ns / MS_NS), bytes, tree);
 }
 
-static int put_tree(struct massif *m, uint64_t t_ns, uint64_t at_least, const char *tree,
+static void put_tree(struct massif *m, uint64_t t_ns, uint64_t at_least, const char *tree,
 		    uint64_t (*of)(const struct snap_site *site))
 {
 	struct node all = { .end = m->n_stacks };
@@ -216,7 +202,7 @@ static int put_tree(struct massif *m, uint64_t t_ns, uint64_t at_least, const ch
 	}
 	m->floor = (uint64_t)(all.weight * m->threshold_pct / 100);
 	put_snapshot(m, t_ns, MAX(all.weight, at_least), tree);
-	return put_node(m, &all, 0);
+	put_node(m, &all, 0);
 }
 
 struct point {
@@ -226,16 +212,9 @@ struct point {
 
 struct points vec(struct point);
 
-static int by_time(const void *pa, const void *pb)
-{
-	const struct point *a = pa, *b = pb;
+COMPARATOR(by_time, struct point, ORDER(a->t_ns, b->t_ns) ?: ORDER(a->process, b->process))
 
-	if (a->t_ns != b->t_ns)
-		return a->t_ns < b->t_ns ? -1 : 1;
-	return a->process < b->process ? -1 : a->process > b->process;
-}
-
-static int gather(const struct snapshot *s, struct points *ret)
+static void gather(const struct snapshot *s, struct points *ret)
 {
 	for (size_t i = 0; i < s->n_processes; i++)
 		for (size_t k = 0; k < s->processes[i].n_timeline; k++) {
@@ -245,13 +224,10 @@ static int gather(const struct snapshot *s, struct points *ret)
 			if (t->t_ns >= s->duration_ns)
 				continue;
 			p = vec_push(ret);
-			if (!p)
-				return -ENOMEM;
 			*p = (struct point){ t->t_ns, t->live_bytes, i };
 		}
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_time);
-	return 0;
 }
 
 static uint64_t live(const struct snap_site *site)
@@ -264,28 +240,28 @@ static uint64_t at_peak(const struct snap_site *site)
 	return site->at_peak_bytes;
 }
 
-static int put_peak(struct massif *m)
+static void put_peak(struct massif *m)
 {
 	const struct snap_process *p = m->s->processes;
 
-	return put_tree(m, p->peak_at_ns, p->c.peak_bytes, "peak", at_peak);
+	put_tree(m, p->peak_at_ns, p->c.peak_bytes, "peak", at_peak);
 }
 
 /* A process that was not sampled at a moment has what it had before. */
-static int put_course(struct massif *m)
+static void put_course(struct massif *m)
 {
 	const struct snapshot *s = m->s;
 	const struct snap_process *one = s->n_processes == 1 && s->processes->c.peak_bytes ? s->processes : NULL;
-	_cleanup_free_ uint64_t *now = calloc(s->n_processes + 1, sizeof(*now));
+	_cleanup_free_ uint64_t *now = xcalloc(s->n_processes + 1, sizeof(*now));
 	struct points points = {};
 	uint64_t sum = 0;
-	int err = now ? gather(s, &points) : -ENOMEM;
 
-	for (size_t i = 0; i < points.n && !err; i++) {
+	gather(s, &points);
+	for (size_t i = 0; i < points.n; i++) {
 		const struct point *p = &points.v[i];
 
 		if (one && p->t_ns >= one->peak_at_ns) {
-			err = put_peak(m);
+			put_peak(m);
 			one = NULL;
 		}
 		sum += p->live_bytes - now[p->process];
@@ -293,23 +269,20 @@ static int put_course(struct massif *m)
 		if (i + 1 == points.n || points.v[i + 1].t_ns != p->t_ns)
 			put_snapshot(m, p->t_ns, sum, "empty");
 	}
-	if (one && !err && one->peak_at_ns < s->duration_ns)
-		err = put_peak(m);
+	if (one && one->peak_at_ns < s->duration_ns)
+		put_peak(m);
 	vec_done(&points);
-	return err ? err : put_tree(m, s->duration_ns, 0, "detailed", live);
+	put_tree(m, s->duration_ns, 0, "detailed", live);
 }
 
-static int write_all(struct massif *m)
+static void write_all(struct massif *m)
 {
 	const struct snapshot *s = m->s;
 	struct export_notes notes;
-	int err = functions__init(&m->functions, s);
 
-	if (!err)
-		err = collect(m);
-	if (err)
-		return err;
-	err = export_notes__init(&notes, s);
+	functions__init(&m->functions, s);
+	collect(m);
+	export_notes__init(&notes, s);
 	for (size_t i = 0; i < notes.n; i++) {
 		fputs("desc: ", m->out);
 		put_name(m->out, notes.v[i]);
@@ -323,22 +296,19 @@ static int write_all(struct massif *m)
 									       s->processes[i].comm);
 	}
 	fputs("\ntime_unit: ms\n", m->out);
-	return err ? err : put_course(m);
+	put_course(m);
 }
 
 int massif__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct massif m = { .out = out, .s = s, .threshold_pct = export__threshold_pct(o) };
-	int err;
 
 	if (!(s->known & HAS_LIVE_BYTES))
 		return err_set(e, -EINVAL, "massif shows live memory, which --mode %s does not record",
 			       mode__name(s->recording.mode));
-	err = write_all(&m);
+	write_all(&m);
 	functions__done(&m.functions);
 	free(m.frames);
 	free(m.stacks);
-	if (!err && ferror(out))
-		err = -EIO;
-	return err ? err_set(e, err, "cannot write the massif profile: %s", strerror(-err)) : 0;
+	return ferror(out) ? err_set(e, -EIO, "cannot write the massif profile: %s", strerror(EIO)) : 0;
 }

@@ -10,10 +10,10 @@ struct export_notes {
 	size_t n, room;
 };
 
-/* 0 or -ENOMEM; export_notes__done in any case */
-int export_notes__init(struct export_notes *notes, const struct snapshot *s);
+/* export_notes__done() afterwards */
+void export_notes__init(struct export_notes *notes, const struct snapshot *s);
 void export_notes__done(struct export_notes *notes);
-/* Whose it is, and all notes, in one line: where a format has no more room. The caller's; NULL: no memory. */
+/* Whose it is, and all notes, in one line: where a format has no more room. The caller's. */
 char *export_notes__title(const struct snapshot *s);
 
 #endif

@@ -9,6 +9,8 @@
  *     mean the same directory throughout;
  *   - rename replaces a symbolic link and never follows it, so a link that
  *     appears between the check and the commit does no harm;
+ *   - on the way to the directory, a symbolic link is followed only if another
+ *     user cannot have planted it there (util/trusted_dir.h);
  *   - all of it is done with the rights of the user who named the file, whatever
  *     malloctrace itself may do;
  *   - nothing else is written to, but for a descriptor that we were given and
@@ -25,6 +27,7 @@
 #include <poll.h>
 #include <stdio_ext.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -33,6 +36,7 @@
 #include "files/export.h"
 #include "util/invoker.h"
 #include "util/parse.h"
+#include "util/trusted_dir.h"
 #include "util/util.h"
 
 #define MAX_HELD 64
@@ -73,7 +77,7 @@ static char *dir_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return slash ? strndup(path, MAX(slash - path, 1)) : strdup(".");
+	return slash ? xstrndup(path, MAX(slash - path, 1)) : xstrdup(".");
 }
 
 /*
@@ -86,12 +90,25 @@ static struct {
 } held[MAX_HELD];
 static size_t n_held;
 
-static int held_dir(const char *dir)
+static int held_dir(const char *dir, struct err *why)
 {
+	int fd;
+
 	for (size_t i = 0; i < n_held; i++)
-		if (!strcmp(held[i].dir, dir))
-			return fcntl(held[i].fd, F_DUPFD_CLOEXEC, 0);
-	return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (!strcmp(held[i].dir, dir)) {
+			fd = fcntl(held[i].fd, F_DUPFD_CLOEXEC, 0);
+			return fd < 0 ? -errno : fd;
+		}
+	return trusted_dir__open(dir, why);
+}
+
+int outfile__dir(const char *path, const char **ret_name)
+{
+	_cleanup_free_ char *dir = dir_of(path);
+	const char *slash = strrchr(path, '/');
+
+	*ret_name = slash ? slash + 1 : path;
+	return held_dir(dir, NULL);
 }
 
 static void hold_dir(const char *path, int fd)
@@ -117,18 +134,15 @@ static int open_dir(const char *path, const char **ret_name, int *ret_fd, struct
 {
 	const char *slash = strrchr(path, '/');
 	_cleanup_free_ char *dir = dir_of(path);
+	_cleanup_err_ struct err why = {};
 	int fd, err;
 
-	if (!dir)
-		return err_set(e, -ENOMEM, "%s", path);
 	*ret_name = slash ? slash + 1 : path;
 	if (!**ret_name || !strcmp(*ret_name, ".") || !strcmp(*ret_name, ".."))
 		return err_set(e, -EISDIR, "cannot write %s: it names a directory, not a file", path);
-	fd = held_dir(dir);
-	if (fd < 0) {
-		err = -errno;
-		return err_set(e, err, "cannot write %s: directory %s: %s", path, dir, strerror(-err));
-	}
+	fd = held_dir(dir, &why);
+	if (fd < 0)
+		return err_set(e, fd, "cannot write %s: directory %s: %s", path, dir, why.code ? err_msg(&why) : strerror(-fd));
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS)) {
 		err = -errno;
 		close(fd);
@@ -173,6 +187,15 @@ static const char *kind_word(mode_t mode)
 	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : S_ISDIR(mode) ? "a directory" : "a device";
 }
 
+/* In a sticky directory, rename refuses to replace a file of another user. */
+static bool is_replaceable(const struct stat *st, int dir_fd)
+{
+	uid_t uid = (uid_t)setfsuid((uid_t)-1);		/* which changes nothing */
+	struct stat dir;
+
+	return !uid || fstat(dir_fd, &dir) || !(dir.st_mode & S_ISVTX) || dir.st_uid == uid || st->st_uid == uid;
+}
+
 /* For a regular file that may be replaced, or a name that is free. */
 static int find_file(const char *path, struct dest *d, struct err *e)
 {
@@ -193,10 +216,13 @@ static int find_file(const char *path, struct dest *d, struct err *e)
 			      path);
 	} else if (!S_ISREG(st.st_mode)) {
 		err = err_set(e, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL, "cannot write %s: it is %s, not a file%s", path,
-			      kind_word(st.st_mode), S_ISFIFO(st.st_mode) ? "; for a pipe, write to standard output: -o -" : "");
+			      kind_word(st.st_mode), S_ISFIFO(st.st_mode) ? "; for a pipe, write to standard output" : "");
 	} else if (faccessat(d->dir_fd, d->name, W_OK, AT_EACCESS)) {
 		/* rename would not ask: a file that is write-protected is meant to stay */
 		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+	} else if (!is_replaceable(&st, d->dir_fd)) {
+		err = err_set(e, -EPERM, "cannot write %s: it belongs to uid %u, in a directory where only that user may replace it", path,
+			      st.st_uid);
 	}
 	if (err) {
 		close(d->dir_fd);
@@ -280,10 +306,7 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 
 	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
 		return err_set(e, -EIO, "cannot write %s: no random number for a temporary name", path);
-	if (asprintf(&tmp, ".malloctrace-%016" PRIx64, salt) < 0) {
-		tmp = NULL;
-		return err_set(e, -ENOMEM, "cannot write %s", path);
-	}
+	tmp = xasprintf(".malloctrace-%016" PRIx64, salt);
 	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		fd = -errno;
@@ -295,7 +318,7 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 	return fd;
 }
 
-/* The one that is being written: a program that ends for want of memory (util/nomem.h) leaves none behind. */
+/* The one that is being written: a program that ends for want of memory (util/xmalloc.h) leaves none behind. */
 static struct outfile *unfinished;
 
 static void remove_unfinished(void)
@@ -314,11 +337,7 @@ static int open_file(struct outfile *ret, const char *path, struct err *e)
 	if (err)
 		return err;
 	o.dir_fd = d.dir_fd;
-	o.path = strdup(path);
-	if (!o.path) {
-		err = err_set(e, -ENOMEM, "cannot write %s", path);
-		goto fail;
-	}
+	o.path = xstrdup(path);
 	if (d.kind == KIND_FD) {
 		/* what stdio still holds for this descriptor comes before what we write */
 		fflush(NULL);
@@ -444,11 +463,8 @@ char *outfile__numbered(const char *path, unsigned int n)
 {
 	size_t stem = strlen(path) - export__suffix_len(path);
 	struct stat st;
-	char *ret = NULL;
 
 	if (as_descriptor(path) >= 0 || (!lstat(path, &st) && !S_ISREG(st.st_mode)))
-		return strdup(path);
-	if (asprintf(&ret, "%.*s.%u%s", (int)stem, path, n, path + stem) < 0)
-		return NULL;
-	return ret;
+		return xstrdup(path);
+	return xasprintf("%.*s.%u%s", (int)stem, path, n, path + stem);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * A file of -o: written beside its place and moved there when it is whole, so
+ * A file of -o, or of --cmd-output: written beside its place and moved there when it is whole, so
  * that nothing that goes wrong damages what was there before.
  */
 #ifndef MT_OUTFILE_H
@@ -24,6 +24,9 @@ struct outfile {
  */
 int outfile__check(const char *path, struct err *e);
 
+/* A descriptor (O_PATH, the caller's) of the directory of a file that was checked, whatever its path names by now; or -errno. */
+int outfile__dir(const char *path, const char **ret_name);
+
 /* As messages name it. */
 const char *outfile__name(const char *path);
 
@@ -43,7 +46,7 @@ void outfile__abort(struct outfile *o);
 
 /*
  * The n-th snapshot's name: "leak.1.html" for "leak.html". What is no regular
- * file ("-", /dev/null) keeps its name. The caller's; NULL without memory.
+ * file ("-", /dev/null) keeps its name. The caller's.
  */
 char *outfile__numbered(const char *path, unsigned int n);
 

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "files/export.h"
+#include "files/outfile.h"
 #include "util/invoker.h"
 
 static bool has_any(const char *path, const char *letters)
@@ -56,10 +58,8 @@ char *outname__expand(const char *path, int64_t wall_ns, pid_t pid, unsigned int
 	char *text = NULL, when[32] = "";
 	struct tm tm;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = text_stream__open(&text, &len);
 
-	if (!out)
-		return NULL;
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm);
 	for (; *path; path++) {
@@ -77,10 +77,7 @@ char *outname__expand(const char *path, int64_t wall_ns, pid_t pid, unsigned int
 		else
 			fputc(*path, out);
 	}
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	text_stream__close(out);
 	return text;
 }
 
@@ -88,11 +85,13 @@ static int drop_first(struct outname_series *s, bool remove_it, struct err *e)
 {
 	struct invoker_rights own = invoker__begin();
 	struct outname_file *f = s->files.v;
+	const char *name;
+	_cleanup_close_ int dir = outfile__dir(f->path, &name);
 	struct stat st;
 	int err = 0;
 
-	if (remove_it && !lstat(f->path, &st) && S_ISREG(st.st_mode) && st.st_dev == f->dev && st.st_ino == f->ino &&
-	    st.st_mtim.tv_sec == f->changed.tv_sec && st.st_mtim.tv_nsec == f->changed.tv_nsec && unlink(f->path))
+	if (remove_it && dir >= 0 && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && st.st_dev == f->dev && st.st_ino == f->ino &&
+	    st.st_mtim.tv_sec == f->changed.tv_sec && st.st_mtim.tv_nsec == f->changed.tv_nsec && unlinkat(dir, name, 0))
 		err = err_set(e, -errno, "cannot remove %s: %s", f->path, strerror(errno));
 	invoker__end(&own);
 	free(f->path);
@@ -112,28 +111,22 @@ static bool is_beyond(const struct outname_series *s, const struct outname_keep 
 	return !(keep->files || keep->bytes) || (keep->files && s->files.n > keep->files) || (keep->bytes && bytes > keep->bytes);
 }
 
-static int put(struct outname_series *s, const char *path, const struct stat *st, struct err *e)
+static void put(struct outname_series *s, const char *path, const struct stat *st)
 {
 	struct outname_file *f = vec_push(&s->files);
-	char *copy = f ? strdup(path) : NULL;
 
-	if (!f)
-		return err_set(e, -ENOMEM, "out of memory");
-	if (!copy) {
-		s->files.n--;
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	*f = (struct outname_file){ copy, st->st_dev, st->st_ino, st->st_mtim, (uint64_t)st->st_size };
-	return 0;
+	*f = (struct outname_file){ xstrdup(path), st->st_dev, st->st_ino, st->st_mtim, (uint64_t)st->st_size };
 }
 
 int outname_series__add(struct outname_series *s, const char *path, const struct outname_keep *keep, struct err *e)
 {
+	const char *name;
+	_cleanup_close_ int dir = outfile__dir(path, &name);
 	struct stat st;
-	int err;
+	int err = 0;
 
 	/* what is no file cannot be kept: a device */
-	if (lstat(path, &st) || !S_ISREG(st.st_mode))
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return 0;
 	for (size_t i = 0; i < s->files.n; i++)
 		if (!strcmp(s->files.v[i].path, path)) {
@@ -143,7 +136,7 @@ int outname_series__add(struct outname_series *s, const char *path, const struct
 			s->files.v[i].bytes = (uint64_t)st.st_size;
 			return 0;
 		}
-	err = put(s, path, &st, e);
+	put(s, path, &st);
 	while (!err && is_beyond(s, keep))
 		err = drop_first(s, keep->files || keep->bytes, e);
 	return err;
@@ -212,30 +205,29 @@ static int by_time(const void *a, const void *b)
 	return x->tv_sec != y->tv_sec ? (x->tv_sec > y->tv_sec) - (x->tv_sec < y->tv_sec) : (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-int outname_series__find(struct outname_series *s, const char *pattern, struct err *e)
+void outname_series__find(struct outname_series *s, const char *pattern)
 {
-	const char *slash = strrchr(pattern, '/'), *base = slash ? slash + 1 : pattern;
-	_cleanup_free_ char *dir = slash ? strndup(pattern, (size_t)(slash - pattern) + 1) : strdup("./");
-	DIR *d = dir && !outname__is_pattern(dir) ? opendir(dir) : NULL;
+	const char *slash = strrchr(pattern, '/'), *base;
+	_cleanup_free_ char *before = xstrndup(pattern, slash ? (size_t)(slash - pattern) + 1 : 0);
+	_cleanup_close_ int dir = outfile__dir(pattern, &base);
+	int fd = dir >= 0 && !outname__is_pattern(before) ? openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int err = dir ? 0 : err_set(e, -ENOMEM, "out of memory");
 
-	while (d && !err && (entry = readdir(d))) {
-		_cleanup_free_ char *path = NULL;
+	if (fd >= 0 && !d)
+		close(fd);
+	while (d && (entry = readdir(d))) {
+		_cleanup_free_ char *path = xasprintf("%s%s", before, entry->d_name);
 		struct stat st;
 
-		if (!outname__matches(base, entry->d_name))
-			continue;
-		if (asprintf(&path, "%s%s", slash ? dir : "", entry->d_name) < 0)
-			err = err_set(e, -ENOMEM, "out of memory");
-		else if (!lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid())
-			err = put(s, path, &st, e);
+		if (outname__matches(base, entry->d_name) && !fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+		    st.st_uid == geteuid())
+			put(s, path, &st);
 	}
 	if (d)
 		closedir(d);
 	if (s->files.n)
 		qsort(s->files.v, s->files.n, sizeof(*s->files.v), by_time);
-	return err;
 }
 
 void outname_series__done(struct outname_series *s)

@@ -16,7 +16,7 @@ bool outname__has_time(const char *path);
 bool outname__is_well_formed(const char *path);	/* every % is followed by t, p, n or % */
 /*
  * "heap-20261115T080131.json"; the time is local, so that names sort as the files were written. The
- * caller's; NULL without memory.
+ * caller's.
  */
 char *outname__expand(const char *path, int64_t wall_ns, pid_t pid, unsigned int n);
 
@@ -49,7 +49,7 @@ int outname_series__add(struct outname_series *s, const char *path, const struct
  * Files that the pattern names and that are there: earlier runs have left them, and from here on they count as written by this one.
  * Only regular files of our own user, in a directory whose name is no pattern.
  */
-int outname_series__find(struct outname_series *s, const char *pattern, struct err *e);
+void outname_series__find(struct outname_series *s, const char *pattern);
 /* Could the pattern, or what makes two names of it differ, have given this name? */
 bool outname__matches(const char *pattern, const char *name);
 void outname_series__done(struct outname_series *s);

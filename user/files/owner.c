@@ -2,11 +2,8 @@
 /* Owns nothing: names of roots and titles, the same in every format. */
 #include "files/owner.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "model/group.h"
+#include "util/xmalloc.h"
 
 bool owner__has_process(const struct snapshot *s)
 {
@@ -17,30 +14,19 @@ bool owner__has_process(const struct snapshot *s)
 
 char *owner__process(const struct snapshot *s, const struct snap_process *p)
 {
-	char *ret = NULL;
-
 	if (snapshot__is_grouped(s) || p->pid <= 0)
-		return strdup(p->comm);
-	return asprintf(&ret, "%s-%d", p->comm, p->pid) < 0 ? NULL : ret;
+		return xstrdup(p->comm);
+	return xasprintf("%s-%d", p->comm, p->pid);
 }
 
 char *owner__thread(const struct snap_site *site)
 {
-	char *ret = NULL;
-
-	return asprintf(&ret, "%s-%d", site->thread ? site->thread : "thread", site->tid) < 0 ? NULL : ret;
+	return xasprintf("%s-%d", site->thread ? site->thread : "thread", site->tid);
 }
 
 char *owner__title(const struct snap_process *p)
 {
-	char *ret = NULL;
-	int n;
-
 	if (p->n_members > 1)
-		n = asprintf(&ret, "%s (%u processes)", p->comm, p->n_members);
-	else if (p->pid > 0)
-		n = asprintf(&ret, "%s (%d)", p->comm, p->pid);
-	else
-		n = asprintf(&ret, "%s", p->comm);
-	return n < 0 ? NULL : ret;
+		return xasprintf("%s (%u processes)", p->comm, p->n_members);
+	return p->pid > 0 ? xasprintf("%s (%d)", p->comm, p->pid) : xstrdup(p->comm);
 }

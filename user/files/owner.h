@@ -10,7 +10,7 @@
 #include "model/snapshot.h"
 
 bool owner__has_process(const struct snapshot *s);
-/* The caller's; NULL without memory. */
+/* The caller's. */
 char *owner__process(const struct snapshot *s, const struct snap_process *p);
 /* The same for a site's thread; site->tid must not be 0. */
 char *owner__thread(const struct snap_site *site);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "files/drop_frames.h"
 #include "files/export.h"
 #include "files/notes.h"
 #include "model/runtimes.h"
@@ -25,7 +26,7 @@
 
 /* Field numbers of profile.proto. */
 enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_MAPPING = 3, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5,
-       PROFILE_STRING = 6, PROFILE_TIME_NS = 9, PROFILE_DURATION_NS = 10, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12,
+       PROFILE_STRING = 6, PROFILE_DROP_FRAMES = 7, PROFILE_TIME_NS = 9, PROFILE_DURATION_NS = 10, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12,
        PROFILE_COMMENT = 13, PROFILE_DEFAULT_TYPE = 14 };
 enum { VALUE_TYPE = 1, VALUE_UNIT = 2 };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
@@ -56,12 +57,7 @@ struct pprof {
 
 static void put_byte(struct pprof *p, struct bytes *to, unsigned char c)
 {
-	unsigned char *b = vec_push(to);
-
-	if (b)
-		*b = c;
-	else
-		p->err = -ENOMEM;
+	*(unsigned char *)vec_push(to) = c;
 }
 
 static void put_varint(struct pprof *p, struct bytes *to, uint64_t n)
@@ -98,10 +94,8 @@ static void put_inner(struct pprof *p, unsigned int field)
 static uint32_t string(struct pprof *p, const char *s)
 {
 	uint32_t id = 0;
-	int err = string_ids__get(&p->strings, s, &id);
 
-	if (err)
-		p->err = err;
+	string_ids__get(&p->strings, s, &id);
 	return id;
 }
 
@@ -265,6 +259,40 @@ struct range {
 	bool named, inlined;
 };
 
+static void mapping(struct pprof *p, size_t i, const struct range *r)
+{
+	const struct snapshot *s = p->s;
+
+	put_u64(p, &p->record, MAPPING_ID, i + 1);
+	put_u64(p, &p->record, MAPPING_LIMIT, r->limit);
+	put_str(p, &p->record, MAPPING_FILE, s->modules[i].path);
+	put_str(p, &p->record, MAPPING_BUILD_ID, s->modules[i].build_id);
+	put_u64(p, &p->record, MAPPING_HAS_FUNCTIONS, r->named);
+	put_u64(p, &p->record, MAPPING_HAS_FILES, r->named);
+	put_u64(p, &p->record, MAPPING_HAS_LINES, r->named);
+	put_u64(p, &p->record, MAPPING_HAS_INLINES, r->inlined);
+	put_record(p, PROFILE_MAPPING);
+}
+
+/* The module that a process runs: the one that allocated most, of those that have one. n_modules: none. */
+static size_t program_of(const struct snapshot *s)
+{
+	size_t ret = s->n_modules;
+	uint64_t most = 0;
+
+	for (size_t k = 0; k < s->n_processes; k++) {
+		const struct snap_process *p = &s->processes[k];
+
+		for (size_t i = 0; p->exe && (ret == s->n_modules || p->c.alloc_bytes > most) && i < s->n_modules; i++)
+			if (!strcmp(s->modules[i].path, p->exe)) {
+				ret = i;
+				most = p->c.alloc_bytes;
+				break;
+			}
+	}
+	return ret;
+}
+
 /*
  * Where files were mapped is not kept. A size that most files fit into is the
  * same in every profile, so that those of several runs can be added up.
@@ -272,12 +300,9 @@ struct range {
 static void mappings(struct pprof *p)
 {
 	const struct snapshot *s = p->s;
-	_cleanup_free_ struct range *ranges = calloc(s->n_modules + 1, sizeof(*ranges));
+	_cleanup_free_ struct range *ranges = xcalloc(s->n_modules + 1, sizeof(*ranges));
+	size_t program;
 
-	if (!ranges) {
-		p->err = -ENOMEM;
-		return;
-	}
 	for (size_t i = 0; i < s->n_modules; i++)
 		ranges[i].limit = MAPPING_MIN;
 	for (size_t i = 0; i < s->n_places; i++) {
@@ -291,17 +316,13 @@ static void mappings(struct pprof *p)
 		r->named |= place->resolved && place->n_lines;
 		r->inlined |= place->resolved && place->n_lines > 1;
 	}
-	for (size_t i = 0; i < s->n_modules; i++) {
-		put_u64(p, &p->record, MAPPING_ID, i + 1);
-		put_u64(p, &p->record, MAPPING_LIMIT, ranges[i].limit);
-		put_str(p, &p->record, MAPPING_FILE, s->modules[i].path);
-		put_str(p, &p->record, MAPPING_BUILD_ID, s->modules[i].build_id);
-		put_u64(p, &p->record, MAPPING_HAS_FUNCTIONS, ranges[i].named);
-		put_u64(p, &p->record, MAPPING_HAS_FILES, ranges[i].named);
-		put_u64(p, &p->record, MAPPING_HAS_LINES, ranges[i].named);
-		put_u64(p, &p->record, MAPPING_HAS_INLINES, ranges[i].inlined);
-		put_record(p, PROFILE_MAPPING);
-	}
+	/* readers take the first one for the program, and name the profile by it */
+	program = program_of(s);
+	if (program < s->n_modules)
+		mapping(p, program, &ranges[program]);
+	for (size_t i = 0; i < s->n_modules; i++)
+		if (i != program)
+			mapping(p, i, &ranges[i]);
 }
 
 /*
@@ -312,10 +333,8 @@ static uint64_t function(struct pprof *p, const struct line *l, bool for_linkers
 {
 	uint64_t name = string(p, l->function);
 	uint32_t id = 0;
-	int err = key_ids__get(&p->functions, (struct key){ .a = name, .b = string(p, l->file), .c = for_linkers ? name : 0 }, &id, NULL);
 
-	if (err)
-		p->err = err;
+	key_ids__get(&p->functions, (struct key){ .a = name, .b = string(p, l->file), .c = for_linkers ? name : 0 }, &id, NULL);
 	return id + 1;
 }
 
@@ -427,27 +446,26 @@ static int write_all(struct pprof *p, const struct export_opts *o)
 {
 	const struct snapshot *s = p->s;
 	struct export_notes notes = {};
-	char (*pids)[16] = calloc(s->n_processes + 1, sizeof(*pids));
+	char (*pids)[16] = xcalloc(s->n_processes + 1, sizeof(*pids)), *drop = drop_frames__regex(s);
 
-	p->deflated = malloc(CHUNK);
-	if (!pids || !p->deflated || export_notes__init(&notes, s)) {
-		p->err = -ENOMEM;
-	} else {
-		for (size_t i = 0; i < s->n_processes; i++)
-			if (s->processes[i].pid > 0)
-				snprintf(pids[i], sizeof(pids[i]), "%d", s->processes[i].pid);
-		header(p, o ? o->shown_first : NULL);
-		comments(p, notes.v, notes.n);
-		mappings(p);
-		locations(p);
-		functions(p);
-		samples(p, pids);
-		string_table(p);
-		if (!p->err)
-			deflate_all(p, NULL, 0, Z_FINISH);
-	}
+	p->deflated = xmalloc(CHUNK);
+	export_notes__init(&notes, s);
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (s->processes[i].pid > 0)
+			snprintf(pids[i], sizeof(pids[i]), "%d", s->processes[i].pid);
+	header(p, o ? o->shown_first : NULL);
+	comments(p, notes.v, notes.n);
+	profile_u64(p, PROFILE_DROP_FRAMES, string(p, drop));
+	mappings(p);
+	locations(p);
+	functions(p);
+	samples(p, pids);
+	string_table(p);
+	if (!p->err)
+		deflate_all(p, NULL, 0, Z_FINISH);
 	/* the table of strings pointed here */
 	export_notes__done(&notes);
+	free(drop);
 	free(pids);
 	return p->err;
 }
@@ -455,13 +473,13 @@ static int write_all(struct pprof *p, const struct export_opts *o)
 int pprof__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct pprof p = { .out = out, .s = s };
-	int err = -ENOMEM;
+	int err;
 
 	/* 16 more: gzip's header, without a time, so that the same profile gives the same file */
-	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK) {
-		err = write_all(&p, o);
-		deflateEnd(&p.z);
-	}
+	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		xmalloc__end();
+	err = write_all(&p, o);
+	deflateEnd(&p.z);
 	free(p.deflated);
 	vec_done(&p.record);
 	vec_done(&p.inner);

@@ -26,28 +26,23 @@ struct speedscope {
 	struct stack_frame *stack;	/* room for any */
 };
 
-static uint32_t frame_id(struct speedscope *p, const struct stack_frame *f, int *ret_err)
+static uint32_t frame_id(struct speedscope *p, const struct stack_frame *f)
 {
 	uint32_t id = 0;
-	int err = key_ids__get(&p->frames, (struct key){ .a = f->function, .b = f->line }, &id, NULL);
 
-	if (err)
-		*ret_err = err;
+	key_ids__get(&p->frames, (struct key){ .a = f->function, .b = f->line }, &id, NULL);
 	return id;
 }
 
 /* The frames come first in the file, so all are numbered before any is written. */
-static int number_frames(struct speedscope *p)
+static void number_frames(struct speedscope *p)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < p->s->n_sites && !err; i++) {
+	for (size_t i = 0; i < p->s->n_sites; i++) {
 		size_t n = functions__stack(&p->functions, &p->s->sites[i], p->stack);
 
 		for (size_t k = 0; k < n; k++)
-			frame_id(p, &p->stack[k], &err);
+			frame_id(p, &p->stack[k]);
 	}
-	return err;
 }
 
 static void frames(struct speedscope *p)
@@ -73,10 +68,9 @@ static void frames(struct speedscope *p)
 	json__object_end(j);
 }
 
-static int profile(struct speedscope *p, const struct metric *m)
+static void profile(struct speedscope *p, const struct metric *m)
 {
 	struct json *j = &p->j;
-	int err = 0;
 
 	json__line(j, 2);
 	json__object(j, NULL);
@@ -96,7 +90,7 @@ static int profile(struct speedscope *p, const struct metric *m)
 		json__line(j, 6);
 		json__array(j, NULL);
 		for (size_t k = 0; k < n; k++)
-			json__u64(j, NULL, frame_id(p, &p->stack[k], &err));
+			json__u64(j, NULL, frame_id(p, &p->stack[k]));
 		json__array_end(j);
 	}
 	json__array_end(j);
@@ -107,27 +101,20 @@ static int profile(struct speedscope *p, const struct metric *m)
 			json__u64(j, NULL, metric__of(m, &p->s->sites[i]));
 	json__array_end(j);
 	json__object_end(j);
-	return err;
 }
 
-static int write_all(struct speedscope *p, const struct export_opts *o)
+static void write_all(struct speedscope *p, const struct export_opts *o)
 {
 	const struct metric *shown[WEIGHTS_MAX];
 	size_t n_shown = weights__of(p->s, o ? o->metric : NULL, shown);
 	_cleanup_free_ char *title = NULL;
 	struct json *j = &p->j;
 	char tool[64];
-	int err;
 
-	err = functions__init(&p->functions, p->s);
-	p->stack = calloc(p->functions.max_frames + 1, sizeof(*p->stack));
-	if (!err && !p->stack)
-		err = -ENOMEM;
-	if (!err)
-		err = number_frames(p);
-	title = err ? NULL : export_notes__title(p->s);
-	if (!title)
-		return err ? err : -ENOMEM;
+	functions__init(&p->functions, p->s);
+	p->stack = xcalloc(p->functions.max_frames + 1, sizeof(*p->stack));
+	number_frames(p);
+	title = export_notes__title(p->s);
 	json__object(j, NULL);
 	json__str(j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	snprintf(tool, sizeof(tool), "malloctrace@%s", p->s->version);
@@ -138,23 +125,20 @@ static int write_all(struct speedscope *p, const struct export_opts *o)
 	frames(p);
 	json__line(j, 0);
 	json__array(j, "profiles");
-	for (size_t i = 0; i < n_shown && !err; i++)
-		err = profile(p, shown[i]);
+	for (size_t i = 0; i < n_shown; i++)
+		profile(p, shown[i]);
 	json__array_end(j);
 	json__object_end(j);
 	fputc('\n', j->out);
-	return err;
 }
 
 int speedscope__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct speedscope p = { .j = { .out = out }, .s = s };
-	int err = write_all(&p, o);
 
+	write_all(&p, o);
 	functions__done(&p.functions);
 	key_ids__done(&p.frames);
 	free(p.stack);
-	if (!err && ferror(out))
-		err = -EIO;
-	return err ? err_set(e, err, "cannot write the speedscope profile: %s", strerror(-err)) : 0;
+	return ferror(out) ? err_set(e, -EIO, "cannot write the speedscope profile: %s", strerror(EIO)) : 0;
 }

@@ -4,7 +4,6 @@
  * and the last block of a section, so never more than a fortieth (twentieth) of the memory that blocks lie in.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "heap/block_index.h"
 #include "util/sorted.h"
@@ -328,15 +327,9 @@ int block_index__build(struct block_index *ret, const struct heap_block *blocks,
 	each_section(&x, count_section);
 	for (x.hash_bits = 4; 1ull << x.hash_bits < 2 * x.n_sections; x.hash_bits++)
 		;
-	x.sections = calloc(1ull << x.hash_bits, sizeof(*x.sections));
-	if (!x.sections)
-		return err_set(e, -ENOMEM, "not enough memory to index %zu blocks", n);
+	x.sections = xcalloc(1ull << x.hash_bits, sizeof(*x.sections));
 	each_section(&x, make_section);
-	x.lines = calloc(x.n_lines + 1, sizeof(*x.lines));
-	if (!x.lines) {
-		block_index__done(&x);
-		return err_set(e, -ENOMEM, "not enough memory to index %zu blocks", n);
-	}
+	x.lines = xcalloc(x.n_lines + 1, sizeof(*x.lines));
 	fill_lines(&x);
 	*ret = x;
 	return 0;

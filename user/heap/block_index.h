@@ -49,7 +49,7 @@ struct found_pointer {
 };
 
 /*
- * blocks: by address, and there as long as the index is used. -EINVAL: they are not in order, or too many; -ENOMEM.
+ * blocks: by address, and there as long as the index is used. -EINVAL: they are not in order, or too many.
  */
 int block_index__build(struct block_index *ret, const struct heap_block *blocks, size_t n, struct err *e);
 void block_index__done(struct block_index *x);

@@ -4,12 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "heap/candidates.h"
-
-static int no_memory(struct err *e)
-{
-	return err_set(e, -ENOMEM, "not enough memory for the blocks that no pointer was found to");
-}
+#include "heap/reach_parts.h"
 
 /* ---- out of the first scan */
 
@@ -19,54 +14,41 @@ static uint32_t edges_end(const struct candidates *c, uint32_t i)
 }
 
 /* Edges among them, by their own numbers: number_of[] is that of each block. */
-static int take_edges(struct candidates *c, const struct mark *m, const uint32_t *number_of)
+static void take_edges(struct candidates *c, const struct mark *m, const uint32_t *number_of)
 {
 	for (size_t i = 0; i < c->blocks.n; i++) {
 		uint32_t block = c->number.v[i];
 
 		c->edges.first[i] = c->edges.to.n;
 		for (uint32_t k = m->edges.first[block]; k < m->edges.first[block + 1]; k++) {
-			uint32_t to = m->edges.to.v[k], *p;
+			uint32_t to = m->edges.to.v[k];
 
-			if (mark__is_reached(m, to))
-				continue;
-			p = vec_push(&c->edges.to);
-			if (!p)
-				return -ENOMEM;
-			*p = number_of[to];
+			if (!mark__is_reached(m, to))
+				*vec_push(&c->edges.to) = number_of[to];
 		}
 	}
 	c->edges.first[c->blocks.n] = c->edges.to.n;
-	return 0;
 }
 
 int candidates__init(struct candidates *c, struct mark *m, struct err *e)
 {
 	size_t n = m->c->blocks.n;
-	_cleanup_free_ uint32_t *number_of = malloc((n + 1) * sizeof(*number_of));
+	_cleanup_free_ uint32_t *number_of = xmalloc((n + 1) * sizeof(*number_of));
 	int err;
 
 	*c = (struct candidates){ .first = m };
 	block_index__done(&m->index);
-	for (size_t i = 0; number_of && i < n; i++) {
-		struct heap_block *b;
-		uint32_t *number;
-
+	for (size_t i = 0; i < n; i++) {
 		if (mark__is_reached(m, i))
 			continue;
 		number_of[i] = c->blocks.n;
-		b = vec_push(&c->blocks);
-		number = vec_push(&c->number);
-		if (!b || !number)
-			goto no_memory;
-		*b = m->c->blocks.v[i];
-		*number = i;
+		*vec_push(&c->blocks) = m->c->blocks.v[i];
+		*vec_push(&c->number) = i;
 	}
 	c->n_remain = c->blocks.n;
-	c->left = calloc(c->blocks.n + 1, 1);
-	c->edges.first = malloc((c->blocks.n + 1) * sizeof(*c->edges.first));
-	if (!number_of || !c->left || !c->edges.first || take_edges(c, m, number_of))
-		goto no_memory;
+	c->left = xcalloc(c->blocks.n + 1, 1);
+	c->edges.first = xmalloc((c->blocks.n + 1) * sizeof(*c->edges.first));
+	take_edges(c, m, number_of);
 	edges__done(&m->edges);
 	newer__done(&m->newer);
 	vec_done(&m->pending);
@@ -75,9 +57,6 @@ int candidates__init(struct candidates *c, struct mark *m, struct err *e)
 	if (err)
 		candidates__done(c);
 	return err;
-no_memory:
-	candidates__done(c);
-	return no_memory(e);
 }
 
 void candidates__done(struct candidates *c)
@@ -101,19 +80,13 @@ static uint32_t root_of(const struct candidates *c, uint32_t i)
 
 static void leave(struct candidates *c, uint32_t i, uint32_t root)
 {
-	uint32_t *p;
-
 	if (c->first->root && !root_of(c, i))
 		c->first->root[c->number.v[i]] = root;
 	if (c->left[i])
 		return;
 	c->left[i] = 1;
 	c->n_remain--;
-	p = vec_push(&c->fresh);
-	if (p)
-		*p = i;
-	else
-		c->no_memory = true;
+	*vec_push(&c->fresh) = i;
 }
 
 /* A pointer to it was found. */
@@ -123,17 +96,12 @@ static void hit(struct candidates *c, uint32_t i, uint32_t root)
 	leave(c, i, root);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+COMPARATOR(by_number, uint32_t, ORDER(*a, *b))
 
 /* What those pointed to in the first scan leaves, too; fresh is then all of them, in the order of addresses. */
 static void follow_edges(struct candidates *c)
 {
-	for (size_t i = 0; i < c->fresh.n && !c->no_memory; i++) {
+	for (size_t i = 0; i < c->fresh.n; i++) {
 		uint32_t from = c->fresh.v[i];
 
 		for (uint32_t k = c->edges.first[from]; k < edges_end(c, from); k++)
@@ -165,16 +133,12 @@ static int follow(struct candidates *c, struct search *s)
 	_cleanup_free_ struct heap_block *round = NULL;
 	int err = 0;
 
-	while (c->fresh.n && !c->no_memory && !err) {
+	while (c->fresh.n && !err) {
 		size_t n;
-		void *p;
 
 		follow_edges(c);
 		n = c->fresh.n;
-		p = realloc(round, n * sizeof(*round));
-		if (!p)
-			return -ENOMEM;
-		round = p;
+		round = xrealloc(round, n * sizeof(*round));
 		for (size_t i = 0; i < n; i++)
 			round[i] = c->blocks.v[c->fresh.v[i]];
 		c->fresh.n = 0;
@@ -221,9 +185,10 @@ static int chase__init(struct chase *h, struct candidates *c, struct target *t, 
 	err = block_index__build(&h->index, now->blocks.v, now->blocks.n, e);
 	if (err)
 		return err;
-	h->seen = calloc(now->blocks.n + 1, 1);
-	h->is_start = calloc(now->blocks.n + 1, 1);
-	return h->seen && h->is_start ? newer__init(&h->newer, t, now, &h->index, e) : no_memory(e);
+	h->seen = xcalloc(now->blocks.n + 1, 1);
+	h->is_start = xcalloc(now->blocks.n + 1, 1);
+	newer__init(&h->newer, t, now, &h->index);
+	return 0;
 }
 
 static void chase__done(struct chase *h)
@@ -249,18 +214,14 @@ static void chase_candidate(struct chase *h, uint32_t i)
 /* Candidates leave; others are gone on from, too. Those that left before it was known from where get their root. */
 static void chase_block(struct chase *h, uint32_t block)
 {
-	uint32_t candidate = block_index__find(&h->c->index, h->now->blocks.v[block].addr), *p;
+	uint32_t candidate = block_index__find(&h->c->index, h->now->blocks.v[block].addr);
 
 	if (candidate != NO_BLOCK)
 		chase_candidate(h, candidate);
 	if (h->seen[block] || h->now->blocks.v[block].flags & BLOCK_LIBC)
 		return;
 	h->seen[block] = 1;
-	p = vec_push(&h->stack);
-	if (p)
-		*p = block;
-	else
-		h->c->no_memory = true;
+	*vec_push(&h->stack) = block;
 }
 
 /* What a word points to: a block that is known, or newer; or nothing that is in use. */
@@ -316,8 +277,6 @@ static void look_at_once(struct chase *h, uint64_t addr, uint64_t to)
 static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg)
 {
 	struct chase *h = arg;
-	struct start *p;
-
 	if (addr && h->c->n_remain && h->n_at_once < AT_ONCE_MAX && (block != NO_BLOCK || newer__may_be(&h->newer, to))) {
 		h->n_at_once++;
 		look_at_once(h, addr, to);
@@ -325,11 +284,7 @@ static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *
 	if (block == NO_BLOCK || h->is_start[block])
 		return;
 	h->is_start[block] = 1;
-	p = vec_push(&h->starts);
-	if (p)
-		p->hit = (struct root_hit){ .addr = addr, .tid = tid, .block = block };
-	else
-		h->c->no_memory = true;
+	*vec_push(&h->starts) = (struct start){ .hit = { .addr = addr, .tid = tid, .block = block } };
 }
 
 static void see_hop(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
@@ -424,7 +379,7 @@ static int interrupted(const struct search *s, int err, struct err *e)
 static int search_roots(struct chase *h, struct search *s, const struct reach_opts *o, struct reach_result *note, struct err *e)
 {
 	struct roots r = {};
-	int err = roots__look(&r, s->t, h->now, o, e);
+	int err = roots__look(&r, s, h->now, o, e);
 
 	if (err)
 		return err;
@@ -456,31 +411,27 @@ static int search_roots(struct chase *h, struct search *s, const struct reach_op
 
 struct tables vec(size_t);
 
-static int list_tables(const struct census *now, struct tables *to)
+static void list_tables(const struct census *now, struct tables *to)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < now->blocks.n; i++) {
 		const struct heap_block *b = &now->blocks.v[i];
-		size_t *slot;
-
 		if (b->usable < TABLE_BYTES || bytes + b->usable > TABLES_MAX)
 			continue;
 		bytes += b->usable;
-		slot = vec_push(to);
-		if (!slot)
-			return -ENOMEM;
-		*slot = i;
+		*vec_push(to) = i;
 	}
-	return 0;
 }
 
 static int search_tables(struct chase *h, struct search *s)
 {
 	struct candidates *c = h->c;
 	struct tables tables = {};
-	int err = c->n_remain ? list_tables(h->now, &tables) : 0;
+	int err = 0;
 
+	if (c->n_remain)
+		list_tables(h->now, &tables);
 	for (unsigned int pass = 0, n_quiet = 0; tables.n && pass < PASSES_MAX && n_quiet < QUIET_PASSES && c->n_remain && !err; pass++) {
 		size_t remained = c->n_remain;
 
@@ -533,7 +484,7 @@ int candidates__scan(struct candidates *c, struct search *s, const struct census
 		if (!c->left[i] && !o->is_same(&c->blocks.v[i], o->arg))
 			leave(c, i, 0);
 	err = follow(c, s);
-	return err ? interrupted(s, err, e) : c->no_memory ? no_memory(e) : 0;
+	return err ? interrupted(s, err, e) : 0;
 }
 
 /* ---- direct or indirect */
@@ -578,18 +529,16 @@ static void walk_from(const struct candidates *c, struct walk *w, uint8_t *met, 
  * Two walks. The first ends with those last that others do not lead to: of a circle, with the one that it was entered by. In that order
  * the second takes whoever was not met yet for direct, and all that it leads to for indirect.
  */
-int candidates__judge(const struct candidates *c, uint8_t *to, struct err *e)
+void candidates__judge(const struct candidates *c, uint8_t *to)
 {
 	__attribute__((cleanup(walk__done))) struct walk w = {};
 	_cleanup_free_ uint32_t *order = NULL;
 	size_t n = c->blocks.n, n_first;
 
-	w.stack = malloc((n + 1) * sizeof(*w.stack));
-	w.next = malloc((n + 1) * sizeof(*w.next));
-	w.order = malloc((n + 1) * sizeof(*w.order));
-	order = malloc((n + 1) * sizeof(*order));
-	if (!w.stack || !w.next || !w.order || !order)
-		return no_memory(e);
+	w.stack = xmalloc((n + 1) * sizeof(*w.stack));
+	w.next = xmalloc((n + 1) * sizeof(*w.next));
+	w.order = xmalloc((n + 1) * sizeof(*w.order));
+	order = xmalloc((n + 1) * sizeof(*order));
 	memset(to, REACHED, n);
 	for (uint32_t i = 0; i < n; i++)
 		if (!c->left[i] && to[i] == REACHED) {
@@ -605,5 +554,4 @@ int candidates__judge(const struct candidates *c, uint8_t *to, struct err *e)
 			w.n_order = 0;
 			walk_from(c, &w, to, UNREACHED_INDIRECT, order[i]);
 		}
-	return 0;
 }

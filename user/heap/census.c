@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/page_runs.h"
-#include "heap/target_parts.h"
+#include "heap/target.h"
 #include "util/sorted.h"
 
 #define TAKES_MAX 8
@@ -56,15 +55,16 @@ static int say_none(struct target *t, struct err *e)
 		       (int)t->pid);
 }
 
-/* ---- together */
-
-static int begin(struct taking *k, struct err *e)
+/* Each libc has a heap of its own, and nothing tells which memory belongs to which of them. */
+static int refuse_second_libc(struct target *t, size_t n, struct err *e)
 {
-	k->window.bytes = malloc((256ull << 10) + (64ull << 10) + 64);
-	if (!k->window.bytes || lines__new(k->t, &k->lines))
-		return NO_MEMORY(e);
-	return 0;
+	if (n < 2)
+		return 0;
+	return err_set(e, -ENOTSUP, "process %d has %zu C libraries, each with a heap of its own (dlmopen, LD_AUDIT): malloctrace reads the heap of a process that has one",
+		       (int)t->pid, n);
 }
+
+/* ---- together */
 
 static void end(struct taking *k)
 {
@@ -83,23 +83,19 @@ static void end(struct taking *k)
 	vec_done(&k->gaps);
 }
 
-static int begin_arenas(struct taking *k, struct err *e)
+static void begin_arenas(struct taking *k)
 {
 	k->c->arenas.n = 0;
-	for (size_t i = 0; i < k->arenas.n; i++) {
-		struct heap_arena *a = vec_push(&k->c->arenas);
-
-		if (!a)
-			return NO_MEMORY(e);
-		*a = (struct heap_arena){ .addr = k->arenas.v[i].addr, .mapped_bytes = k->arenas.v[i].system_mem };
-	}
-	return 0;
+	for (size_t i = 0; i < k->arenas.n; i++)
+		*vec_push(&k->c->arenas) =
+			(struct heap_arena){ .addr = k->arenas.v[i].addr, .mapped_bytes = k->arenas.v[i].system_mem };
 }
 
 static int walk_all(struct taking *k, struct err *e)
 {
-	int r = begin_arenas(k, e);
+	int r = 0;
 
+	begin_arenas(k);
 	k->c->blocks.n = k->maybe_tcaches.n = k->foreign.n = k->gaps.n = 0;
 	k->c->broken_bytes = k->c->swapped_bytes = 0;
 	k->walked_bytes = k->n_breaks = 0;
@@ -121,7 +117,7 @@ static bool lacks_tcache(struct taking *k)
 }
 
 /* Free ones leave, and count where they are. */
-static int drop_freed(struct taking *k, struct err *e)
+static void drop_freed(struct taking *k)
 {
 	struct census *c = k->c;
 	size_t n = 0, j = 0, m = 0, z = lacks_tcache(k) ? 0 : k->maybe_empty.n;
@@ -139,8 +135,8 @@ static int drop_freed(struct taking *k, struct err *e)
 			a->free_resident_bytes += bytes;
 			continue;
 		}
-		if (b.flags & BLOCK_LINKED && !push_address(&k->linked, n))
-			return NO_MEMORY(e);
+		if (b.flags & BLOCK_LINKED)
+			*vec_push(&k->linked) = n;
 		b.flags &= ~(BLOCK_KEYED | BLOCK_LINKED);
 		while (m < k->tcaches.n && k->tcaches.v[m] < b.addr)
 			m++;
@@ -155,24 +151,21 @@ static int drop_freed(struct taking *k, struct err *e)
 		c->blocks.v[n++] = b;
 	}
 	c->blocks.n = n;
-	return 0;
 }
 
 /* Both are by address: from the back, in place. */
-static int merge_mapped(struct taking *k, struct err *e)
+static void merge_mapped(struct taking *k)
 {
 	struct census *c = k->c;
 	size_t i = c->blocks.n, j = k->mapped.n, at;
 
 	for (size_t n = 0; n < k->mapped.n; n++)
-		if (!vec_push(&c->blocks))
-			return NO_MEMORY(e);
+		vec_push(&c->blocks);
 	for (at = c->blocks.n; j;) {
 		bool take_mapped = !i || k->mapped.v[j - 1].addr > c->blocks.v[i - 1].addr;
 
 		c->blocks.v[--at] = take_mapped ? k->mapped.v[--j] : c->blocks.v[--i];
 	}
-	return 0;
 }
 
 static void count_tops(struct taking *k)
@@ -210,28 +203,16 @@ static int check_main(struct taking *k, struct err *e)
 		       (unsigned long long)counted, (unsigned long long)most);
 }
 
-static int push_range(struct taking *k, uint64_t start, uint64_t end)
+static void push_range(struct taking *k, uint64_t start, uint64_t end)
 {
-	struct heap_range *r;
-
-	if (start >= end)
-		return 0;
-	r = vec_push(&k->c->ranges);
-	if (!r)
-		return -ENOMEM;
-	*r = (struct heap_range){ start, end };
-	return 0;
+	if (start < end)
+		*vec_push(&k->c->ranges) = (struct heap_range){ start, end };
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct heap_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+COMPARATOR(by_start, struct heap_range, ORDER(a->start, b->start))
 
 /* A segment without what others have in it, and without what may be blocks or not: those are searched for pointers. */
-static int push_segment_ranges(struct taking *k, const struct segment *s)
+static void push_segment_ranges(struct taking *k, const struct segment *s)
 {
 	uint64_t from = s->start;
 
@@ -240,25 +221,22 @@ static int push_segment_ranges(struct taking *k, const struct segment *s)
 
 		if (f->start < from || f->end > s->end)
 			continue;
-		if (push_range(k, from, f->start))
-			return -ENOMEM;
+		push_range(k, from, f->start);
 		from = f->end;
 	}
-	return push_range(k, from, s->end);
+	push_range(k, from, s->end);
 }
 
-static int note_ranges(struct taking *k, struct err *e)
+static void note_ranges(struct taking *k)
 {
 	struct census *c = k->c;
-	int r = push_range(k, k->g->main_arena, k->g->main_arena + k->l->arena_bytes);
 	size_t n = 0;
 
-	for (size_t i = 0; i < k->segments.n && !r; i++)
-		r = push_segment_ranges(k, &k->segments.v[i]);
-	for (size_t i = 0; i < k->mapped_ranges.n && !r; i++)
-		r = push_range(k, k->mapped_ranges.v[i].start, k->mapped_ranges.v[i].end);
-	if (r)
-		return NO_MEMORY(e);
+	push_range(k, k->g->main_arena, k->g->main_arena + k->l->arena_bytes);
+	for (size_t i = 0; i < k->segments.n; i++)
+		push_segment_ranges(k, &k->segments.v[i]);
+	for (size_t i = 0; i < k->mapped_ranges.n; i++)
+		push_range(k, k->mapped_ranges.v[i].start, k->mapped_ranges.v[i].end);
 	qsort(c->ranges.v, c->ranges.n, sizeof(*c->ranges.v), by_start);
 	for (size_t i = 0; i < c->ranges.n; i++)
 		if (n && c->ranges.v[i].start <= c->ranges.v[n - 1].end)
@@ -266,7 +244,6 @@ static int note_ranges(struct taking *k, struct err *e)
 		else
 			c->ranges.v[n++] = c->ranges.v[i];
 	c->ranges.n = n;
-	return 0;
 }
 
 /* Did any arena change since it was read? */
@@ -301,11 +278,10 @@ static int read_blocks(struct taking *k, struct err *e)
 
 	if (!r)
 		r = walk_all(k, e);
-	if (!r)
-		r = merge_mapped(k, e);
-	if (!r)
-		r = taking__note_mapped_tcaches(k, e);
-	return r ? r : taking__read_caches(k, e);
+	if (r)
+		return r;
+	merge_mapped(k);
+	return taking__note_mapped_tcaches(k, e) ?: taking__read_caches(k, e);
 }
 
 static int take_once(struct taking *k, struct err *e)
@@ -332,12 +308,11 @@ static int take_once(struct taking *k, struct err *e)
 	if (r)
 		return r;
 	k->is_moving |= has_moved(k);
-	r = drop_freed(k, e);
-	if (r)
-		return r;
+	drop_freed(k);
 	taking__count_on_the_way(k);
 	count_tops(k);
-	return note_ranges(k, e);
+	note_ranges(k);
+	return 0;
 }
 
 /*
@@ -385,22 +360,26 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 	int r;
 
 	if (!g->layout)
-		g->layout = calloc(1, sizeof(*g->layout));
+		g->layout = xcalloc(1, sizeof(*g->layout));
 	k.l = g->layout;
-	r = k.l ? begin(&k, e) : NO_MEMORY(e);
-	if (!r)
-		r = target__refresh(t, e);
+	k.window.bytes = xmalloc((256ull << 10) + (64ull << 10) + 64);
+	k.lines = lines__new(t);
+	r = target__refresh(t, e) ?: refuse_second_libc(t, glibc__count(t), e);
 	if (!r) {
 		r = glibc__find(t, g, e);
 		if (r == -ENOENT)
 			r = say_none(t, e);
 	}
+	if (!r) {
+		r = glibc__has_another(t, g);
+		r = r < 0 ? err_set(e, r, "stopped") : refuse_second_libc(t, 1 + (size_t)r, e);
+	}
 	if (!r)
 		r = take(&k, e);
-	if (r != -EINTR && r != -ENOMEM && target__is_gone(t))
+	if (r != -EINTR && target__is_gone(t))
 		r = err_set(e, -ESRCH, "process %d has ended, or become another program, while it was read", (int)t->pid);
 	/* what was not looked at because of it is not told from what is not there */
-	if (r != -ENOMEM && target__is_over(t))
+	if (target__is_over(t))
 		r = err_set(e, -EINTR, "stopped");
 	c.unsure_blocks = count_unsure(&k);
 	c.lacks_mapped = k.n_mapped_unsure || k.swapped_bytes;

@@ -26,6 +26,7 @@ struct heap_block {
 struct heap_range {
 	uint64_t start, end;
 };
+struct heap_ranges vec(struct heap_range);
 
 struct heap_arena {
 	uint64_t addr;
@@ -39,13 +40,13 @@ struct census {
 	struct vec(struct heap_block) blocks;	/* by address */
 	struct vec(struct heap_arena) arenas;	/* the main one first */
 	/* what is the allocator's, blocks and free memory and book-keeping: no roots; by address, disjoint */
-	struct vec(struct heap_range) ranges;
+	struct heap_ranges ranges;
 	/* blocks that were taken for free ones by what an earlier free left in them, as the lists of free ones could not be read; by address */
 	struct vec(uint64_t) unsettled;
 	uint64_t mapped_blocks, mapped_bytes;	/* with a mapping of their own: usable bytes */
 	uint64_t swapped_bytes, broken_bytes;	/* skipped: on the disk; no chain of blocks could be made of it */
 	bool lacks_mapped;	/* some that have a mapping of their own may not have been found */
-	uint64_t passed_over_bytes;	/* not looked at: too much address space (page_runs.h) */
+	uint64_t passed_over_bytes;	/* not looked at: too much address space (target.h) */
 	uint64_t unsure_blocks;	/* the heap changed while it was read: at most so many may be wrong */
 	bool at_odds;		/* some of these because chains or lists of blocks do not hold, and nothing else explains it */
 	uint64_t tcache_key;	/* what free blocks of a tcache have as their second word; 0: not known, or the tcache's own address */
@@ -59,13 +60,11 @@ struct glibc {
 	/* more, the census's own */
 	struct glibc_layout *layout;	/* owned */
 };
-/* Is there one C library in it? Each has a heap of its own, and a census is of one. */
-bool glibc__is_alone(const struct target *t);
 void glibc__done(struct glibc *g);
 
 /*
  * -ENOENT: no glibc heap is there. -EPROTO: one is, and its layout is not recognised, or the sums differ: the
- * sentence says which. -EINTR, -ESRCH, -ENOMEM. *ret is the caller's, census__done().
+ * sentence says which. -ENOTSUP: more than one C library is loaded. -EINTR, -ESRCH. *ret is the caller's, census__done().
  */
 int census__take(struct target *t, struct glibc *g, struct census *ret, struct err *e);
 void census__done(struct census *c);

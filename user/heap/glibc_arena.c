@@ -211,6 +211,11 @@ static bool is_libc(const struct mapping *m)
 	return !strcmp(name, "libc.so.6") || !strncmp(name, "libc-2.", 7);
 }
 
+static bool may_have_arena(const struct mapping *m)
+{
+	return m->read && m->write && !m->shared && m->ino;
+}
+
 /* Where there is a libc, it is in it; in programs that were linked with it, in the program itself. */
 static int search_all(struct target *t, struct lines *lines, char *buf, struct glibc *g)
 {
@@ -222,7 +227,7 @@ static int search_all(struct target *t, struct lines *lines, char *buf, struct g
 			const struct mapping *m = &t->maps.v[i];
 			int r;
 
-			if (!m->read || !m->write || m->shared || !m->ino || is_libc(m) != !others)
+			if (!may_have_arena(m) || is_libc(m) != !others)
 				continue;
 			r = search_again(t, lines, m, buf, g);
 			l->module_start = m->start;
@@ -236,28 +241,51 @@ static int search_all(struct target *t, struct lines *lines, char *buf, struct g
 
 static int search(struct target *t, struct glibc *g, struct err *e)
 {
-	_cleanup_free_ char *buf = malloc(PIECE_BYTES + ARENA_TAIL);
-	struct lines *lines = NULL;
-	int r = buf ? lines__new(t, &lines) : -ENOMEM;
+	_cleanup_free_ char *buf = xmalloc(PIECE_BYTES + ARENA_TAIL);
+	struct lines *lines = lines__new(t);
+	int r = search_all(t, lines, buf, g);
 
-	if (!r)
-		r = search_all(t, lines, buf, g);
 	lines__free(lines);
-	if (r == -ENOMEM)
-		return NO_MEMORY(e);
 	if (r == -EPROTO)
 		return err_set(e, r, "heap layout not recognised: the lists of its free blocks, or that of its arenas, lead nowhere");
 	return r == -EINTR ? err_set(e, r, "stopped") : r;
 }
 
-/* dlmopen loads another one beside it. */
-bool glibc__is_alone(const struct target *t)
+int glibc__has_another(struct target *t, const struct glibc *g)
 {
+	_cleanup_free_ char *buf = xmalloc(PIECE_BYTES + ARENA_TAIL);
+	struct lines *lines = lines__new(t);
+	struct glibc other = {};
+	int r = 0;
+
+	for (size_t i = 0; i < t->maps.n && !r; i++) {
+		const struct mapping *m = &t->maps.v[i];
+
+		if (!may_have_arena(m) || is_libc(m) || (m->start <= g->main_arena && g->main_arena < m->end))
+			continue;
+		r = search_mapping(t, lines, m, buf, &other);
+		r = !r ? 1 : r == -EINTR ? r : 0;
+	}
+	lines__free(lines);
+	return r;
+}
+
+/* A tool that reads libc's symbols maps the file without code: that is no second libc. */
+size_t glibc__count(const struct target *t)
+{
+	bool begun = false;
 	size_t n = 0;
 
-	for (size_t i = 0; i < t->maps.n; i++)
-		n += is_libc(&t->maps.v[i]) && !t->maps.v[i].file_off;
-	return n <= 1;
+	for (size_t i = 0; i < t->maps.n; i++) {
+		const struct mapping *m = &t->maps.v[i];
+
+		if (!is_libc(m))
+			continue;
+		begun |= !m->file_off;
+		n += begun && m->exec;
+		begun &= !m->exec;
+	}
+	return n;
 }
 
 /* Has it memory that libc's allocator alone takes? */
@@ -360,9 +388,7 @@ int glibc__find(struct target *t, struct glibc *g, struct err *e)
 		l->fast_off = g->bins_off - 16 - FAST_BINS_MAX * 8;
 	}
 	n = MIN(l->module_end - l->module_start, MODULE_BYTES_MAX);
-	bytes = malloc(n);
-	if (!bytes)
-		return NO_MEMORY(e);
+	bytes = xmalloc(n);
 	target__read_present(t, l->module_start, bytes, n);
 	find_sums(t, l, bytes, n);
 	return 0;
@@ -406,8 +432,6 @@ static int read_ring(struct taking *k, struct err *e)
 	for (uint32_t n = 0, power = 1; n < ARENAS_MAX; n++) {
 		struct glibc_arena *a = vec_push(&k->arenas);
 
-		if (!a)
-			return NO_MEMORY(e);
 		if (!read_arena(k, at, a, &at))
 			return err_set(e, -EPROTO, "heap layout not recognised: one of its arenas cannot be read");
 		if (at == k->g->main_arena)

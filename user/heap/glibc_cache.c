@@ -5,11 +5,12 @@
  * What always holds: lists have an end, even those that turn into a ring while they are read. A list that was read
  * from a running process is believed only if all of it fits; steps along lists are bounded by what the heap has.
  */
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/glibc_cache.h"
+#include "heap/glibc_parts.h"
 
 #define LIST_MAX 65535		/* counts are 16 bits wide */
 #define LEARN_TRIES 50
@@ -87,8 +88,7 @@ static int64_t read_list(struct taking *k, const struct list *l, struct err *e)
 			k->freed.n = before;
 			return -1;
 		}
-		if (!push_address(&k->freed, at | (l->tcache ? 0 : FROM_FAST)))
-			return NO_MEMORY(e);
+		*vec_push(&k->freed) = at | (l->tcache ? 0 : FROM_FAST);
 		if (!(n % 65536) && n && target__go_on(k->t, "reading the caches of the heap", 1))
 			return err_set(e, -EINTR, "stopped");
 		if (++n == power) {
@@ -102,43 +102,32 @@ static int64_t read_list(struct taking *k, const struct list *l, struct err *e)
 
 struct lists vec(struct list);
 
-static int push_list(struct lists *to, struct list l, struct err *e)
-{
-	struct list *slot = vec_push(to);
-
-	if (!slot)
-		return NO_MEMORY(e);
-	*slot = l;
-	return 0;
-}
-
 /* Which lists there are now. */
-static int gather_lists(struct taking *k, struct lists *to, struct err *e)
+static void gather_lists(struct taking *k, struct lists *to)
 {
 	const struct tcache_shape *s = k->l->tcache;
 	char bytes[TCACHE_BYTES_MAX];
-	int r = 0;
 
 	to->n = 0;
-	for (size_t i = 0; s && i < k->tcaches.n && !r; i++) {
+	for (size_t i = 0; s && i < k->tcaches.n; i++) {
 		uint64_t addr = k->tcaches.v[i];
 
 		if (target__read_present(k->t, addr, bytes, tcache__bytes(s)) != tcache__bytes(s))
 			continue;
-		for (unsigned int bin = 0; bin < s->n_bins && !r; bin++)
+		for (unsigned int bin = 0; bin < s->n_bins; bin++)
 			if (tcache__head(bytes, s, bin))
-				r = push_list(to, (struct list){ addr + tcache__heads_off(s) + bin * 8ul, tcache__head(bytes, s, bin), bin, addr, LIST_MAX }, e);
+				*vec_push(to) = (struct list){ addr + tcache__heads_off(s) + bin * 8ul, tcache__head(bytes, s, bin), bin, addr, LIST_MAX };
 	}
-	for (size_t i = 0; i < k->arenas.n && !r; i++) {
+	for (size_t i = 0; i < k->arenas.n; i++) {
 		struct glibc_arena *a = &k->arenas.v[i], now = *a;
 
 		if (!taking__reread_arena(k, &now))
 			continue;
-		for (unsigned int bin = 0; bin < k->l->n_fast && !r; bin++)
+		for (unsigned int bin = 0; bin < k->l->n_fast; bin++)
 			if (now.fast[bin])
-				r = push_list(to, (struct list){ a->addr + k->l->fast_off + bin * 8ul, now.fast[bin] + CHUNK_HEADER, bin, 0, k->heap_bytes / CHUNK_MIN }, e);
+				*vec_push(to) = (struct list){ a->addr + k->l->fast_off + bin * 8ul, now.fast[bin] + CHUNK_HEADER, bin, 0,
+							       k->heap_bytes / CHUNK_MIN };
 	}
-	return r;
 }
 
 /* A list that changes faster than its lines are remembered: anew from its head, some times. */
@@ -160,14 +149,14 @@ static int64_t reread_list(struct taking *k, struct list l, struct err *e)
 static int read_lists(struct taking *k, struct torn *ret, struct err *e)
 {
 	struct lists all = { 0 };
-	int r;
+	int r = 0;
 
 	lines__forget(k->lines);
 	addresses__unite(&k->freed);
 	/* each list is read some times at most, if it changes */
 	k->list_steps_left = STEPS_MIN + LIST_TRIES * (k->heap_bytes / CHUNK_MIN / 4 + k->c->blocks.n);
-	r = gather_lists(k, &all, e);
-	for (size_t i = 0; i < all.n && !r; i++)
+	gather_lists(k, &all);
+	for (size_t i = 0; i < all.n; i++)
 		vote_on_links(k, &all.v[i]);
 	*ret = (struct torn){};
 	for (size_t i = 0; i < all.n && !r; i++) {
@@ -192,7 +181,7 @@ static int read_lists(struct taking *k, struct torn *ret, struct err *e)
 /* ---- both together */
 
 /* Blocks that have the key and were in no list: they moved meanwhile, or the key is one that was left behind. */
-static int gather_unlisted(struct taking *k, struct addresses *to, struct err *e)
+static void gather_unlisted(struct taking *k, struct addresses *to)
 {
 	size_t j = 0;
 
@@ -204,10 +193,9 @@ static int gather_unlisted(struct taking *k, struct addresses *to, struct err *e
 			continue;
 		while (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) < b->addr)
 			j++;
-		if ((j == k->freed.n || (k->freed.v[j] & ~FROM_FAST) != b->addr) && !push_address(to, b->addr))
-			return NO_MEMORY(e);
+		if (j == k->freed.n || (k->freed.v[j] & ~FROM_FAST) != b->addr)
+			*vec_push(to) = b->addr;
 	}
-	return 0;
 }
 
 static bool may_be_torn(struct taking *k, uint64_t addr, const struct torn *torn)
@@ -246,24 +234,20 @@ static void drop_settled(struct taking *k, struct addresses *a, const struct tor
 static int settle(struct taking *k, struct torn *torn, struct err *e)
 {
 	struct addresses left = { 0 };
-	int r = gather_unlisted(k, &left, e);
+	int r = 0;
 
+	gather_unlisted(k, &left);
 	drop_settled(k, &left, torn);
 	for (int i = 0; i < ROUNDS && left.n && !r; i++) {
 		r = read_lists(k, torn, e);
 		addresses__sort(&k->freed);
-		if (!r)
-			r = gather_unlisted(k, &left, e);
+		gather_unlisted(k, &left);
 		drop_settled(k, &left, torn);
 	}
 	k->c->unsettled.n = 0;
 	for (size_t i = 0; i < left.n && !r; i++) {
-		uint64_t *unsettled = vec_push(&k->c->unsettled);
-
-		if (!unsettled || !push_address(&k->freed, left.v[i]))
-			r = NO_MEMORY(e);
-		else
-			*unsettled = left.v[i];
+		*vec_push(&k->c->unsettled) = left.v[i];
+		*vec_push(&k->freed) = left.v[i];
 	}
 	k->n_unsettled += left.n;
 	addresses__sort(&k->freed);
@@ -281,8 +265,7 @@ int taking__read_lists_before(struct taking *k, struct err *e)
 
 	k->freed.n = k->tcaches.n = 0;
 	for (size_t i = 0; i < k->l->known_tcaches.n; i++)
-		if (!push_address(&k->tcaches, k->l->known_tcaches.v[i]))
-			return NO_MEMORY(e);
+		*vec_push(&k->tcaches) = k->l->known_tcaches.v[i];
 	return k->t->stopped ? 0 : read_lists(k, &torn, e);
 }
 
@@ -344,10 +327,10 @@ int taking__read_caches(struct taking *k, struct err *e)
 		r = taking__find_tcaches(k, e);
 	}
 	k->n_unsettled = 0;
-	if (!r)
-		r = taking__remember_tcaches(k, e);
-	if (!r)
+	if (!r) {
+		taking__remember_tcaches(k);
 		r = read_lists(k, &torn, e);
+	}
 	k->n_torn = torn.n;
 	memcpy(fast, torn.fast, sizeof(fast));
 	/* what was torn in one look is whole in the next one, mostly: each finds some of them */
@@ -362,4 +345,65 @@ int taking__read_caches(struct taking *k, struct err *e)
 	if (!r)
 		k->n_unsettled += n_maybe_fast(k, fast);
 	return r;
+}
+
+/* ---- lines of memory */
+
+/*
+ * Owns lines of a target's memory that were read lately: links between chunks lead here and there, and a call of the
+ * kernel for each word would take most of the time. A line is as it was when it was read.
+ */
+
+#define LINE_BYTES 4096ull	/* no more than a page of any kernel */
+#define N_LINES 4096
+
+struct lines {
+	struct target *t;
+	uint64_t line_of[N_LINES];	/* address / LINE_BYTES + 1; 0: none */
+	bool absent[N_LINES];
+	char bytes[N_LINES][LINE_BYTES];
+};
+
+struct lines *lines__new(struct target *t)
+{
+	struct lines *l = xmalloc(sizeof(*l));
+
+	l->t = t;
+	lines__forget(l);
+	return l;
+}
+
+void lines__free(struct lines *l)
+{
+	free(l);
+}
+
+void lines__forget(struct lines *l)
+{
+	memset(l->line_of, 0, sizeof(l->line_of));
+}
+
+static size_t line_at(struct lines *l, uint64_t addr)
+{
+	uint64_t line = addr / LINE_BYTES;
+	size_t i = line % N_LINES;
+
+	if (l->line_of[i] == line + 1)
+		return i;
+	l->absent[i] = !target__read(l->t, line * LINE_BYTES, l->bytes[i], LINE_BYTES);
+	l->line_of[i] = line + 1;
+	return i;
+}
+
+bool lines__word(struct lines *l, uint64_t addr, uint64_t *ret)
+{
+	size_t i;
+
+	if (addr % sizeof(*ret))
+		return false;
+	i = line_at(l, addr);
+	if (l->absent[i])
+		return false;
+	memcpy(ret, l->bytes[i] + addr % LINE_BYTES, sizeof(*ret));
+	return true;
 }

@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/page_runs.h"
-#include "heap/target_parts.h"
+#include "heap/target.h"
 #include "util/sorted.h"
 
 #define HEADERS_AT_ONCE 256
@@ -79,21 +78,19 @@ static void find_moved(struct taking *k, struct found *f, uint64_t end)
 	do {
 		for (n = 0; n < HEADERS_AT_ONCE && page_runs__next_page(&pages, &at[n]); n++)
 			at[n] += k->t->page_bytes - CHUNK_HEADER;
-		target__read_heads(k->t, at, n, headers, sizeof(*headers));
+		memory__read_each(&k->t->memory, at, n, headers, sizeof(*headers));
 		for (size_t i = 0; i < n; i++)
 			if (is_aligned_one(k, f, at[i], &headers[i], end))
 				return;
 	} while (n == HEADERS_AT_ONCE && !target__go_on(k->t, "looking for mapped blocks", 1));
 }
 
-static int push_mapped(struct taking *k, const struct found *f, struct err *e)
+static void push_mapped(struct taking *k, const struct found *f)
 {
 	struct heap_block *b = vec_push(&k->mapped);
 	struct heap_range *r = vec_push(&k->mapped_ranges);
 	uint64_t key;
 
-	if (!b || !r)
-		return NO_MEMORY(e);
 	*b = (struct heap_block){
 		.addr = f->chunk + CHUNK_HEADER,
 		.usable = f->start + f->bytes - f->less - f->chunk - (f->less ? 8 : CHUNK_HEADER),
@@ -106,7 +103,6 @@ static int push_mapped(struct taking *k, const struct found *f, struct err *e)
 	k->mapped_bytes += f->bytes;
 	/* the libc that does so miscounts bytes where a block was moved: only the number is certain */
 	k->mapped_less |= f->less;
-	return 0;
 }
 
 /* The next pages that are there, with what stands at their start. */
@@ -116,7 +112,7 @@ static size_t read_headers(struct taking *k, struct page_runs *runs, uint64_t *p
 
 	while (n < HEADERS_AT_ONCE && page_runs__next_page(runs, &pages[n]))
 		n++;
-	target__read_heads(k->t, pages, n, headers, sizeof(*headers));
+	memory__read_each(&k->t->memory, pages, n, headers, sizeof(*headers));
 	return n;
 }
 
@@ -141,8 +137,6 @@ static int search_mapping(struct taking *k, const struct mapping *m, struct err 
 		for (size_t i = 0; i < n; i++) {
 			const struct segment *s = pages[i] >= free_from ? taking__segment_of(k, pages[i]) : NULL;
 			struct found f = { .start = pages[i], .chunk = pages[i] };
-			int r;
-
 			if (s)
 				free_from = MAX(free_from, s->end);
 			if (pages[i] < free_from || headers[i].prev)
@@ -154,9 +148,7 @@ static int search_mapping(struct taking *k, const struct mapping *m, struct err 
 				find_moved(k, &f, end);
 			if (f.bytes > end - f.start)
 				continue;
-			r = push_mapped(k, &f, e);
-			if (r)
-				return r;
+			push_mapped(k, &f);
 			free_from = f.start + f.bytes;
 		}
 		runs.at = MAX(runs.at, free_from);

@@ -38,7 +38,6 @@
 #define BLOCK_LINKED 0x40
 
 struct addresses vec(uint64_t);
-struct ranges vec(struct heap_range);
 
 /* The book-keeping of a thread's cache. */
 struct tcache_shape {
@@ -124,8 +123,8 @@ struct taking {
 	uint64_t heap_bytes, walked_bytes;	/* for the progress */
 	uint64_t chain_bytes_left;	/* of work on chains that may lead nowhere */
 	uint64_t list_steps_left;	/* of lists that are read now */
-	struct ranges foreign;	/* between the main arena's parts: not the allocator's */
-	struct ranges gaps;	/* these, and what no chain of blocks could be made of: blocks of which nothing is known */
+	struct heap_ranges foreign;	/* between the main arena's parts: not the allocator's */
+	struct heap_ranges gaps;	/* these, and what no chain of blocks could be made of: blocks of which nothing is known */
 	/* signs that it changes while it is read */
 	uint64_t n_breaks, n_torn, n_unsettled;
 	bool is_moving;
@@ -137,7 +136,7 @@ struct taking {
 	size_t n_not_libcs;
 };
 
-int lines__new(struct target *t, struct lines **ret);
+struct lines *lines__new(struct target *t);
 void lines__free(struct lines *l);
 void lines__forget(struct lines *l);	/* what comes is read anew */
 /* Of an aligned address whose page is there; else false. */
@@ -145,6 +144,12 @@ bool lines__word(struct lines *l, uint64_t addr, uint64_t *ret);
 
 /* glibc_arena.c */
 int glibc__find(struct target *t, struct glibc *g, struct err *e);
+size_t glibc__count(const struct target *t);	/* C libraries that are loaded: dlmopen and LD_AUDIT load more than one */
+/*
+ * Is there a main arena beside the one that was found, in a file without libc's name: a copy, or a program that is linked
+ * with a libc and loads another? 1 or 0; -EINTR
+ */
+int glibc__has_another(struct target *t, const struct glibc *g);
 bool glibc__has_traces(const struct target *t);	/* of a heap: libc, and memory behind the break */
 int taking__read_arenas(struct taking *k, struct err *e);
 bool taking__reread_arena(struct taking *k, struct glibc_arena *a);
@@ -153,10 +158,14 @@ bool taking__read_sums(struct taking *k, struct glibc_sums *ret);
 /* glibc_segments.c */
 int taking__find_segments(struct taking *k, struct err *e);
 const struct segment *taking__segment_of(const struct taking *k, uint64_t addr);
+/* Of a stopped process: lets it go on for some milliseconds, until no thread is within the allocator; k->n_inside still are. */
+int taking__wait_outside(struct taking *k, struct err *e);
+/* Could a block be one of a fast bin, by its first word? */
+bool taking__may_be_linked(const struct taking *k, uint64_t addr, uint64_t chunk_bytes, uint64_t word);
+/* k->n_on_the_way of the blocks in use may be none, because threads have them in hand. */
+void taking__count_on_the_way(struct taking *k);
 
 /* glibc_walk.c */
-/* Do n chunks follow each other from here on, or as many as there are up to top or a fence? */
-bool chain__holds(struct taking *k, const struct segment *s, uint64_t chunk, unsigned int n);
 /* Is a segment one from its first chunk to top or a fence? Where it ends. */
 bool chain__ends(struct taking *k, const struct segment *s, uint64_t *ret_end);
 int taking__walk(struct taking *k, const struct segment *s, struct err *e);
@@ -181,16 +190,6 @@ uint64_t taking__link_of(const struct taking *k, uint64_t at, uint64_t word);
 /* glibc_mapped.c */
 int taking__find_mapped(struct taking *k, struct err *e);
 bool taking__is_mapped(const struct taking *k, uint64_t addr);	/* the block of one */
-
-/* glibc_inside.c */
-/* Of a stopped process: lets it go on for some milliseconds, until no thread is within the allocator; k->n_inside still are. */
-int taking__wait_outside(struct taking *k, struct err *e);
-/* Could a block be one of a fast bin, by its first word? */
-bool taking__may_be_linked(const struct taking *k, uint64_t addr, uint64_t chunk_bytes, uint64_t word);
-/* k->n_on_the_way of the blocks in use may be none, because threads have them in hand. */
-void taking__count_on_the_way(struct taking *k);
-
-#define NO_MEMORY(e) err_set(e, -ENOMEM, "no memory for the blocks of a heap")
 
 /* Memory of no file; with glibc.malloc.hugetlb=2 of one that has none but its huge pages. */
 static inline bool is_nobodys(const struct mapping *m)
@@ -221,13 +220,24 @@ static inline uint64_t anon_end(const struct maps *maps, const struct mapping *m
 	return end;
 }
 
-static inline bool push_address(struct addresses *a, uint64_t addr)
-{
-	uint64_t *slot = vec_push(a);
+/* What glibc_tcache.c (which blocks are caches) and glibc_cache.c (which blocks are in them) share. */
 
-	if (slot)
-		*slot = addr;
-	return slot;
-}
+#define SMALL_BINS 64		/* of a tcache: one for each size, from CHUNK_MIN on */
+#define TCACHE_BYTES_MAX 1024
+#define TRIED_AGAIN_MAX 4096	/* tcaches change; as many blocks that look like one are none */
+
+void addresses__sort(struct addresses *a);
+void addresses__unite(struct addresses *a);	/* each once, by address */
+bool addresses__has(const struct addresses *a, uint64_t addr);	/* of sorted ones */
+
+size_t tcache__heads_off(const struct tcache_shape *s);
+size_t tcache__bytes(const struct tcache_shape *s);
+uint64_t tcache__head(const char *bytes, const struct tcache_shape *s, unsigned int bin);
+bool bin__takes(unsigned int bin, uint64_t chunk_bytes);
+bool taking__has_block(const struct taking *k, uint64_t addr);	/* could one be here? */
+bool taking__has_key(const struct taking *k, uint64_t tcache, uint64_t word);
+const struct tcache_shape *taking__shape_at(struct taking *k, uint64_t addr);	/* by the size of a block; NULL: it is none */
+int taking__find_tcaches(struct taking *k, struct err *e);	/* among those that the walk has noted */
+void taking__remember_tcaches(struct taking *k);
 
 #endif

@@ -5,11 +5,13 @@
  *
  * What always holds: segments do not overlap and lie in mappings; so all further work is bounded by what is mapped.
  */
+#include "heap/glibc_parts.h"
+
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 
-#include "heap/glibc_parts.h"
-#include "heap/page_runs.h"
+#include "heap/target.h"
 #include "util/sorted.h"
 
 #define ARENA_NOT_CONTIGUOUS 2u
@@ -24,12 +26,7 @@ struct heap_info {
 /* How long heaps of threads' arenas may be, to which they are aligned: without huge pages, and with those of 2 MiB, 32 MiB, 1 GiB, 64 KiB. */
 static const uint64_t heap_limits[] = { 64ull << 20, 8ull << 20, 128ull << 20, 4ull << 30, 256ull << 10 };
 
-static int by_start(const void *a, const void *b)
-{
-	const struct segment *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+COMPARATOR(by_start, struct segment, ORDER(a->start, b->start))
 
 static bool is_mapped(const struct maps *m, uint64_t start, uint64_t end)
 {
@@ -45,14 +42,9 @@ static bool is_mapped(const struct maps *m, uint64_t start, uint64_t end)
 
 static int push_segment(struct taking *k, struct segment s, struct err *e)
 {
-	struct segment *slot;
-
 	if (s.start >= s.end || s.first < s.start || s.first > s.end || !is_mapped(&k->t->maps, s.start, s.end))
 		return err_set(e, -EPROTO, "heap layout not recognised: a part of an arena is not mapped");
-	slot = vec_push(&k->segments);
-	if (!slot)
-		return NO_MEMORY(e);
-	*slot = s;
+	*vec_push(&k->segments) = s;
 	return 0;
 }
 
@@ -214,7 +206,7 @@ static int find_parts_in(struct taking *k, const struct mapping *m, struct segme
 		pages.at = MAX(pages.at, align_up(to->v[to->n - 1].end, k->t->page_bytes));
 
 	while (page_runs__next_page(&pages, &at)) {
-		struct segment s = { .start = at, .first = at, .end = end, .kind = SEGMENT_MAPPED }, *slot;
+		struct segment s = { .start = at, .first = at, .end = end, .kind = SEGMENT_MAPPED };
 		const struct segment *known = taking__segment_of(k, at);
 
 		if (target__go_on(k->t, "looking for the heap", 0))
@@ -225,10 +217,7 @@ static int find_parts_in(struct taking *k, const struct mapping *m, struct segme
 		}
 		if (!is_mapped_part(k, &s))
 			continue;
-		slot = vec_push(to);
-		if (!slot)
-			return NO_MEMORY(e);
-		*slot = s;
+		*vec_push(to) = s;
 		pages.at = MAX(pages.at, align_up(s.end, k->t->page_bytes));
 	}
 	return 0;
@@ -288,4 +277,142 @@ int taking__find_segments(struct taking *k, struct err *e)
 	for (size_t i = 0; i < k->segments.n; i++)
 		k->heap_bytes += k->segments.v[i].end - k->segments.v[i].start;
 	return r;
+}
+
+/* ---- threads inside of the allocator */
+
+/*
+ * Owns what threads within the allocator have in hand. What such a thread takes from a list or puts into one is in no
+ * list meanwhile, and looks as if it were in use: one block, or, where fast bins are emptied, all of a list. A process that is
+ * stopped goes on for a moment, until all threads are elsewhere; of others, and where that fails, it is told as unsure.
+ *
+ * Not seen: a thread that is in a signal's handler which interrupted the allocator.
+ */
+
+#define TRIES 16
+#define GO_ON_NS 1000000
+#define BLOCKS_ON_THE_WAY 2	/* of a thread: one that realloc gives back, one that it gives */
+
+/* ---- which threads are there */
+
+static bool is_memory_call(int64_t call)
+{
+	return call == SYS_brk || call == SYS_mmap || call == SYS_munmap || call == SYS_mremap || call == SYS_madvise || call == SYS_mprotect;
+}
+
+/* The code of the allocator, or an instruction of it that a uprobe has moved. */
+static bool is_allocators_code(const struct taking *k, uint64_t pc)
+{
+	const struct mapping *data = maps__find(&k->t->maps, k->g->main_arena), *code = maps__find(&k->t->maps, pc);
+
+	if (!data || !code)
+		return true;
+	return !strcmp(code->path, "[uprobes]") || (code->ino == data->ino && code->dev_major == data->dev_major && code->dev_minor == data->dev_minor);
+}
+
+static bool is_inside(const struct taking *k, const struct target_thread *t)
+{
+	/* in any other call nothing is on its way: one that waits for an arena has not begun */
+	return !t->n_regs || is_memory_call(t->syscall) || (t->syscall == NO_SYSCALL && is_allocators_code(k, t->pc));
+}
+
+/* The word of an arena's lock is its first. */
+static bool is_locked(const struct taking *k)
+{
+	uint32_t lock;
+
+	for (size_t i = 0; i < k->arenas.n; i++)
+		if (!target__read(k->t, k->arenas.v[i].addr, &lock, sizeof(lock)) || lock)
+			return true;
+	return false;
+}
+
+static int count_inside(struct taking *k, struct err *e)
+{
+	struct target_thread *all;
+	size_t n;
+	int r = taking__read_arenas(k, e);
+
+	if (!r)
+		r = target__registers(k->t, &all, &n, e);
+	if (r)
+		return r;
+	k->n_inside = 0;
+	for (size_t i = 0; i < n; i++)
+		k->n_inside += is_inside(k, &all[i]);
+	/* whoever holds it may be in a handler */
+	if (!k->n_inside && is_locked(k))
+		k->n_inside = 1;
+	free(all);
+	return 0;
+}
+
+int taking__wait_outside(struct taking *k, struct err *e)
+{
+	int r = count_inside(k, e);
+
+	for (int i = 0; i < TRIES && k->n_inside && !r; i++) {
+		if (target__go_on(k->t, "waiting for threads within malloc", 0))
+			return err_set(e, -EINTR, "stopped");
+		r = target__pause_later(k->t, GO_ON_NS, e);
+		if (!r)
+			r = target__refresh(k->t, e);
+		if (!r)
+			r = count_inside(k, e);
+	}
+	return r;
+}
+
+/* ---- what they may have */
+
+/* Where fast bins are emptied, a thread takes all of a list at once, and may be interrupted then for long. */
+static bool could_be_chunk(const struct taking *k, uint64_t addr)
+{
+	return addr && !(addr % CHUNK_ALIGN) && taking__segment_of(k, addr);
+}
+
+bool taking__may_be_linked(const struct taking *k, uint64_t addr, uint64_t chunk_bytes, uint64_t word)
+{
+	if (!k->l->n_fast || (chunk_bytes - CHUNK_MIN) / CHUNK_ALIGN >= FAST_BINS_MAX)
+		return false;
+	if (k->l->votes_for_mangled)
+		return could_be_chunk(k, taking__link_of(k, addr, word));
+	return could_be_chunk(k, word) || could_be_chunk(k, word ^ addr >> 12);
+}
+
+/* The block to which it is linked: one of its size, which is in no list either. NULL: none. */
+static const struct heap_block *next_of(struct taking *k, const struct heap_block *b)
+{
+	const struct heap_block *next;
+	uint64_t word, addr;
+
+	if (!lines__word(k->lines, b->addr, &word))
+		return NULL;
+	addr = taking__link_of(k, b->addr, word) + CHUNK_HEADER;
+	next = census__find(k->c, addr);
+	return next && next->addr == addr && next->usable == b->usable ? next : NULL;
+}
+
+static uint64_t n_linked(struct taking *k)
+{
+	uint64_t n = 0;
+
+	lines__forget(k->lines);
+	for (size_t i = 0; i < k->linked.n; i++) {
+		const struct heap_block *blocks = k->c->blocks.v, *next = next_of(k, &blocks[k->linked.v[i]]);
+
+		/* who takes the census asks again, and ends it */
+		if (!(i % 65536) && target__go_on(k->t, "reading the caches of the heap", 1))
+			break;
+		/* the last of a list has no link */
+		n += next ? 1 + !addresses__has(&k->linked, next - blocks) : 0;
+	}
+	return n;
+}
+
+void taking__count_on_the_way(struct taking *k)
+{
+	bool moving = k->n_inside || (k->is_moving && !k->t->stopped);
+
+	k->n_on_the_way = k->n_inside * BLOCKS_ON_THE_WAY + (moving ? n_linked(k) : 0) + taking__n_in_lost_tcaches(k, moving);
 }

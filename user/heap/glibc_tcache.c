@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/glibc_cache.h"
-#include "heap/target_parts.h"
+#include "heap/glibc_parts.h"
+#include "heap/target.h"
 
 #define LARGE_MIN 0x400
 #define FIT_TRIES 4
@@ -34,12 +34,7 @@ static uint64_t word_at(const char *bytes, size_t off)
 	return w;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+COMPARATOR(by_address, uint64_t, ORDER(*a, *b))
 
 void addresses__sort(struct addresses *a)
 {
@@ -228,11 +223,11 @@ static uint64_t end_of_data(const struct taking *k)
 
 static bool has_word(struct taking *k, uint64_t start, uint64_t end, uint64_t word)
 {
-	_cleanup_free_ char *bytes = malloc(KEY_WINDOW);
+	_cleanup_free_ char *bytes = xmalloc(KEY_WINDOW);
 	uint64_t n = 0;
 
 	/* in a static program libc's are the last ones */
-	for (uint64_t at = end; bytes && at > start; at -= n) {
+	for (uint64_t at = end; at > start; at -= n) {
 		n = MIN(KEY_WINDOW, at - start);
 		if (!target__read_present(k->t, at - n, bytes, n))
 			continue;
@@ -372,33 +367,31 @@ static bool is_over(struct taking *k, size_t i)
 }
 
 /* Of n mapped blocks, those that may be one, by what they have in them. */
-static int note_maybe_mapped(struct taking *k, const uint64_t *addrs, size_t n, struct err *e)
+static void note_maybe_mapped(struct taking *k, const uint64_t *addrs, size_t n)
 {
 	static const char zeros[TCACHE_BYTES_MAX];
 	char bytes[MAPPED_AT_ONCE][TCACHE_BYTES_MAX];
 
-	target__read_heads(k->t, addrs, n, bytes, sizeof(*bytes));
+	memory__read_each(&k->t->memory, addrs, n, bytes, sizeof(*bytes));
 	for (size_t i = 0; i < n; i++) {
 		const struct tcache_shape *first = taking__shape_at(k, addrs[i]), *s = first;
 
 		while (s && !tcache__may_be(bytes[i], s))
 			s = next_shape_at(k, addrs[i], s);
-		if (s && !push_address(&k->maybe_tcaches, addrs[i]))
-			return NO_MEMORY(e);
-		if (!s && first && !memcmp(bytes[i], zeros, tcache__bytes(first)) && !push_address(&k->maybe_empty, addrs[i]))
-			return NO_MEMORY(e);
+		if (s)
+			*vec_push(&k->maybe_tcaches) = addrs[i];
+		else if (first && !memcmp(bytes[i], zeros, tcache__bytes(first)))
+			*vec_push(&k->maybe_empty) = addrs[i];
 	}
-	return 0;
 }
 
 int taking__note_mapped_tcaches(struct taking *k, struct err *e)
 {
 	uint64_t addrs[MAPPED_AT_ONCE];
 	size_t n = 0;
-	int r = 0;
 
 	k->maybe_empty.n = 0;
-	for (size_t i = 0; i < k->mapped.n && !r; i++) {
+	for (size_t i = 0; i < k->mapped.n; i++) {
 		const struct heap_block *b = &k->mapped.v[i];
 
 		if (is_over(k, i))
@@ -408,14 +401,14 @@ int taking__note_mapped_tcaches(struct taking *k, struct err *e)
 			addrs[n++] = b->addr;
 		if (n < MAPPED_AT_ONCE && i + 1 < k->mapped.n)
 			continue;
-		r = note_maybe_mapped(k, addrs, n, e);
+		note_maybe_mapped(k, addrs, n);
 		n = 0;
 	}
-	return r;
+	return 0;
 }
 
 /* The kind that most list heads speak for. */
-static int choose_shape(struct taking *k, struct err *e)
+static int choose_shape(struct taking *k)
 {
 	uint64_t n_good[ARRAY_SIZE(tcache_shapes)] = {}, most = 0;
 
@@ -423,7 +416,7 @@ static int choose_shape(struct taking *k, struct err *e)
 		uint64_t addr = k->maybe_tcaches.v[i];
 
 		if (is_over(k, i))
-			return err_set(e, -EINTR, "stopped");
+			return -EINTR;
 		for (const struct tcache_shape *s = NULL; (s = next_shape_at(k, addr, s));) {
 			struct fit f = fit_of(k, addr, s);
 
@@ -440,7 +433,7 @@ static int choose_shape(struct taking *k, struct err *e)
 }
 
 /* An empty one is all zeros. The first block of an arena, of that size, is one: a thread begins with it. */
-static int push_empty(struct taking *k, struct err *e)
+static void push_empty(struct taking *k)
 {
 	char bytes[TCACHE_BYTES_MAX], zeros[TCACHE_BYTES_MAX] = {};
 
@@ -449,11 +442,10 @@ static int push_empty(struct taking *k, struct err *e)
 		const struct tcache_shape *s = taking__shape_at(k, addr);
 
 		if (s && !s->counts_room && target__read_present(k->t, addr, bytes, tcache__bytes(s)) == tcache__bytes(s) &&
-		    !memcmp(bytes, zeros, tcache__bytes(s)) && !push_address(&k->tcaches, addr))
-			return NO_MEMORY(e);
+		    !memcmp(bytes, zeros, tcache__bytes(s)))
+			*vec_push(&k->tcaches) = addr;
 	}
 	addresses__sort(&k->tcaches);
-	return 0;
 }
 
 /*
@@ -473,17 +465,14 @@ static struct fit find_fit(struct taking *k, uint64_t addr, const struct tcache_
 
 int taking__find_tcaches(struct taking *k, struct err *e)
 {
-	int r = 0;
-
 	k->tcaches.n = k->n_lost_mapped = 0;
-	if (!k->l->tcache)
-		r = choose_shape(k, e);
-	if (r)
-		return r;
+	if (!k->l->tcache && choose_shape(k))
+		return err_set(e, -EINTR, "stopped");
 	if (!k->l->tcache) {
 		for (size_t i = 0; i < k->maybe_tcaches.n; i++)
 			k->n_lost_mapped += taking__is_mapped(k, k->maybe_tcaches.v[i]);
-		return push_empty(k, e);
+		push_empty(k);
+		return 0;
 	}
 	for (size_t i = 0; i < k->maybe_tcaches.n; i++) {
 		uint64_t addr = k->maybe_tcaches.v[i];
@@ -498,18 +487,16 @@ int taking__find_tcaches(struct taking *k, struct err *e)
 		}
 		if (k->l->key_kind == KEY_UNKNOWN)
 			learn_from(k, addr, s, &f);
-		if (!push_address(&k->tcaches, addr))
-			return NO_MEMORY(e);
+		*vec_push(&k->tcaches) = addr;
 	}
-	return push_empty(k, e);
+	push_empty(k);
+	return 0;
 }
 
 /* For the next census, and for keys that are a tcache's address. */
-int taking__remember_tcaches(struct taking *k, struct err *e)
+void taking__remember_tcaches(struct taking *k)
 {
 	k->l->known_tcaches.n = 0;
 	for (size_t i = 0; i < k->tcaches.n; i++)
-		if (!push_address(&k->l->known_tcaches, k->tcaches.v[i]))
-			return NO_MEMORY(e);
-	return 0;
+		*vec_push(&k->l->known_tcaches) = k->tcaches.v[i];
 }

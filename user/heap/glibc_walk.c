@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/page_runs.h"
+#include "heap/target.h"
 
 #define WINDOW_BYTES (256ull << 10)
 #define CHAIN_ENOUGH 64		/* chunks in a row that are no accident */
@@ -69,7 +69,8 @@ static enum step step(struct taking *k, const struct segment *s, uint64_t chunk,
 	return STEP_ON;
 }
 
-bool chain__holds(struct taking *k, const struct segment *s, uint64_t chunk, unsigned int n)
+/* Do n chunks follow each other from here on, or as many as there are up to top or a fence? */
+static bool chain__holds(struct taking *k, const struct segment *s, uint64_t chunk, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		switch (step(k, s, chunk, &chunk)) {
@@ -150,22 +151,14 @@ static void look_anew(struct taking *k)
 
 /* ---- what a chunk is */
 
-static int push_block(struct taking *k, const struct segment *s, uint64_t chunk, uint64_t bytes, unsigned int flags)
+static void push_block(struct taking *k, const struct segment *s, uint64_t chunk, uint64_t bytes, unsigned int flags)
 {
-	struct heap_block *b;
-
-	if (k->c->blocks.n == k->c->blocks.room) {
-		if (!vec_push(&k->c->blocks))
-			return -ENOMEM;
-		k->c->blocks.n--;
-	}
-	b = &k->c->blocks.v[k->c->blocks.n++];
-	*b = (struct heap_block){ .addr = chunk + CHUNK_HEADER, .usable = bytes - 8, .flags = flags, .arena = s->arena };
-	return 0;
+	*vec_push(&k->c->blocks) =
+		(struct heap_block){ .addr = chunk + CHUNK_HEADER, .usable = bytes - 8, .flags = flags, .arena = s->arena };
 }
 
 /* A block of a tcache's size; what the window still has of it is a first look. */
-static int note_maybe_tcache(struct taking *k, uint64_t chunk, uint64_t bytes)
+static void note_maybe_tcache(struct taking *k, uint64_t chunk, uint64_t bytes)
 {
 	const struct tcache_shape *shape = tcache__shape_of(k->l, bytes);
 	const struct window *w = &k->window;
@@ -173,8 +166,8 @@ static int note_maybe_tcache(struct taking *k, uint64_t chunk, uint64_t bytes)
 	/* of one kind, the last list begins in the chunk behind */
 	if (!shape || (chunk >= w->start && chunk + bytes + CHUNK_HEADER <= w->end &&
 		       !tcache__may_be(w->bytes + (chunk - w->start) + CHUNK_HEADER, shape)))
-		return 0;
-	return push_address(&k->maybe_tcaches, chunk + CHUNK_HEADER) ? 0 : -ENOMEM;
+		return;
+	*vec_push(&k->maybe_tcaches) = chunk + CHUNK_HEADER;
 }
 
 /* malloc_trim leaves what the links are in, which are as long as those of large chunks. */
@@ -214,18 +207,18 @@ struct walker {
 	uint64_t broke_at;
 };
 
-static int settle_prev(struct walker *w, bool in_use)
+static void settle_prev(struct walker *w, bool in_use)
 {
 	struct taking *k = w->k;
 
 	if (!w->prev)
-		return 0;
+		return;
 	if (!in_use) {
 		note_free(k, w->s, w->prev, w->prev_bytes);
-		return 0;
+		return;
 	}
-	return push_block(k, w->s, w->prev, w->prev_bytes, w->prev_flags) ?:
-	       note_maybe_tcache(k, w->prev, w->prev_bytes);
+	push_block(k, w->s, w->prev, w->prev_bytes, w->prev_flags);
+	note_maybe_tcache(k, w->prev, w->prev_bytes);
 }
 
 /* All before w->at is settled. */
@@ -323,17 +316,10 @@ static bool is_beyond_top(struct walker *w)
 	return s->top && taking__reread_arena(w->k, &now) && now.top != s->top && now.top >= s->first && now.top <= w->at;
 }
 
-static int note_gap(struct ranges *to, uint64_t start, uint64_t end, struct err *e)
+static void note_gap(struct heap_ranges *to, uint64_t start, uint64_t end)
 {
-	struct heap_range *r;
-
-	if (start >= end)
-		return 0;
-	r = vec_push(to);
-	if (!r)
-		return NO_MEMORY(e);
-	*r = (struct heap_range){ start, end };
-	return 0;
+	if (start < end)
+		*vec_push(to) = (struct heap_range){ start, end };
 }
 
 /* Chunks that do not follow each other are none. */
@@ -379,8 +365,7 @@ static int mend(struct walker *w, bool *ret_ended, struct err *e)
 	swapped = k->c->swapped_bytes;
 	r = search_on(w, from + CHUNK_ALIGN, e);
 	k->c->broken_bytes += w->at - from - MIN(w->at - from, k->c->swapped_bytes - swapped);
-	if (!r)
-		r = note_gap(&k->gaps, from, w->at, e);
+	note_gap(&k->gaps, from, w->at);
 	return r ? r : taking__check_chunks(k, e);
 }
 
@@ -396,9 +381,9 @@ static int pass_fence(struct walker *w, struct err *e)
 	while (from + CHUNK_HEADER <= w->s->end && lines__word(k->lines, from + 8, &size) && (size & ~CHUNK_FLAGS) == FENCE_BYTES)
 		from += FENCE_BYTES;
 	r = search_on(w, from, e);
-	if (!r)
-		r = note_gap(&k->foreign, from, w->at, e);
-	return r ? r : note_gap(&k->gaps, from, w->at, e);
+	note_gap(&k->foreign, from, w->at);
+	note_gap(&k->gaps, from, w->at);
+	return r;
 }
 
 enum here { HERE_CHUNK, HERE_END, HERE_FENCE, HERE_WRONG };
@@ -442,8 +427,7 @@ static int walk_on(struct walker *w, bool *ret_ended, struct err *e)
 
 	if (here == HERE_WRONG)
 		return mend(w, ret_ended, e);
-	if (settle_prev(w, size & CHUNK_PREV_IN_USE))
-		return NO_MEMORY(e);
+	settle_prev(w, size & CHUNK_PREV_IN_USE);
 	w->prev = 0;
 	if (here == HERE_END || (here == HERE_FENCE && s->kind != SEGMENT_BRK)) {
 		*ret_ended = true;
@@ -478,7 +462,7 @@ int taking__walk(struct taking *k, const struct segment *s, struct err *e)
 	}
 	if (!r && !ended && w.prev) {
 		k->c->broken_bytes += s->end - w.prev;
-		r = note_gap(&k->gaps, w.prev, s->end, e);
+		note_gap(&k->gaps, w.prev, s->end);
 	}
 	k->walked_bytes += s->end - s->start;
 	return r;

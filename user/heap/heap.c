@@ -15,7 +15,6 @@
 #include "bpf/hash.h"
 #include "heap/look.h"
 #include "heap/parts.h"
-#include "heap/tally.h"
 
 /* Blocks whose kinds are looked up: all if there are no more, else so many by chance. */
 #define MAX_KINDS 65536
@@ -28,7 +27,7 @@
 
 static int is_refusal(int err)
 {
-	return err == -ENOENT || err == -EPROTO;
+	return err == -ENOENT || err == -EPROTO || err == -ENOTSUP;
 }
 
 #define CENSUS_TRIES 5
@@ -69,9 +68,10 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 {
 	struct look *l = arg;
 	_cleanup_err_ struct err why = {};
-	int err = traced__before(&l->traced);
+	int err = 0;
 
-	if (!err && !l->refused.code)
+	traced__before(&l->traced);
+	if (!l->refused.code)
 		err = take_census(l, t, ret, &why);
 	/* after a census that held, one that does not is no reason to doubt the process: the heap moved too fast */
 	if (is_refusal(err) && l->has_census)
@@ -84,8 +84,10 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 		err = l->o->traced ? 0 : err;
 	}
 	l->has_census |= !err && !l->refused.code;
-	if (!err)
-		err = traced__after(&l->traced, ret) ?: traced__add_foreign(&l->traced, &t->maps, ret);
+	if (!err) {
+		traced__after(&l->traced, ret);
+		traced__add_foreign(&l->traced, &t->maps, ret);
+	}
 	return err && err == why.code ? err_set(e, err, "%s", err_msg(&why)) : err;
 }
 
@@ -149,6 +151,18 @@ static int keep_census(struct look *l, int err, struct err *e)
 	return err;
 }
 
+/* For roots: before a stop, which these need not make longer. */
+static int find_thread_locals(struct look *l, struct heap_ranges *ret, struct err *e)
+{
+	struct parts *parts = NULL;
+	int err = parts__new(&l->target, l->o->objects, &parts, e);
+
+	if (!err)
+		parts__thread_locals(parts, ret);
+	parts__free(parts);
+	return err;
+}
+
 static int find_blocks(struct look *l, struct err *e)
 {
 	const struct heap_opts *o = l->o;
@@ -163,18 +177,17 @@ static int find_blocks(struct look *l, struct err *e)
 		.is_same = o->traced ? is_same : NULL,
 		.arg = l,
 	};
-	int err;
+	int err = o->roots && o->reachable ? find_thread_locals(l, &r.thread_locals, e) : 0;
 
-	if (o->pause) {
+	if (!err && o->pause) {
 		hold_stops(l, true);
 		err = target__pause(&l->target, e) ?: target__refresh(&l->target, e);
-		if (err)
-			return err;
 	}
-	if (o->reachable)
+	if (!err && o->reachable)
 		err = reach__run(&l->target, &r, &l->reach, e);
-	else
+	else if (!err)
 		err = take_blocks(&l->target, l, &l->reach.first, e);
+	vec_done(&r.thread_locals);
 	target__resume(&l->target);
 	hold_stops(l, false);
 	if (o->keeps_census)
@@ -190,12 +203,12 @@ static int find_blocks(struct look *l, struct err *e)
 static void choose_for_sizes(struct look *l, uint8_t *bits)
 {
 	const struct census *c = &l->reach.first;
-	_cleanup_free_ uint64_t *blocks = calloc(N_SIZE_CLASSES, sizeof(*blocks));
+	_cleanup_free_ uint64_t *blocks = xcalloc(N_SIZE_CLASSES, sizeof(*blocks));
 	uint64_t every = c->blocks.n / MAX_KINDS + 1;
 
-	for (size_t i = 0; blocks && i < c->blocks.n; i++)
+	for (size_t i = 0; i < c->blocks.n; i++)
 		blocks[size_class__of(c->blocks.v[i].usable)]++;
-	for (size_t i = 0; blocks && i < c->blocks.n; i++) {
+	for (size_t i = 0; i < c->blocks.n; i++) {
 		const struct heap_block *b = &c->blocks.v[i];
 		uint64_t n = blocks[size_class__of(b->usable)];
 
@@ -209,46 +222,35 @@ static bool has_bit(const uint8_t *bits, size_t i)
 	return bits[i / 8] >> i % 8 & 1;
 }
 
-static int list_chosen(struct look *l, const uint8_t *for_sizes, const uint8_t *for_sites)
+static void list_chosen(struct look *l, const uint8_t *for_sizes, const uint8_t *for_sites)
 {
 	const struct census *c = &l->reach.first;
 
-	for (size_t i = 0; i < c->blocks.n; i++) {
-		uint32_t *slot;
-
-		if (c->blocks.v[i].flags & BLOCK_LIBC || (!has_bit(for_sizes, i) && !has_bit(for_sites, i)))
-			continue;
-		slot = vec_push(&l->chosen);
-		if (!slot)
-			return -ENOMEM;
-		*slot = (uint32_t)i;
-	}
-	l->for_size = calloc(l->chosen.n + 1, 1);
-	l->kind_of = calloc(l->chosen.n + 1, sizeof(*l->kind_of));
-	for (size_t i = 0; l->for_size && i < l->chosen.n; i++)
+	for (size_t i = 0; i < c->blocks.n; i++)
+		if (!(c->blocks.v[i].flags & BLOCK_LIBC) && (has_bit(for_sizes, i) || has_bit(for_sites, i)))
+			*vec_push(&l->chosen) = (uint32_t)i;
+	l->for_size = xcalloc(l->chosen.n + 1, 1);
+	l->kind_of = xcalloc(l->chosen.n + 1, sizeof(*l->kind_of));
+	for (size_t i = 0; i < l->chosen.n; i++)
 		l->for_size[i] = has_bit(for_sizes, l->chosen.v[i]);
-	return l->for_size && l->kind_of ? 0 : -ENOMEM;
 }
 
 static int look_up_kinds(struct look *l, struct err *e)
 {
 	const struct census *c = &l->reach.first;
 	size_t n_bytes = c->blocks.n / 8 + 1;
-	_cleanup_free_ uint8_t *for_sizes = calloc(n_bytes, 1), *for_sites = calloc(n_bytes, 1);
+	_cleanup_free_ uint8_t *for_sizes = xcalloc(n_bytes, 1), *for_sites = xcalloc(n_bytes, 1);
 	_cleanup_free_ const struct heap_block **blocks = NULL;
-	int err = for_sizes && for_sites ? 0 : -ENOMEM;
 
-	if (err)
-		return err;
 	choose_for_sizes(l, for_sizes);
-	err = l->o->traced ? look__choose_for_sites(l, for_sites) : 0;
-	err = err ?: list_chosen(l, for_sizes, for_sites);
-	blocks = err ? NULL : calloc(l->chosen.n + 1, sizeof(*blocks));
-	if (!blocks)
-		return -ENOMEM;
+	if (l->o->traced)
+		look__choose_for_sites(l, for_sites);
+	list_chosen(l, for_sizes, for_sites);
+	blocks = xcalloc(l->chosen.n + 1, sizeof(*blocks));
 	for (size_t i = 0; i < l->chosen.n; i++)
 		blocks[i] = &c->blocks.v[l->chosen.v[i]];
-	return kinds__new(&l->target, l->o->objects, &l->kinds, e) ?: kinds__look(l->kinds, blocks, l->chosen.n, l->kind_of, e);
+	l->kinds = kinds__new(&l->target, l->o->objects);
+	return kinds__look(l->kinds, blocks, l->chosen.n, l->kind_of, e);
 }
 
 /* ---- sums */
@@ -309,22 +311,21 @@ struct tallies {
 	struct tally all, unreached, older;
 };
 
-static int count_blocks(struct look *l, struct tallies *t)
+static void count_blocks(struct look *l, struct tallies *t)
 {
 	const struct census *c = &l->reach.first;
 	struct snap_unreached *u = &l->h->unreached;
 	size_t chosen = 0, old = 0;
-	int err = 0;
 
-	for (size_t i = 0; i < c->blocks.n && !err; i++) {
+	for (size_t i = 0; i < c->blocks.n; i++) {
 		const struct heap_block *b = &c->blocks.v[i];
 		struct block_facts f = { .kind = look__kind(l, &chosen, i) };
 		bool unreached = look__is_unreached(l, i);
 
 		f.counts = f.kind && l->for_size[chosen];
-		err = tally__add(&t->all, b, &f, unreached);
-		if (!err && unreached) {
-			err = tally__add(&t->unreached, b, &f, true);
+		tally__add(&t->all, b, &f, unreached);
+		if (unreached) {
+			tally__add(&t->unreached, b, &f, true);
 			u->blocks++;
 			u->bytes += b->usable;
 			u->direct_blocks += l->reach.state[i] == UNREACHED;
@@ -332,21 +333,19 @@ static int count_blocks(struct look *l, struct tallies *t)
 		}
 		while (old < l->traced.older.n && l->traced.older.v[old].addr < b->addr)
 			old++;
-		if (old == l->traced.older.n || l->traced.older.v[old].addr != b->addr || err)
+		if (old == l->traced.older.n || l->traced.older.v[old].addr != b->addr)
 			continue;
-		err = tally__add(&t->older, b, &f, unreached);
+		tally__add(&t->older, b, &f, unreached);
 		l->h->older_blocks++;
 		l->h->older_bytes += b->usable;
 		l->h->older_unreached_blocks += unreached;
 		l->h->older_unreached_bytes += unreached ? b->usable : 0;
 	}
-	return err;
 }
 
-static int put_tallies(struct look *l, struct tallies *t)
+static void put_tallies(struct look *l, struct tallies *t)
 {
 	struct snap_heap *h = l->h;
-	int err;
 
 	tally__end(&t->all);
 	tally__end(&t->unreached);
@@ -354,22 +353,23 @@ static int put_tallies(struct look *l, struct tallies *t)
 	tally__classes(&t->all, l->s, &h->classes, &h->n_classes);
 	tally__classes(&t->unreached, l->s, &h->unreached.classes, &h->unreached.n_classes);
 	tally__classes(&t->older, l->s, &h->older_classes, &h->n_older_classes);
-	err = tally__types(&t->all, l->s, &h->types, &h->n_types);
-	err = err ?: tally__types(&t->unreached, l->s, &h->unreached.types, &h->unreached.n_types);
-	return err ?: tally__types(&t->older, l->s, &h->older_types, &h->n_older_types);
+	tally__types(&t->all, l->s, &h->types, &h->n_types);
+	tally__types(&t->unreached, l->s, &h->unreached.types, &h->unreached.n_types);
+	tally__types(&t->older, l->s, &h->older_types, &h->n_older_types);
 }
 
-static int add_up(struct look *l)
+static void add_up(struct look *l)
 {
 	struct tallies t = {};
-	int err = tally__init(&t.all) ?: tally__init(&t.unreached) ?: tally__init(&t.older);
 
-	err = err ?: count_blocks(l, &t);
-	err = err ?: put_tallies(l, &t);
+	tally__init(&t.all);
+	tally__init(&t.unreached);
+	tally__init(&t.older);
+	count_blocks(l, &t);
+	put_tallies(l, &t);
 	tally__done(&t.all);
 	tally__done(&t.unreached);
 	tally__done(&t.older);
-	return err;
 }
 
 static void put_reach(struct look *l)
@@ -382,6 +382,8 @@ static void put_reach(struct look *l)
 	u->root_bytes = l->reach.root_bytes;
 	u->swapped_bytes = l->reach.swapped_bytes;
 	u->passed_over_bytes = l->reach.passed_over_bytes;
+	u->unread_shared_bytes = l->reach.unread_shared_bytes;
+	u->async_io = l->reach.async_io;
 	u->registers = l->reach.registers_missing   ? "not read" :
 		       l->reach.n_unread_threads   ? "read in part" :
 		       l->reach.registers_stopped ? "stopped" :
@@ -416,17 +418,22 @@ static int look_at_heap(struct look *l, struct err *e)
 	l->h->older_known = o->traced_all && !l->refused.code && !l->moved_too_fast;
 	/* an address that is given again and again may have been taken in both looks, by chance */
 	l->h->older_unsure_blocks = l->traced.n_dropped + (l->traced.n_dropped || l->reach.first.unsure_blocks);
-	err = look_up_kinds(l, e) ?: add_up(l);
-	if (!err && o->roots && l->reach.root) {
-		err = parts__new(&l->target, o->objects, &l->parts, e) ?: holders__make(&l->reach, l->parts, &l->holders);
-		if (!err)
-			holders__put(&l->holders, l->s, l->h);
+	err = look_up_kinds(l, e);
+	if (err)
+		return err;
+	add_up(l);
+	if (o->roots && l->reach.root) {
+		err = parts__new(&l->target, o->objects, &l->parts, e);
+		if (err)
+			return err;
+		holders__make(&l->reach, l->parts, &l->holders);
+		holders__put(&l->holders, l->s, l->h);
 	}
-	if (!err && o->list)
-		err = look__list_blocks(l);
-	if (!err && o->traced && o->on_site)
-		err = look__tell_sites(l);
-	return err;
+	if (o->list)
+		look__list_blocks(l);
+	if (o->traced && o->on_site)
+		look__tell_sites(l);
+	return 0;
 }
 
 static int look_at_rest(struct look *l, struct err *e)
@@ -460,7 +467,6 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 
 	if (err)
 		return err;
-	l.target.pace = o->pace;
 	ret->allocator = "glibc";
 	err = look_at_heap(&l, e);
 	if (is_refusal(err)) {
@@ -472,10 +478,10 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 		*(ret->refused ? &ret->allocator : &ret->other_allocator) = census__other_allocator(&l.target);
 	if (!err && o->parts)
 		err = look_at_rest(&l, e);
-	if (!err && l.target.failed)
-		err = err_set(e, l.target.failed, "process %d was not read whole: %s", (int)pid, strerror(-l.target.failed));
+	if (!err && l.target.memory.failed)
+		err = err_set(e, l.target.memory.failed, "process %d was not read whole: %s", (int)pid, strerror(-l.target.memory.failed));
 	ret->paused_ns = l.target.paused_ns;
 	ret->looked_ns = now_ns() - began_ns;
 	done(&l);
-	return err == -ENOMEM ? err_set(e, err, "out of memory") : err;
+	return err;
 }

@@ -14,6 +14,7 @@ struct heap_of_site {
 	uint64_t blocks;	/* that were there when the heap was read */
 	unsigned int scans;	/* for pointers to them; 0: none */
 	uint64_t unreached_blocks, unreached_bytes;
+	bool partial;		/* snap_unreached__is_partial() */
 	const struct snap_share *types;
 	size_t n_types;
 	uint64_t sampled;
@@ -26,7 +27,6 @@ struct heap_opts {
 	unsigned int list;	/* --view blocks: so many; 0: none */
 	bool list_oldest;	/* else the largest first */
 	bool keeps_census;	/* if the search for pointers is interrupted, all else is told: else nothing is */
-	double pace;
 	registers_fn registers;
 	struct keeping *kept;	/* not owned; what is read instead of pid's memory, and outlives it (process/keeper.h). NULL: none */
 	const struct target_calls *calls;
@@ -35,8 +35,9 @@ struct heap_opts {
 	 * In a trace: its live blocks of this process at this moment, all of them, by address, and the moment on the trace's
 	 * clock. to is empty, and whoever asks owns what comes into it. NULL: there is no trace, or it leaves some out.
 	 */
-	int (*traced)(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns);
+	void (*traced)(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns);
 	bool traced_all;	/* the trace records every block: what it does not have is older */
+	uint64_t until_ns;	/* on the trace's clock: sites have no blocks that are younger; 0: all */
 	/* Called for each site that has blocks, after the look. */
 	void (*on_site)(uint32_t site, const struct heap_of_site *is, void *arg);
 	void *arg;
@@ -44,7 +45,7 @@ struct heap_opts {
 
 /*
  * Strings and arrays go into s. 0 also where the heap is not recognised: ret->refused says why, and the rest of resident
- * memory is there. -ESRCH, -EPERM, -EINTR, -ENOMEM.
+ * memory is there. -ESRCH, -EPERM, -EINTR.
  */
 int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct snap_heap *ret, struct err *e);
 

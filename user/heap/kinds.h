@@ -7,7 +7,9 @@
 #define MT_KINDS_H
 
 #include "elf/object.h"
+#include "elf/symtab.h"
 #include "heap/census.h"
+#include "heap/modules.h"
 
 #define CONTENT_HEAD_BYTES 256	/* of a block, at most: what it is told by */
 
@@ -22,7 +24,7 @@ struct kind {
 struct kinds;			/* what was met so far of a process: vtables and their names */
 
 /* objects: by which a vtable without type information is named (_ZTV symbols); NULL: not. */
-int kinds__new(struct target *t, struct objects *objects, struct kinds **ret, struct err *e);
+struct kinds *kinds__new(struct target *t, struct objects *objects);
 void kinds__free(struct kinds *k);
 /*
  * The kinds of n blocks, by address; to[i] is NULL where the memory could not be read. Names live as long as k.
@@ -32,5 +34,7 @@ int kinds__look(struct kinds *k, const struct heap_block *const *blocks, size_t 
 uint64_t kinds__n_unresolved(const struct kinds *k);
 /* For the tests: what bytes look like. is_pointer says whether a word is an address of the process. */
 enum content content__of(const void *bytes, size_t n, bool (*is_pointer)(uint64_t word, void *arg), void *arg);
+
+/* C++ classes by their vtables. */
 
 #endif

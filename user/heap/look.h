@@ -1,14 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A look at a heap under way, for the files that it is made of: heap.c its order, of_sites.c what sites get, block_list.c --view blocks. */
+/* A look at a heap under way, for the files that it is made of: heap.c its order, of_sites.c what sites and holders get, and --view blocks. */
 #ifndef MT_LOOK_H
 #define MT_LOOK_H
 
 #include <signal.h>
+#include <stdint.h>
 
+#include "heap/census.h"
 #include "heap/heap.h"
-#include "heap/holders.h"
 #include "heap/kinds.h"
-#include "heap/traced.h"
+#include "heap/parts.h"
+#include "heap/reach.h"
+#include "model/snapshot.h"
+
+/* Who holds what: words outside of the heap, put together by what they belong to. */
+
+struct holders {
+	struct vec(struct snap_root) v;	/* the most bytes first; strings are those of parts */
+	uint32_t *of_root;	/* owned; of each root of the result: index into v + 1 */
+};
+
+/* parts outlives it. */
+void holders__make(const struct reach_result *r, struct parts *parts, struct holders *ret);
+void holders__done(struct holders *h);
+/* Of a block of the result; NULL: nobody, or it is not known. */
+const struct snap_root *holders__of(const struct holders *h, const struct reach_result *r, size_t block);
+/* The first of them, into the snapshot. */
+void holders__put(const struct holders *h, struct snapshot *s, struct snap_heap *to);
+
+/*
+ * A trace's live blocks beside those of a census: whose a block is, and which of them are older than the trace.
+ *
+ * The process goes on while both are read. What is in the census and in no table that was read before and after it is
+ * older than the trace, or was born and freed in between. The latter is gone from the next census: so there are two at
+ * least. How many went in the second one says how many more may be wrong.
+ */
+
+struct traced {
+	const struct heap_opts *o;	/* not owned; o->traced NULL: there is no trace, and all below is empty */
+	/* before and after the first census; after the last one. The one before is needed no longer than until the next is there */
+	struct traced_blocks before, first, now;
+	struct vec(struct heap_block) older;	/* by address: of the first census, as far as later ones agree */
+	uint64_t n_dropped;	/* from these, by later ones */
+	unsigned int n_looks;
+	uint64_t now_ns;	/* on the trace's clock: when the table was last read */
+};
+
+void traced__done(struct traced *t);
+/* Just before a census, and just after it. */
+void traced__before(struct traced *t);
+void traced__after(struct traced *t, const struct census *c);
+/*
+ * Blocks of other allocators: those of the trace that lie outside of what the census covers are added to it. maps: what
+ * was mapped when that was taken.
+ */
+void traced__add_foreign(const struct traced *t, const struct maps *maps, struct census *c);
+/* As it was at the first census; NULL: older than the trace, or not traced. */
+const struct traced_block *traced__find(const struct traced *t, uint64_t addr);
+/* Is a block of the first census still the same, by the table that was read last? */
+bool traced__is_same(const struct traced *t, const struct heap_block *b);
 
 struct look {
 	const struct heap_opts *o;
@@ -48,11 +98,76 @@ static inline const struct kind *look__kind(const struct look *l, size_t *at, si
 	return *at < l->chosen.n && l->chosen.v[*at] == block ? l->kind_of[*at] : NULL;
 }
 
-/* of_sites.c: which blocks of a site are to be looked at: a bit for each block is set. -ENOMEM */
-int look__choose_for_sites(struct look *l, uint8_t *bits);
-/* Reports what there is to say of each site. -ENOMEM */
-int look__tell_sites(struct look *l);
-/* block_list.c. -ENOMEM */
-int look__list_blocks(struct look *l);
+/* of_sites.c: which blocks of a site are to be looked at: a bit for each block is set. */
+void look__choose_for_sites(struct look *l, uint8_t *bits);
+/* Reports what there is to say of each site. */
+void look__tell_sites(struct look *l);
+void look__list_blocks(struct look *l);	/* for --view blocks */
+
+/*
+ * Blocks counted by size and by kind. Sizes are counted of every block; kinds of every block where there are
+ * few, else of a part of each size, which stands for the rest.
+ */
+
+/* Blocks by size: each usable size up to 64 KiB is a class of its own, larger ones go by powers of two. */
+
+/* An allocator's sizes are 16 bytes apart. */
+#define SIZE_CLASS_STEP 16
+#define SIZE_CLASS_EXACT (65536 / SIZE_CLASS_STEP)
+#define N_SIZE_CLASSES (SIZE_CLASS_EXACT + 48)
+
+static inline uint32_t size_class__of(uint64_t usable)
+{
+	uint32_t i = 0;
+
+	if (usable < SIZE_CLASS_EXACT * (uint64_t)SIZE_CLASS_STEP)
+		return (uint32_t)(usable / SIZE_CLASS_STEP);
+	for (usable >>= 16; usable >>= 1; i++)
+		;
+	return SIZE_CLASS_EXACT + (i < 47 ? i : 47);
+}
+
+/* Where the range of a class begins, and ends; *ret_below 0: it is a single size, which its first block tells. */
+static inline uint64_t size_class__from(uint32_t class, uint64_t *ret_below)
+{
+	*ret_below = 0;
+	if (class < SIZE_CLASS_EXACT)
+		return class * (uint64_t)SIZE_CLASS_STEP;
+	*ret_below = 65536ull << (class - SIZE_CLASS_EXACT + 1);
+	return 65536ull << (class - SIZE_CLASS_EXACT);
+}
+
+/* What is known of a block beside where it is. */
+struct block_facts {
+	const struct kind *kind;	/* NULL: not looked at */
+	bool counts;			/* for its size class: chosen by chance, not for a site's sake */
+};
+
+struct tally_class {
+	uint64_t usable;	/* of the last one met: of an exact class, the size */
+	uint64_t blocks, bytes;
+	uint64_t unreached_blocks, unreached_bytes;
+	uint64_t sampled;	/* of blocks: their kinds were looked up */
+};
+
+struct tally_kind {
+	const struct kind *kind;
+	uint32_t class;
+	uint64_t blocks, bytes;	/* that were looked at */
+};
+
+struct tally {
+	struct tally_class *classes;	/* owned; N_SIZE_CLASSES */
+	struct vec(struct tally_kind) kinds;	/* by class and kind: tally__end() sorts them */
+};
+
+void tally__init(struct tally *t);
+void tally__done(struct tally *t);
+void tally__add(struct tally *t, const struct heap_block *b, const struct block_facts *f, bool unreached);
+/* After the last one. */
+void tally__end(struct tally *t);
+/* Into the snapshot: by size; by what they are, the most bytes first. */
+void tally__classes(const struct tally *t, struct snapshot *s, const struct snap_class **ret, size_t *ret_n);
+void tally__types(const struct tally *t, struct snapshot *s, const struct snap_type **ret, size_t *ret_n);
 
 #endif

@@ -8,9 +8,8 @@
  * reached blocks are dropped. If that does not help, whatever is pointed to counts as reached: nothing is called lost then that is not.
  */
 #include <errno.h>
-#include <string.h>
 
-#include "heap/mark.h"
+#include "heap/reach_parts.h"
 
 enum { IS_REACHED = 1, IS_HIT = 2, IS_TOLD = 4 /* by which root */ };
 
@@ -36,13 +35,9 @@ int mark__init(struct mark *m, const struct census *c, bool by_root, struct err 
 	err = block_index__build(&m->index, c->blocks.v, n, e);
 	if (err)
 		return err;
-	m->state = calloc(room, 1);
-	m->edges.first = malloc(room * sizeof(*m->edges.first));
-	m->root = by_root ? calloc(n + 1, sizeof(*m->root)) : NULL;
-	if (!m->state || !m->edges.first || (by_root && !m->root)) {
-		mark__done(m);
-		return err_set(e, -ENOMEM, "not enough memory to mark %zu blocks", n);
-	}
+	m->state = xcalloc(room, 1);
+	m->edges.first = xmalloc(room * sizeof(*m->edges.first));
+	m->root = by_root ? xcalloc(n + 1, sizeof(*m->root)) : NULL;
 	/* who points to the allocator's own is its own affair */
 	for (size_t i = 0; i < n; i++)
 		if (c->blocks.v[i].flags & BLOCK_LIBC)
@@ -79,12 +74,7 @@ bool mark__is_reached(const struct mark *m, uint32_t block)
 
 static inline void push(struct mark *m, uint32_t block)
 {
-	uint32_t *p = vec_push(&m->pending);
-
-	if (p)
-		*p = block;
-	else
-		m->no_memory = true;
+	*vec_push(&m->pending) = block;
 }
 
 static inline void reach(struct mark *m, uint32_t block, uint32_t root)
@@ -103,7 +93,7 @@ static inline uint32_t edges_end(const struct mark *m, uint32_t block)
 
 static void flood(struct mark *m)
 {
-	while (m->pending.n && !m->no_memory) {
+	while (m->pending.n) {
 		uint32_t block = m->pending.v[--m->pending.n], end = edges_end(m, block);
 		uint32_t root = m->root ? m->root[block] : 0;
 
@@ -119,12 +109,8 @@ static void flood(struct mark *m)
 
 uint32_t mark__new_root(struct mark *m, uint64_t addr, int tid)
 {
-	struct reach_root *r = m->roots.n < MAX_ROOTS ? vec_push(&m->roots) : NULL;
-
-	if (r)
-		*r = (struct reach_root){ .addr = addr, .tid = tid };
-	else if (m->roots.n < MAX_ROOTS)
-		m->no_memory = true;
+	if (m->roots.n < MAX_ROOTS)
+		*vec_push(&m->roots) = (struct reach_root){ .addr = addr, .tid = tid };
 	return m->roots.n;
 }
 
@@ -146,14 +132,14 @@ static void tell(struct mark *m, uint32_t block, const struct root_hit *h, uint3
 /* Each root takes what it leads to, by way of newer blocks, too. */
 static void tell_roots(struct mark *m)
 {
-	for (size_t i = 0; i < m->hits.n && !m->no_memory; i++) {
+	for (size_t i = 0; i < m->hits.n; i++) {
 		const struct root_hit *h = &m->hits.v[i];
 		uint32_t root = 0;
 
 		if (m->state[h->block] & IS_TOLD)
 			continue;
 		tell(m, h->block, h, &root);
-		while (m->pending.n && !m->no_memory) {
+		while (m->pending.n) {
 			uint32_t block = m->pending.v[--m->pending.n], end = edges_end(m, block);
 
 			if (m->pending.n > 4)
@@ -169,7 +155,7 @@ static void tell_roots(struct mark *m)
 static void follow_hits(struct mark *m)
 {
 	tell_roots(m);
-	for (size_t i = 0; i < m->hits.n && !m->no_memory; i++)
+	for (size_t i = 0; i < m->hits.n; i++)
 		if (!(m->state[m->hits.v[i].block] & IS_REACHED))
 			reach(m, m->hits.v[i].block, 0);
 	flood(m);
@@ -194,7 +180,6 @@ static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *
 {
 	struct mark *m = arg;
 	bool is_newer = block == NO_BLOCK;
-	struct root_hit *p;
 
 	if (is_newer)
 		block = newer_block(m, to);
@@ -206,10 +191,8 @@ static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *
 	} else if (!m->by_root) {
 		reach(m, block, mark__new_root(m, addr, tid));
 		flood(m);
-	} else if ((p = vec_push(&m->hits))) {
-		*p = (struct root_hit){ addr, tid, block };
 	} else {
-		m->no_memory = true;
+		*vec_push(&m->hits) = (struct root_hit){ addr, tid, block };
 	}
 }
 
@@ -242,8 +225,6 @@ static void make_room(struct mark *m)
 
 static void add_edge(struct mark *m, uint32_t from, uint32_t to)
 {
-	uint32_t *p;
-
 	if (m->edges.to.n > m->edges.first[from] && m->edges.to.v[m->edges.to.n - 1] == to)
 		return;
 	if (m->edges.to.n >= m->max_edges && !m->crowded) {
@@ -255,26 +236,15 @@ static void add_edge(struct mark *m, uint32_t from, uint32_t to)
 		reach(m, to, m->root ? m->root[from] : 0);
 		return;
 	}
-	p = vec_push(&m->edges.to);
-	if (p)
-		*p = to;
-	else
-		m->no_memory = true;
+	*vec_push(&m->edges.to) = to;
 }
 
 /* From or to a newer block: it tells roots and nothing else, and takes no room from others. */
 static void add_newer_edge(struct mark *m, uint32_t from, uint32_t to)
 {
-	uint32_t *p;
-
 	if (m->n_newer_edges == MAX_NEWER_EDGES || (m->edges.to.n > m->edges.first[from] && m->edges.to.v[m->edges.to.n - 1] == to))
 		return;
-	p = vec_push(&m->edges.to);
-	if (!p) {
-		m->no_memory = true;
-		return;
-	}
-	*p = to;
+	*vec_push(&m->edges.to) = to;
 	m->n_newer_edges++;
 	m->max_edges++;
 }
@@ -313,7 +283,7 @@ static void see_heap(uint64_t addr, const struct found_pointer *found, size_t n,
 	const struct heap_block *blocks = m->c->blocks.v;
 	size_t n_blocks = m->c->blocks.n;
 
-	for (size_t i = 0; i < n && !m->no_memory; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint64_t word = addr + found[i].word * sizeof(uint64_t);
 		uint32_t to = found[i].block;
 
@@ -435,15 +405,11 @@ static uint32_t what_now(struct again *a, uint64_t addr, uint64_t to, uint32_t b
 static void see_again(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg)
 {
 	struct again *a = arg;
-	struct root_hit *p;
 
 	if (block == NO_BLOCK || !is_the_same(a, addr, block))
 		block = what_now(a, addr, to, block);
-	p = block != NO_BLOCK ? vec_push(&a->m->hits) : NULL;
-	if (p)
-		*p = (struct root_hit){ addr, tid, block };
-	else if (block != NO_BLOCK)
-		a->m->no_memory = true;
+	if (block != NO_BLOCK)
+		*vec_push(&a->m->hits) = (struct root_hit){ addr, tid, block };
 }
 
 /*
@@ -461,14 +427,8 @@ static int read_variables_again(struct mark *m, struct search *s, struct roots *
 	m->hits.v = NULL;
 	vec_done(&m->hits);
 	err = roots__search_variables(r, s, &m->index, see_again, &a);
-	for (size_t i = 0; i < n && !err; i++) {
-		struct root_hit *p = vec_push(&m->hits);
-
-		if (p)
-			*p = a.was[i];
-		else
-			m->no_memory = true;
-	}
+	for (size_t i = 0; i < n && !err; i++)
+		*vec_push(&m->hits) = a.was[i];
 	free((void *)a.was);
 	newer__forget(&m->newer);
 	return err;
@@ -477,12 +437,9 @@ static int read_variables_again(struct mark *m, struct search *s, struct roots *
 /* ---- newer blocks */
 
 /* Words that point into no known block are told from here on. */
-static int look_for_newer(struct mark *m, struct search *s, struct roots *r, struct err *e)
+static void look_for_newer(struct mark *m, struct search *s, struct roots *r)
 {
-	int err = newer__init(&m->newer, s->t, m->c, &m->index, e);
-
-	if (err)
-		return err;
+	newer__init(&m->newer, s->t, m->c, &m->index);
 	for (size_t i = 0; i < m->c->ranges.n; i++)
 		block_index__tell_others(&m->index, &m->c->ranges.v[i]);
 	for (size_t i = 0; i < r->grown.n; i++)
@@ -492,7 +449,6 @@ static int look_for_newer(struct mark *m, struct search *s, struct roots *r, str
 	m->newer.grown.room = r->grown.room;
 	r->grown.v = NULL;
 	vec_done(&r->grown);
-	return 0;
 }
 
 /* One where a known block was; that itself, if there are too many. */
@@ -546,13 +502,12 @@ int mark__run(struct mark *m, struct search *s, struct roots *r, const struct re
 {
 	struct reading reading = { .m = m };
 	size_t n = m->c->blocks.n;
-	int err = m->by_root && !o->paused ? look_for_newer(m, s, r, e) : 0;
+	int err;
 
 	m->s = s;
-	if (err)
-		return err;
+	if (m->by_root && !o->paused)
+		look_for_newer(m, s, r);
 	err = roots__search(r, s, &m->index, see_root, m);
-
 	if (!err)
 		err = blocks__search(m->c->blocks.v, n, s, &m->index, see_heap, &reading);
 	for (; m->n_read < n; m->n_read++)
@@ -571,5 +526,5 @@ int mark__run(struct mark *m, struct search *s, struct roots *r, const struct re
 	if (m->by_root)
 		follow_hits(m);
 	flood(m);
-	return m->no_memory ? err_set(e, -ENOMEM, "not enough memory for the pointers between %zu blocks", n) : 0;
+	return 0;
 }

@@ -7,7 +7,6 @@
  */
 #include "heap/modules.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "util/sorted.h"
@@ -38,7 +37,7 @@ static size_t row_of(const struct maps *maps, size_t i)
 	return n;
 }
 
-static int add_row(struct modules *all, const struct maps *maps, size_t i, size_t n)
+static void add_row(struct modules *all, const struct maps *maps, size_t i, size_t n)
 {
 	struct module *m;
 	const struct mapping *code = NULL;
@@ -47,35 +46,27 @@ static int add_row(struct modules *all, const struct maps *maps, size_t i, size_
 		if (maps->v[j].exec && maps->v[j].ino && !maps->v[j].shared)
 			code = &maps->v[j];
 	if (!code)
-		return 0;
+		return;
 	m = vec_push(&all->all);
-	if (!m)
-		return -ENOMEM;
 	m->start = maps->v[i].start;
 	m->end = maps->v[i + n - 1].end;
 	m->code = *code;
 	m->code.path = NULL;
-	m->path = strdup(code->path);
-	if (!m->path)
-		return -ENOMEM;
+	m->path = xstrdup(code->path);
 	clean_name(m->path);
 	/* .bss is anonymous memory behind the file's */
 	if (i + n < maps->n && is_nameless(&maps->v[i + n]) && maps->v[i + n].start == m->end && maps->v[i + n].write)
 		m->end = maps->v[i + n].end;
-	return 0;
 }
 
-int modules__init(struct modules *m, struct target *t, struct objects *objects)
+void modules__init(struct modules *m, struct target *t, struct objects *objects)
 {
 	*m = (struct modules){ .t = t, .objects = objects };
 	for (size_t i = 0, n; i < t->maps.n; i += n) {
 		n = t->maps.v[i].ino ? row_of(&t->maps, i) : 1;
-		if (t->maps.v[i].ino && add_row(m, &t->maps, i, n)) {
-			modules__done(m);
-			return -ENOMEM;
-		}
+		if (t->maps.v[i].ino)
+			add_row(m, &t->maps, i, n);
 	}
-	return 0;
 }
 
 void modules__done(struct modules *m)
@@ -153,12 +144,8 @@ bool module__open(struct modules *all, struct module *m)
 
 const struct variables *module__variables(struct modules *all, struct module *m)
 {
-	int err = !m->has_variables && module__open(all, m) ? variables__read(m->obj, NULL, &m->variables) : 0;
-
-	if (err) {
-		tell_unread(all, m, err);
-		m->variables = (struct variables){};
-	}
+	if (!m->has_variables && module__open(all, m))
+		variables__read(m->obj, NULL, &m->variables);
 	m->has_variables = true;
 	return &m->variables;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "elf/object.h"
-#include "elf/variables.h"
+#include "elf/symtab.h"
 #include "heap/target.h"
 
 struct module {
@@ -27,8 +27,8 @@ struct modules {		/* all zero: none */
 	struct vec(struct module) all;	/* by address */
 };
 
-/* Of the mappings that t has now. objects NULL: no file is read. -ENOMEM */
-int modules__init(struct modules *m, struct target *t, struct objects *objects);
+/* Of the mappings that t has now. objects NULL: no file is read. */
+void modules__init(struct modules *m, struct target *t, struct objects *objects);
 void modules__done(struct modules *m);
 struct module *modules__find(const struct modules *m, uint64_t addr);	/* NULL: in none */
 /* Reads what its file says, the first time. False: nothing is known of it. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns addresses of newer blocks, and what was learnt of the gaps between known ones that they lie in. */
-#include "heap/newer.h"
-
-#include <errno.h>
+#include "heap/reach_parts.h"
 
 #include "heap/glibc_parts.h"
 #include "util/sorted.h"
@@ -16,14 +14,11 @@ struct gap {
 	bool ended;
 };
 
-int newer__init(struct newer *n, struct target *t, const struct census *c, const struct block_index *x, struct err *e)
+void newer__init(struct newer *n, struct target *t, const struct census *c, const struct block_index *x)
 {
 	*n = (struct newer){ .t = t, .c = c, .index = x, .hash_bits = 10 };
-	n->slots = calloc(1ull << n->hash_bits, sizeof(*n->slots));
-	if (n->slots && !lines__new(t, &n->lines))
-		return 0;
-	newer__done(n);
-	return err_set(e, -ENOMEM, "not enough memory for blocks that are newer than the census");
+	n->slots = xcalloc(1ull << n->hash_bits, sizeof(*n->slots));
+	n->lines = lines__new(t);
 }
 
 void newer__done(struct newer *n)
@@ -66,21 +61,18 @@ static uint32_t *slot_of(const struct newer *n, uint64_t addr)
 }
 
 /* At most half of the slots are used. */
-static bool make_slots(struct newer *n)
+static void make_slots(struct newer *n)
 {
 	uint32_t *slots;
 
 	if (n->at.n < 1ull << (n->hash_bits - 1))
-		return true;
-	slots = calloc(2ull << n->hash_bits, sizeof(*slots));
-	if (!slots)
-		return false;
+		return;
+	slots = xcalloc(2ull << n->hash_bits, sizeof(*slots));
 	free(n->slots);
 	n->slots = slots;
 	n->hash_bits++;
 	for (size_t i = 0; i < n->at.n; i++)
 		*slot_of(n, n->at.v[i]) = i + 1;
-	return true;
 }
 
 bool newer__may_be(const struct newer *n, uint64_t addr)
@@ -91,17 +83,17 @@ bool newer__may_be(const struct newer *n, uint64_t addr)
 uint32_t newer__number(struct newer *n, uint64_t addr)
 {
 	uint32_t *slot;
-	uint64_t *p;
 
 	if (!newer__may_be(n, addr))
 		return NO_BLOCK;
 	slot = slot_of(n, addr);
 	if (*slot)
 		return *slot - 1;
-	/* without memory for more there are no more: a holder is not found then, and nothing else is lost */
-	if (n->at.n == MAX_NEWER || !make_slots(n) || !(p = vec_push(&n->at)))
+	/* a holder is not found then, and nothing else is lost */
+	if (n->at.n == MAX_NEWER)
 		return NO_BLOCK;
-	*p = addr;
+	make_slots(n);
+	*vec_push(&n->at) = addr;
 	*slot_of(n, addr) = n->at.n;
 	return n->at.n - 1;
 }
@@ -186,11 +178,8 @@ static struct gap *gap_behind(struct newer *n, uint32_t block)
 
 	if (g)
 		return g;
-	g = calloc(1, sizeof(*g));
-	if (!g || hash__put(&n->gaps, block, g)) {
-		free(g);
-		return NULL;
-	}
+	g = xcalloc(1, sizeof(*g));
+	hash__put(&n->gaps, block, g);
 	g->next = b->addr + b->usable - 8;
 	return g;
 }
@@ -198,12 +187,12 @@ static struct gap *gap_behind(struct newer *n, uint32_t block)
 static void walk(struct newer *n, struct gap *g, uint64_t addr)
 {
 	while (!g->ended && g->next <= addr) {
-		uint64_t size = n->n_steps++ < MAX_STEPS ? size_at(n, g->next) : 0, *p = size ? vec_push(&g->chunks) : NULL;
+		uint64_t size = n->n_steps++ < MAX_STEPS ? size_at(n, g->next) : 0;
 
-		g->ended = !p;
-		if (!p)
+		g->ended = !size;
+		if (!size)
 			return;
-		*p = g->next;
+		*vec_push(&g->chunks) = g->next;
 		g->next += size;
 	}
 }

@@ -15,7 +15,7 @@
 #include <sys/sysmacros.h>
 
 #include "heap/parts_inner.h"
-#include "heap/target_parts.h"
+#include "heap/target.h"
 
 #define HUGE_SIZES 8
 #define RESERVED_MAX_BYTES (1ull << 30)
@@ -93,7 +93,7 @@ static bool is_huge(const struct fill *f, const struct mapping *m)
 
 /* ---- pieces */
 
-static int count_run(struct fill *f, const struct page_run *run)
+static void count_run(struct fill *f, const struct page_run *run)
 {
 	bool swapped = run->is == RUN_SWAPPED;
 	struct snap_part *row;
@@ -101,19 +101,19 @@ static int count_run(struct fill *f, const struct page_run *run)
 	if (run->is == RUN_UNSURE) {
 		f->unsure_bytes += run->end - run->start;
 		if (!f->unsure_counts)
-			return 0;
+			return;
 	}
 	if (f->module) {
 		struct part_globals *g = &f->globals[f->module - f->p->modules.all.v];
 
-		return part_globals__count(g, f->p, f->module, run->start, run->end, swapped);
+		part_globals__count(g, f->p, f->module, run->start, run->end, swapped);
+		return;
 	}
 	row = &f->rows.all.v[f->row];
 	*(swapped ? &row->swapped_bytes : &row->resident_bytes) += run->end - run->start;
 	/* runs come by address */
 	if (f->stack_end)
 		row->deepest_bytes = MAX(row->deepest_bytes, f->stack_end - run->start);
-	return 0;
 }
 
 static int count_pages(struct fill *f, uint64_t start, uint64_t end)
@@ -122,11 +122,8 @@ static int count_pages(struct fill *f, uint64_t start, uint64_t end)
 	struct page_run run;
 	int r;
 
-	while ((r = page_runs__next(&runs, &run)) > 0) {
-		r = count_run(f, &run);
-		if (r)
-			return r;
-	}
+	while ((r = page_runs__next(&runs, &run)) > 0)
+		count_run(f, &run);
 	/* what was not looked at is the difference to what the kernel has counted */
 	return r == -E2BIG ? 0 : r;
 }
@@ -143,14 +140,12 @@ static size_t stack_row(struct fill *f, const struct part_span *s)
 	size_t row = t->tid ? part_rows__get(&f->rows, PART_STACK, t->name, NULL) :
 			      part_rows__get(&f->rows, PART_STACK, "(kept for new threads)", NULL);
 
-	if (row != SIZE_MAX) {
-		f->rows.all.v[row].tid = t->tid;
-		f->stack_end = t->tid ? t->end : 0;
-	}
+	f->rows.all.v[row].tid = t->tid;
+	f->stack_end = t->tid ? t->end : 0;
 	return row;
 }
 
-/* Where a piece of a mapping belongs; SIZE_MAX: no memory, or no row is its. */
+/* Where a piece of a mapping belongs. */
 static void choose_row(struct fill *f, const struct mapping *m, const struct part_span *s, uint64_t start, bool *ret_skip)
 {
 	struct part_name name = { .kind = PART_HEAP };
@@ -169,7 +164,7 @@ static void choose_row(struct fill *f, const struct mapping *m, const struct par
 			return;
 		f->row = name.name ? part_rows__get(&f->rows, name.kind, name.name, name.module) :
 				     part_rows__add(&f->rows, name.kind, NULL, NULL);
-		if (f->row != SIZE_MAX && !name.name)
+		if (!name.name)
 			f->rows.all.v[f->row].addr = start;
 	} else if (s->is == SPAN_STACK) {
 		f->row = stack_row(f, s);
@@ -177,8 +172,7 @@ static void choose_row(struct fill *f, const struct mapping *m, const struct par
 		const struct thread_stack *t = thread_stacks__by_tid(&f->p->stacks, f->p->t->pid);
 
 		f->row = part_rows__get(&f->rows, PART_TLS, t && t->name[0] ? t->name : "(first thread)", NULL);
-		if (f->row != SIZE_MAX)
-			f->rows.all.v[f->row].tid = f->p->t->pid;
+		f->rows.all.v[f->row].tid = f->p->t->pid;
 	} else {
 		f->module = &f->p->modules.all.v[s->of];
 	}
@@ -199,8 +193,6 @@ static int count_piece(struct fill *f, const struct mapping *m, const struct par
 		return 0;
 	if (f->module)
 		f->globals[f->module - f->p->modules.all.v].mapped_bytes += end - start;
-	else if (f->row == SIZE_MAX)
-		return -ENOMEM;
 	else
 		f->rows.all.v[f->row].mapped_bytes += end - start;
 	if (is_too_much(f, m, end - start))
@@ -208,14 +200,11 @@ static int count_piece(struct fill *f, const struct mapping *m, const struct par
 	return target__go_on(f->p->t, "resident memory", part) ?: count_pages(f, start, end);
 }
 
-static int count_huge(struct fill *f, const struct mapping *m)
+static void count_huge(struct fill *f, const struct mapping *m)
 {
 	size_t row = part_rows__get(&f->rows, PART_OTHER, "(pages of hugetlbfs, which RSS does not count)", NULL);
 
-	if (row == SIZE_MAX)
-		return -ENOMEM;
 	f->rows.all.v[row].mapped_bytes += m->end - m->start;
-	return 0;
 }
 
 static int count_all(struct fill *f)
@@ -231,7 +220,7 @@ static int count_all(struct fill *f)
 		uint64_t start = m->start;
 
 		if (is_huge(f, m)) {
-			r = count_huge(f, m);
+			count_huge(f, m);
 			continue;
 		}
 		while (start < m->end && !r) {
@@ -252,31 +241,28 @@ static int count_all(struct fill *f)
 		}
 	}
 	for (size_t i = 0; i < f->p->modules.all.n && !r; i++)
-		r = part_globals__put(&f->globals[i], f->p, &f->p->modules.all.v[i], &f->rows);
+		part_globals__put(&f->globals[i], f->p, &f->p->modules.all.v[i], &f->rows);
 	return r;
 }
 
 /* ---- all of it */
 
-static int add_heap(struct fill *f, const struct census *c)
+static void add_heap(struct fill *f, const struct census *c)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < f->p->spans.n && !r; i++) {
+	for (size_t i = 0; i < f->p->spans.n; i++) {
 		const struct part_span *s = &f->p->spans.v[i];
 
-		r = part_spans__add(&f->spans, f->p->t, s->start, s->end, s->is, s->of);
+		part_spans__add(&f->spans, f->p->t, s->start, s->end, s->is, s->of);
 	}
-	for (size_t i = 0; c && i < c->ranges.n && !r; i++)
-		r = part_spans__add(&f->spans, f->p->t, c->ranges.v[i].start, c->ranges.v[i].end, SPAN_HEAP, 0);
+	for (size_t i = 0; c && i < c->ranges.n; i++)
+		part_spans__add(&f->spans, f->p->t, c->ranges.v[i].start, c->ranges.v[i].end, SPAN_HEAP, 0);
 	part_spans__settle(&f->spans);
-	return r;
 }
 
 static void forget(struct fill *f)
 {
 	part_rows__done(&f->rows);
-	for (size_t i = 0; i < f->p->modules.all.n && f->globals; i++)
+	for (size_t i = 0; i < f->p->modules.all.n; i++)
 		part_globals__done(&f->globals[i]);
 	f->unsure_bytes = 0;
 }
@@ -310,48 +296,42 @@ static int count_twice(struct fill *f, struct status *st)
 	return r ? r : read_status(f->p->t, st);
 }
 
-static int add_other(struct fill *f, const struct status *st)
+static void add_other(struct fill *f, const struct status *st)
 {
 	uint64_t sum = part_rows__resident(&f->rows);
 	size_t row;
 
 	if (sum >= st->rss)
-		return 0;
+		return;
 	row = part_rows__add(&f->rows, PART_OTHER, f->p->t->passed_over_bytes ? "(not looked at: too much address space)" :
 						   "(counted by the kernel, found in no mapping)", NULL);
-	if (row == SIZE_MAX)
-		return -ENOMEM;
 	f->rows.all.v[row].resident_bytes = st->rss - sum;
-	return 0;
 }
 
 int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, struct snap_heap *h, struct err *e)
 {
 	struct fill f = { .p = p };
 	struct status st = {};
-	int r = -ENOMEM;
+	int r;
 
-	f.globals = calloc(p->modules.all.n + 1, sizeof(*f.globals));
-	if (f.globals)
-		r = add_heap(&f, c);
-	if (!r)
-		r = read_status(p->t, &st);
+	f.globals = xcalloc(p->modules.all.n + 1, sizeof(*f.globals));
+	add_heap(&f, c);
+	r = read_status(p->t, &st);
 	if (!r && (st.hugetlb || !p->t->runner))
 		learn_huge_devs(&f);
 	if (!r)
 		r = count_twice(&f, &st);
 	/* the status may be of another program by now, or of none */
-	if (!r)
-		r = target__is_gone(p->t) ? -ESRCH : add_other(&f, &st);
+	if (!r && target__is_gone(p->t))
+		r = -ESRCH;
 	if (!r) {
+		add_other(&f, &st);
 		h->rss_bytes = MAX(st.rss, part_rows__resident(&f.rows));
 		h->page_table_bytes = st.tables;
 		h->swap_bytes = st.swap;
 		part_rows__put(&f.rows, s, h);
 	}
 	done(&f);
-	if (r == -ENOMEM)
-		return err_set(e, r, "no memory to sum up that of process %d", (int)p->t->pid);
 	if (r == -EINTR)
 		return err_set(e, r, "the look at process %d was ended", (int)p->t->pid);
 	return r ? err_set(e, -ESRCH, "process %d has ended, or become another program", (int)p->t->pid) : 0;

@@ -21,6 +21,8 @@ void parts__free(struct parts *p);
  * shown as such. Their resident bytes add up to h->rss_bytes as far as the process did not change meanwhile: what is left over or too much is PART_OTHER.
  */
 int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, struct snap_heap *h, struct err *e);
+/* Where thread-local variables lie, of threads that are known; by address, disjoint. ret is empty, and the caller's. */
+void parts__thread_locals(const struct parts *p, struct heap_ranges *ret);
 /*
  * Whose is the memory at addr? addr and tid are those of struct reach_root. Of a variable, its name and module; of a stack or thread-local storage, the thread's name.
  * blocks and bytes of ret are 0. Strings live as long as p.

@@ -5,12 +5,35 @@
 
 #include "elf/pool.h"
 #include "heap/modules.h"
-#include "heap/page_runs.h"
+#include "heap/target.h"
 #include "heap/parts.h"
-#include "heap/thread_stacks.h"
 #include "util/hash.h"
 
-/* ---- memory that is something else than its mapping says (part_spans.c) */
+/* The threads of a process, and where their stacks are. */
+
+struct thread_stack {
+	int tid;		/* 0: a thread's that has ended; libc keeps it for the next one */
+	char name[32];		/* clean */
+	uint64_t sp;		/* 0: not known */
+	uint64_t start, end;	/* without the guard; both 0: not found */
+	uint64_t guard_bytes;	/* below that, which libc knows of; it may look as any other memory in /proc */
+	/* libc's descriptor of the thread, and its thread-local variables: from here to the end; 0: not known */
+	uint64_t tls;
+};
+
+struct thread_stacks {		/* all zero: none */
+	struct vec(struct thread_stack) all;
+	/* the first thread's descriptor and thread-local variables, which the loader put elsewhere; 0: not found */
+	uint64_t first_tls_start, first_tls_end;
+	bool first_tls_in_heap;	/* in pages that the heap begins with */
+};
+
+/* tls_bytes: of thread-local variables, for each thread. -EINTR */
+int thread_stacks__init(struct thread_stacks *s, struct target *t, uint64_t tls_bytes);
+void thread_stacks__done(struct thread_stacks *s);
+const struct thread_stack *thread_stacks__by_tid(const struct thread_stacks *s, int tid);	/* NULL: none */
+
+/* ---- memory that is something else than its mapping says */
 
 enum span_is { SPAN_HEAP, SPAN_DATA, SPAN_STACK, SPAN_GUARD, SPAN_TLS };
 
@@ -30,7 +53,7 @@ struct parts {
 	struct pool pool;	/* names */
 };
 
-int part_spans__add(struct part_spans *to, const struct target *t, uint64_t start, uint64_t end, enum span_is is, size_t of);
+void part_spans__add(struct part_spans *to, const struct target *t, uint64_t start, uint64_t end, enum span_is is, size_t of);
 /* Sorts them; where two overlap, the one that begins later loses what both have. */
 void part_spans__settle(struct part_spans *s);
 const struct part_span *part_spans__find(const struct part_spans *s, uint64_t addr);
@@ -47,7 +70,7 @@ struct part_rows {
 	struct snap_part rest[N_PART_KINDS];	/* that have no row of their own */
 };
 
-/* The row of these, which is there or is made; a number, because the rows move. SIZE_MAX: no memory. Equal names are one pointer. */
+/* The row of these, which is there or is made; a number, because the rows move. Equal names are one pointer. */
 size_t part_rows__get(struct part_rows *r, enum part_kind kind, const char *name, const char *module);
 /* One that nobody else is to be added to. */
 size_t part_rows__add(struct part_rows *r, enum part_kind kind, const char *name, const char *module);
@@ -56,20 +79,20 @@ uint64_t part_rows__resident(const struct part_rows *r);	/* of all */
 /* The largest of each kind, and the rest, into h. */
 void part_rows__put(struct part_rows *r, struct snapshot *s, struct snap_heap *h);
 
-/* ---- variables of modules (part_globals.c) */
+/* ---- variables of modules */
 
 struct part_globals {		/* of one module */
 	uint64_t *resident, *swapped;	/* owned; of each variable */
 	uint64_t mapped_bytes, resident_bytes, swapped_bytes;	/* of all of its data */
 };
 
-/* What is there of [start, end) of a module's data. -ENOMEM */
-int part_globals__count(struct part_globals *g, struct parts *p, struct module *m, uint64_t start, uint64_t end, bool swapped);
-/* A row for each of the largest. -ENOMEM */
-int part_globals__put(struct part_globals *g, struct parts *p, struct module *m, struct part_rows *to);
+/* What is there of [start, end) of a module's data. */
+void part_globals__count(struct part_globals *g, struct parts *p, struct module *m, uint64_t start, uint64_t end, bool swapped);
+/* A row for each of the largest. */
+void part_globals__put(struct part_globals *g, struct parts *p, struct module *m, struct part_rows *to);
 void part_globals__done(struct part_globals *g);
 
-/* ---- what a mapping is (part_mappings.c) */
+/* ---- what a mapping is */
 
 struct part_name {
 	enum part_kind kind;

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the order of the scans: the first marks (mark.h), the others look at what it has not reached (candidates.h). They
+ * Owns the order of the scans: the first marks (mark.c), the others look at what it has not reached (candidates.c). They
  * end early if nothing is left to look at.
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
-#include "heap/candidates.h"
-#include "heap/mark.h"
 #include "heap/reach.h"
-#include "heap/roots.h"
-#include "heap/search.h"
+#include "heap/reach_parts.h"
 
 /* So many times as many as were asked for, at most. */
 #define MORE_SCANS 4
@@ -49,15 +45,17 @@ static int first_scan(struct search *s, const struct reach_opts *o, struct mark 
 	if (!err)
 		err = mark__init(m, &ret->first, o->roots, e);
 	if (!err)
-		err = roots__look(&r, s->t, &ret->first, o, e);
+		err = roots__look(&r, s, &ret->first, o, e);
 	if (err)
 		return err;
-	swapped_bytes = s->t->swapped_bytes;
+	swapped_bytes = s->t->memory.swapped_bytes;
 	begin_scan(s, o, 1, roots__bytes(&r) + heap_bytes(&ret->first));
 	err = mark__run(m, s, &r, o, e);
 	ret->root_bytes = r.searched_bytes;
-	ret->swapped_bytes = s->t->swapped_bytes - swapped_bytes;
+	ret->swapped_bytes = s->t->memory.swapped_bytes - swapped_bytes;
 	ret->passed_over_bytes = s->t->passed_over_bytes;
+	ret->unread_shared_bytes = s->unread_bytes;
+	ret->async_io = r.async_io;
 	ret->registers_stopped = r.stopped;
 	ret->registers_missing = r.missing;
 	ret->n_unread_threads = r.n_unread;
@@ -105,13 +103,11 @@ static int by_bytes(const void *a, const void *b, void *roots)
 }
 
 /* The most bytes first; those that hold nothing any more are left out. */
-static int sort_roots(struct reach_result *r, struct mark *m)
+static void sort_roots(struct reach_result *r, struct mark *m)
 {
 	size_t n = m->roots.n, n_kept = 0;
-	_cleanup_free_ uint32_t *order = malloc((n + 1) * sizeof(*order)), *place = calloc(n + 1, sizeof(*place));
+	_cleanup_free_ uint32_t *order = xmalloc((n + 1) * sizeof(*order)), *place = xcalloc(n + 1, sizeof(*place));
 
-	if (!order || !place)
-		return -ENOMEM;
 	for (size_t i = 0; i < r->first.blocks.n; i++) {
 		struct reach_root *root = m->root[i] ? &m->roots.v[m->root[i] - 1] : NULL;
 
@@ -126,39 +122,32 @@ static int sort_roots(struct reach_result *r, struct mark *m)
 	if (n_kept)
 		qsort_r(order, n_kept, sizeof(*order), by_bytes, m->roots.v);
 	for (size_t i = 0; i < n_kept; i++) {
-		struct reach_root *to = vec_push(&r->roots);
-
-		if (!to)
-			return -ENOMEM;
-		*to = m->roots.v[order[i]];
+		*vec_push(&r->roots) = m->roots.v[order[i]];
 		place[order[i] + 1] = i + 1;
 	}
 	for (size_t i = 0; i < r->first.blocks.n; i++)
 		m->root[i] = place[m->root[i]];
 	r->root = m->root;
 	m->root = NULL;
-	return 0;
 }
 
 /* ---- all of it */
 
-static int conclude(struct mark *m, struct candidates *c, struct reach_result *r, struct err *e)
+static void conclude(struct mark *m, struct candidates *c, struct reach_result *r)
 {
-	_cleanup_free_ uint8_t *judged = malloc(c->blocks.n + 1);
-	int err = judged ? candidates__judge(c, judged, e) : -ENOMEM;
+	_cleanup_free_ uint8_t *judged = xmalloc(c->blocks.n + 1);
 
-	r->state = calloc(r->first.blocks.n + 1, 1);
-	if (!err && !r->state)
-		err = -ENOMEM;
-	for (size_t i = 0; !err && i < c->blocks.n; i++)
+	candidates__judge(c, judged);
+
+	r->state = xcalloc(r->first.blocks.n + 1, 1);
+	for (size_t i = 0; i < c->blocks.n; i++)
 		r->state[c->number.v[i]] = judged[i];
 	/* what newer blocks seemed to lead to, and does not lead to any more, nobody holds */
-	for (size_t i = 0; !err && m->root && i < c->blocks.n; i++)
+	for (size_t i = 0; m->root && i < c->blocks.n; i++)
 		if (judged[i] != REACHED)
 			m->root[c->number.v[i]] = 0;
-	if (!err && m->root)
-		err = sort_roots(r, m);
-	return err ? err_set(e, err, "not enough memory to tell %zu blocks apart", r->first.blocks.n) : 0;
+	if (m->root)
+		sort_roots(r, m);
 }
 
 int reach__run(struct target *t, const struct reach_opts *o, struct reach_result *ret, struct err *e)
@@ -168,10 +157,10 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 	struct search s = {};
 	struct mark m = {};
 	unsigned int n_failed = 0, n_quiet = QUIET_SCANS;
-	int err = search__init(&s, t, e);
+	int err;
 
-	if (!err)
-		err = first_scan(&s, o, &m, &r, e);
+	search__init(&s, t);
+	err = first_scan(&s, o, &m, &r, e);
 	if (!err)
 		err = candidates__init(&c, &m, e);
 	r.n_candidates = c.blocks.n;
@@ -188,7 +177,7 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 		}
 	}
 	if (!err)
-		err = conclude(&m, &c, &r, e);
+		conclude(&m, &c, &r);
 	candidates__done(&c);
 	mark__done(&m);
 	search__done(&s);

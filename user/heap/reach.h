@@ -22,8 +22,8 @@ struct reach_root {
 	uint64_t blocks, bytes;	/* first reached from it */
 };
 
-/* Registers of all threads, without a stop if the kernel can; *ret is the caller's to free. */
-typedef int (*registers_fn)(struct target *t, struct target_thread **ret, size_t *ret_n, void *arg, struct err *e);
+/* Registers of all threads of pid and of others with its memory, without a stop; *ret is the caller's to free. */
+typedef int (*registers_fn)(pid_t pid, const struct sharers *others, struct mt_registers **ret, size_t *ret_n, void *arg, struct err *e);
 
 struct reach_opts {
 	unsigned int scans;	/* up to four times as many, as long as each still finds pointers that those before have not */
@@ -32,6 +32,8 @@ struct reach_opts {
 	bool paused;		/* the process is stopped meanwhile: one scan is enough */
 	/* NULL: it is stopped for a moment to read them */
 	registers_fn registers;
+	/* With roots: thread-local variables that share a mapping with a stack; by address, disjoint. */
+	struct heap_ranges thread_locals;	/* not owned */
 	/*
 	 * The blocks of this moment, by address, and what is no root: census__take(), or that together with a trace's blocks.
 	 * Called once a scan. ret is zeroed.
@@ -55,6 +57,8 @@ struct reach_result {
 	 * Memory that is on the disk, or too much of it, and was not searched: what only pointers in there hold is called unreached. To be said.
 	 */
 	uint64_t swapped_bytes, passed_over_bytes;
+	uint64_t unread_shared_bytes;	/* so it is with shared memory and files that the process does not map at the moment, */
+	bool async_io;			/* and with requests that the kernel has in hand */
 	unsigned int scans;	/* that were made */
 	bool registers_stopped, registers_missing;
 	uint64_t n_unread_threads;	/* registers of all but so many were read; if they are not missing */

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/roots.h"
+#include "heap/reach_parts.h"
 #include "util/parse.h"
 #include "util/sorted.h"
-#include "util/text.h"
 
 /* What functions that call no others may use below their stack pointer: x86_64's; others have less. */
 #define RED_ZONE_BYTES 128
@@ -40,12 +39,12 @@ static bool is_kernels(const struct mapping *m)
 	return !strncmp(m->path, "[v", 2) || !strcmp(m->path, "[uprobes]");
 }
 
-/* Memory without a file that was made read-only, or is code that was made at run time, may have been filled before. */
+/* Memory without a file that was made read-only, or is code that was made at run time, may have been filled before; so may a file. */
 static bool is_root(const struct maps *maps, size_t i)
 {
 	const struct mapping *m = &maps->v[i];
 
-	return m->read && !is_kernels(m) && (m->write || is_relro(maps, i) || !m->ino);
+	return m->read && !is_kernels(m) && (m->write || is_relro(maps, i) || !m->ino || m->rewritten);
 }
 
 /* Mappings of one file, side by side: [start, end). */
@@ -74,6 +73,24 @@ static bool is_module(const struct maps *maps, size_t i, struct of_a_file *last)
 	return last->has_code;
 }
 
+static bool is_alike(const struct mapping *a, const struct mapping *b)
+{
+	return mapping__is_same_file(a, b) && a->read == b->read && a->write == b->write && a->shared == b->shared;
+}
+
+/* Shared memory that may be written to is searched anyway, and modules were written before they ran. */
+static void note_rewritten(struct maps *maps, struct search *s)
+{
+	struct of_a_file last = {};
+
+	for (size_t i = 0; i < maps->n; i++) {
+		struct mapping *m = &maps->v[i];
+
+		if (m->ino && m->read && !(m->shared && m->write) && !is_module(maps, i, &last))
+			m->rewritten = i && is_alike(m, m - 1) ? m[-1].rewritten : file_pages__are_rewritten(s, m, m->write);
+	}
+}
+
 /* ---- stacks */
 
 /* Where a thread's stack pointer or thread pointer points to. */
@@ -87,31 +104,22 @@ struct spots {
 	struct vec(struct spot) v;	/* by address */
 };
 
-static int by_spot(const void *a, const void *b)
-{
-	const struct spot *x = a, *y = b;
+COMPARATOR(by_spot, struct spot, ORDER(a->addr, b->addr))
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+static void add_spot(struct spots *s, uint64_t addr, uint32_t thread, bool is_sp)
+{
+	if (addr)
+		*vec_push(&s->v) = (struct spot){ addr, thread, is_sp };
 }
 
-static int add_spot(struct spots *s, uint64_t addr, uint32_t thread, bool is_sp)
+static void find_spots(struct spots *s, const struct roots *r)
 {
-	struct spot *new = addr ? vec_push(&s->v) : NULL;
-
-	if (!new)
-		return addr ? -ENOMEM : 0;
-	*new = (struct spot){ addr, thread, is_sp };
-	return 0;
-}
-
-static int find_spots(struct spots *s, const struct roots *r)
-{
-	for (uint32_t i = 0; i < r->n_threads; i++)
-		if (add_spot(s, r->threads[i].sp, i, true) || add_spot(s, r->threads[i].tp, i, false))
-			return -ENOMEM;
+	for (uint32_t i = 0; i < r->n_threads; i++) {
+		add_spot(s, r->threads[i].sp, i, true);
+		add_spot(s, r->threads[i].tp, i, false);
+	}
 	if (s->v.n)
 		qsort(s->v.v, s->v.n, sizeof(*s->v.v), by_spot);
-	return 0;
 }
 
 /* Those that lie in a mapping. */
@@ -140,7 +148,7 @@ static bool is_one_stack(const struct maps *maps, size_t i, const struct spot *i
 /* ---- mappings without the heap */
 
 /* [start, end) without the ranges of the heap; *at: the first of them that may matter. */
-static int add_without_heap(struct roots *r, const struct census *c, size_t *at, uint64_t start, uint64_t end, enum root_area area)
+static void add_without_heap(struct roots *r, const struct census *c, size_t *at, uint64_t start, uint64_t end, enum root_area area)
 {
 	while (*at < c->ranges.n && c->ranges.v[*at].end <= start)
 		(*at)++;
@@ -148,45 +156,47 @@ static int add_without_heap(struct roots *r, const struct census *c, size_t *at,
 		const struct heap_range *heap = k < c->ranges.n && c->ranges.v[k].start < end ? &c->ranges.v[k] : NULL;
 		uint64_t stop = heap ? heap->start : end;
 
-		if (stop > start) {
-			struct root_range *new = vec_push(&r->ranges);
-
-			if (!new)
-				return -ENOMEM;
-			*new = (struct root_range){ start, stop, area, 0 };
-		}
+		if (stop > start)
+			*vec_push(&r->ranges) = (struct root_range){ start, stop, area, 0 };
 		start = heap ? MAX(start, heap->end) : end;
 	}
-	return 0;
 }
 
-static int by_area(const void *a, const void *b)
+/* The same; thread-local variables are no part of the stack that they share a mapping with. */
+static void add_without_locals(struct roots *r, const struct census *c, const struct heap_ranges *locals, size_t *at, uint64_t start,
+			      uint64_t end, enum root_area area)
 {
-	const struct root_range *x = a, *y = b;
+	size_t i = area == AREA_STACK ? sorted__count(one, locals->v, locals->n, one->end <= start) : locals->n;
 
-	return x->area != y->area ? (x->area < y->area ? -1 : 1) : x->start < y->start ? -1 : x->start > y->start;
+	for (; i < locals->n && locals->v[i].start < end; i++) {
+		uint64_t from = MAX(start, locals->v[i].start), until = MIN(end, locals->v[i].end);
+
+		add_without_heap(r, c, at, start, from, area);
+		add_without_heap(r, c, at, from, until, AREA_THREAD_LOCAL);
+		start = until;
+	}
+	add_without_heap(r, c, at, start, end, area);
 }
+
+COMPARATOR(by_area, struct root_range, ORDER(a->area, b->area) ?: ORDER(a->start, b->start))
 
 /* What lies below the stack pointer is kept apart. Returns where the rest begins. */
 static uint64_t cut_stack(struct roots *r, const struct mapping *m, const struct spot *sp)
 {
 	uint64_t live = sp->addr - MIN(RED_ZONE_BYTES, sp->addr - m->start);
-	struct root_range *below = vec_push(&r->below);
 
-	if (!below)
-		return m->start;	/* more is read than need be */
-	*below = (struct root_range){ m->start, live, AREA_STACK, sp->thread };
+	*vec_push(&r->below) = (struct root_range){ m->start, live, AREA_STACK, sp->thread };
 	return live;
 }
 
-int roots__ranges(struct roots *r, const struct maps *maps, const struct census *c, struct err *e)
+void roots__ranges(struct roots *r, const struct maps *maps, const struct census *c, const struct heap_ranges *locals)
 {
 	struct of_a_file last = {};
 	struct spots spots = {};
 	size_t at = 0;
-	int err = find_spots(&spots, r);
 
-	for (size_t i = 0; i < maps->n && !err; i++) {
+	find_spots(&spots, r);
+	for (size_t i = 0; i < maps->n; i++) {
 		const struct mapping *m = &maps->v[i];
 		const struct spot *in;
 		size_t n;
@@ -194,32 +204,25 @@ int roots__ranges(struct roots *r, const struct maps *maps, const struct census 
 		if (!is_root(maps, i))
 			continue;
 		in = spots_in(&spots, m, &n);
-		err = add_without_heap(r, c, &at, is_one_stack(maps, i, in, n) ? cut_stack(r, m, in) : m->start, m->end,
-				       n || !strcmp(m->path, "[stack]") ? AREA_STACK :
-				       is_module(maps, i, &last)	? AREA_MODULE :
-									  AREA_MAPPING);
+		add_without_locals(r, c, locals, &at, is_one_stack(maps, i, in, n) ? cut_stack(r, m, in) : m->start, m->end,
+				   n || !strcmp(m->path, "[stack]") ? AREA_STACK :
+				   is_module(maps, i, &last)	    ? AREA_MODULE :
+								      AREA_MAPPING);
 	}
 	vec_done(&spots.v);
-	if (err)
-		return err_set(e, err, "not enough memory for a list of %zu mappings", maps->n);
 	if (r->ranges.n)
 		qsort(r->ranges.v, r->ranges.n, sizeof(*r->ranges.v), by_area);
-	return 0;
 }
 
 /* ---- what the kernel keeps */
 
-static int add_word(struct roots *r, uint64_t value, int tid)
+static void add_word(struct roots *r, uint64_t value, int tid)
 {
-	struct root_word *w = value ? vec_push(&r->words) : NULL;
-
-	if (!w)
-		return value ? -ENOMEM : 0;
-	*w = (struct root_word){ value, tid };
-	return 0;
+	if (value)
+		*vec_push(&r->words) = (struct root_word){ value, tid };
 }
 
-int roots__parse_kept(struct roots *r, const char *text, const char *key, enum root_keeper keeper)
+void roots__parse_kept(struct roots *r, const char *text, const char *key, enum root_keeper keeper)
 {
 	for (const char *p = text; (p = strstr(p, key)) && r->words.n < MAX_KEPT;) {
 		uint64_t value = 0;
@@ -229,10 +232,8 @@ int roots__parse_kept(struct roots *r, const char *text, const char *key, enum r
 			;
 		for (; (digit = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1) >= 0; p++)
 			value = value << 4 | (unsigned int)digit;
-		if (add_word(r, value, keeper))
-			return -ENOMEM;
+		add_word(r, value, keeper);
 	}
-	return 0;
 }
 
 /* Where the kernel or its rules do not tell them, a scan still says what memory holds. */
@@ -241,7 +242,16 @@ static void take_kept(struct roots *r, struct target *t, const char *path, const
 	_cleanup_free_ char *text = NULL;
 	int err = read_small_file(path, &text, NULL);
 
-	target__note_untold(t, err ?: roots__parse_kept(r, text, key, keeper));
+	target__note_untold(t, err);
+	if (!err)
+		roots__parse_kept(r, text, key, keeper);
+}
+
+/* Requests under way are in no file of /proc: it is only known that there may be some. */
+static void note_aio(struct roots *r, const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->n && !r->async_io; i++)
+		r->async_io = !strcmp(maps->v[i].path, "/[aio]");
 }
 
 /* An epoll hands back what it was given: often the only pointer to a connection that waits. */
@@ -265,6 +275,7 @@ static void take_epolls(struct roots *r, struct target *t)
 			continue;
 		}
 		link[n] = 0;
+		r->async_io |= !strcmp(link, "anon_inode:[io_uring]");
 		if (strcmp(link, "anon_inode:[eventpoll]"))
 			continue;
 		snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", (int)t->runner, d->d_name);
@@ -287,12 +298,7 @@ static void take_timers(struct roots *r, struct target *t)
 
 /* ---- registers */
 
-static int by_tid(const void *a, const void *b)
-{
-	const struct target_thread *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
+COMPARATOR(by_tid, struct target_thread, ORDER(a->tid, b->tid))
 
 /* Where a thread is after it was let go nobody knows. */
 static void forget_places(struct target_thread *threads, size_t n)
@@ -315,17 +321,40 @@ static int stop_for_registers(struct roots *r, struct target *t, struct target_t
 }
 
 /* Of a stopped process registers are known by ptrace, and these are not. */
-static int take_signal_stacks(struct roots *r, struct target *t, const struct reach_opts *o)
+static void take_signal_stacks(struct roots *r, struct target *t, const struct reach_opts *o)
 {
-	_cleanup_free_ struct target_thread *threads = NULL;
+	_cleanup_free_ struct mt_registers *threads = NULL;
 	_cleanup_err_ struct err why = {};
 	size_t n = 0;
 
-	if (!o->registers || o->registers(t, &threads, &n, o->arg, &why))
-		return 0;
+	if (!o->registers || o->registers(t->pid, &t->sharers, &threads, &n, o->arg, &why))
+		return;
 	for (size_t i = 0; i < n; i++)
-		if (add_word(r, threads[i].signal_stack, threads[i].tid))
-			return -ENOMEM;
+		add_word(r, threads[i].signal_stack, threads[i].tid);
+}
+
+/* Without a stop. */
+static int ask_registers(struct target *t, const struct reach_opts *o, struct target_thread **ret, size_t *ret_n, struct err *e)
+{
+	_cleanup_free_ struct mt_registers *v = NULL;
+	struct target_thread *threads;
+	int err = o->registers ? o->registers(t->pid, &t->sharers, &v, ret_n, o->arg, e) : -ENOSYS;
+
+	if (err)
+		return err;
+	threads = xcalloc(*ret_n, sizeof(*threads));
+	for (size_t i = 0; i < *ret_n; i++) {
+		threads[i] = (struct target_thread){
+			.tid = v[i].tid,
+			.sp = v[i].running ? 0 : v[i].sp,
+			.tp = v[i].tp,
+			.n_regs = MIN(v[i].n, MT_MAX_REGISTERS),
+			.switches = v[i].switches,
+			.signal_stack = v[i].signal_stack,
+		};
+		memcpy(threads[i].regs, v[i].v, threads[i].n_regs * sizeof(*v[i].v));
+	}
+	*ret = threads;
 	return 0;
 }
 
@@ -341,17 +370,16 @@ static int read_registers(struct roots *r, struct target *t, const struct reach_
 		r->missing = true;
 		return 0;
 	}
-	if (o->paused)
-		err = target__registers(t, ret, ret_n, &why) ?: take_signal_stacks(r, t, o);
-	else
-		err = o->registers ? o->registers(t, ret, ret_n, o->arg, &why) : -ENOSYS;
+	err = o->paused ? target__registers(t, ret, ret_n, &why) : ask_registers(t, o, ret, ret_n, &why);
+	if (!err && o->paused)
+		take_signal_stacks(r, t, o);
 	if (err && !o->paused && err != -EINTR && err != -ESRCH) {
 		/* what the first one did not get, the others would not: the scan that tried has said so */
 		if (t->stop_failed)
 			return 0;
 		err = stop_for_registers(r, t, ret, ret_n);
 	}
-	if (err == -EINTR || err == -ESRCH || err == -ENOMEM)
+	if (err == -EINTR || err == -ESRCH)
 		return err;
 	r->missing |= err || !*ret_n;
 	if (!err && *ret_n)
@@ -359,20 +387,17 @@ static int read_registers(struct roots *r, struct target *t, const struct reach_
 	return 0;
 }
 
-static int take_registers(struct roots *r, const struct target_thread *threads, size_t n)
+static void take_registers(struct roots *r, const struct target_thread *threads, size_t n)
 {
 	size_t n_read = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (add_word(r, threads[i].signal_stack, threads[i].tid))
-			return -ENOMEM;
+		add_word(r, threads[i].signal_stack, threads[i].tid);
 		*(threads[i].n_regs ? &n_read : &r->n_unread) += 1;
-		for (uint32_t k = 0; k < MIN(threads[i].n_regs, TARGET_MAX_REGISTERS); k++)
-			if (add_word(r, threads[i].regs[k], threads[i].tid))
-				return -ENOMEM;
+		for (uint32_t k = 0; k < MIN(threads[i].n_regs, MT_MAX_REGISTERS); k++)
+			add_word(r, threads[i].regs[k], threads[i].tid);
 	}
 	r->missing |= n && !n_read;
-	return 0;
 }
 
 /* ---- all of it */
@@ -402,26 +427,20 @@ static uint64_t room_behind(const struct maps *maps, size_t i)
  * Mappings that the heap lies in, and what they may grow by: they may have grown since its ranges were listed, and go on. And those that came
  * since. What else lies in them does no harm: there are no headers of blocks in it.
  */
-static int list_grown(struct roots *r, const struct maps *was, const struct maps *is, const struct census *c)
+static void list_grown(struct roots *r, const struct maps *was, const struct maps *is, const struct census *c)
 {
 	size_t at = 0, range = 0;
 
 	for (size_t i = 0; i < is->n; i++) {
 		const struct mapping *m = &is->v[i];
-		struct heap_range *new;
-
 		if (!m->write || m->ino)
 			continue;
 		while (range < c->ranges.n && c->ranges.v[range].end <= m->start)
 			range++;
 		if ((range == c->ranges.n || c->ranges.v[range].start >= m->end) && was_writable(was, &at, m))
 			continue;
-		new = vec_push(&r->grown);
-		if (!new)
-			return -ENOMEM;
-		*new = (struct heap_range){ m->start, m->end + MIN(room_behind(is, i), GROWTH_BYTES) };
+		*vec_push(&r->grown) = (struct heap_range){ m->start, m->end + MIN(room_behind(is, i), GROWTH_BYTES) };
 	}
-	return 0;
 }
 
 /* The mappings of now; those of before are the census's. */
@@ -432,14 +451,15 @@ static int refresh(struct roots *r, struct target *t, const struct census *c, st
 
 	t->maps = (struct maps){};
 	err = target__refresh(t, e);
-	if (!err && list_grown(r, &was, &t->maps, c))
-		err = err_set(e, -ENOMEM, "not enough memory for a list of %zu mappings", t->maps.n);
+	if (!err)
+		list_grown(r, &was, &t->maps, c);
 	maps__done(&was);
 	return err;
 }
 
-int roots__look(struct roots *ret, struct target *t, const struct census *c, const struct reach_opts *o, struct err *e)
+int roots__look(struct roots *ret, struct search *s, const struct census *c, const struct reach_opts *o, struct err *e)
 {
+	struct target *t = s->t;
 	struct roots r = {};
 	int err = read_registers(&r, t, o, &r.threads, &r.n_threads);
 
@@ -447,16 +467,16 @@ int roots__look(struct roots *ret, struct target *t, const struct census *c, con
 		err_set(e, err, "cannot read the registers of process %d", t->pid);
 	if (!err)
 		err = refresh(&r, t, c, e);
-	if (!err)
-		err = roots__ranges(&r, &t->maps, c, e);
-	if (!err && take_registers(&r, r.threads, r.n_threads))
-		err = err_set(e, -ENOMEM, "not enough memory for the registers of %zu threads", r.n_threads);
 	if (err) {
 		roots__done(&r);
 		return err;
 	}
+	note_rewritten(&t->maps, s);
+	roots__ranges(&r, &t->maps, c, &o->thread_locals);
+	take_registers(&r, r.threads, r.n_threads);
 	take_epolls(&r, t);
 	take_timers(&r, t);
+	note_aio(&r, &t->maps);
 	*ret = r;
 	return 0;
 }
@@ -468,7 +488,7 @@ struct finding {
 	void *arg;
 };
 
-/* Of registers and stacks a pointer to a block's header is one to the block (search.h). What lies in a block is no root, though its mapping is: where not all memory of an allocator is known. */
+/* Of registers and stacks a pointer to a block's header is one to the block (reach_parts.h). What lies in a block is no root, though its mapping is: where not all memory of an allocator is known. */
 static void see_window(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
 {
 	const struct finding *f = arg;
@@ -494,6 +514,13 @@ static void see_words(const struct root_word *words, size_t n, const struct find
 	}
 }
 
+static int search_unmapped(struct search *s, const struct block_index *x, const struct root_range *r, struct finding *f)
+{
+	const struct mapping *m = x->n_blocks ? maps__find(&s->t->maps, r->start) : NULL;
+
+	return m && (m->shared || m->rewritten) && m->end >= r->end ? file_pages__search(s, m, x, r->start, r->end, see_window, f) : 0;
+}
+
 int roots__search(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg)
 {
 	struct finding f = { s, x, fn, arg };
@@ -502,7 +529,8 @@ int roots__search(struct roots *r, struct search *s, const struct block_index *x
 
 	for (size_t i = 0; i < r->ranges.n && !err; i++) {
 		s->headers = r->ranges.v[i].area == AREA_STACK;
-		err = search__range(s, x, r->ranges.v[i].start, r->ranges.v[i].end, see_window, &f);
+		err = search__range(s, x, r->ranges.v[i].start, r->ranges.v[i].end, see_window, &f) ?:
+		      search_unmapped(s, x, &r->ranges.v[i], &f);
 	}
 	s->headers = false;
 	r->searched_bytes = s->present_bytes - before;
@@ -546,7 +574,7 @@ int roots__search_moved(struct roots *r, struct search *s, const struct block_in
 		return 0;
 	err = read_registers(&now, s->t, o, &now.threads, &now.n_threads);
 	if (!err)
-		err = take_registers(&now, now.threads, now.n_threads);
+		take_registers(&now, now.threads, now.n_threads);
 	s->headers = true;
 	for (size_t i = 0; i < r->below.n && !err; i++) {
 		const struct root_range *b = &r->below.v[i];

@@ -3,19 +3,17 @@
  * Owns the sums by size and by kind. What always holds: the classes add up to all blocks; the types of a size add
  * up to its blocks, whether all of these were looked at or some stand for them.
  */
-#include "heap/tally.h"
+#include "heap/look.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #define MAX_SHARES 8	/* kinds that are listed of a size */
 #define MAX_TYPES 256
 
-int tally__init(struct tally *t)
+void tally__init(struct tally *t)
 {
-	*t = (struct tally){ .classes = calloc(N_SIZE_CLASSES, sizeof(*t->classes)) };
-	return t->classes ? 0 : -ENOMEM;
+	*t = (struct tally){ .classes = xcalloc(N_SIZE_CLASSES, sizeof(*t->classes)) };
 }
 
 void tally__done(struct tally *t)
@@ -28,7 +26,7 @@ void tally__done(struct tally *t)
 /* Neighbours are often alike: the last rows are looked at first, and few kinds share a size. */
 #define ROWS_BACK 64
 
-static int count_kind(struct tally *t, uint32_t class, const struct kind *kind, uint64_t bytes)
+static void count_kind(struct tally *t, uint32_t class, const struct kind *kind, uint64_t bytes)
 {
 	size_t from = t->kinds.n > ROWS_BACK ? t->kinds.n - ROWS_BACK : 0;
 	struct tally_kind *row;
@@ -38,24 +36,14 @@ static int count_kind(struct tally *t, uint32_t class, const struct kind *kind, 
 		if (row->class == class && row->kind == kind) {
 			row->blocks++;
 			row->bytes += bytes;
-			return 0;
+			return;
 		}
 	}
-	row = vec_push(&t->kinds);
-	if (!row)
-		return -ENOMEM;
-	*row = (struct tally_kind){ kind, class, 1, bytes };
-	return 0;
+	*vec_push(&t->kinds) = (struct tally_kind){ kind, class, 1, bytes };
 }
 
-static int by_class_and_kind(const void *a, const void *b)
-{
-	const struct tally_kind *x = a, *y = b;
-
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	return (x->kind > y->kind) - (x->kind < y->kind);
-}
+COMPARATOR(by_class_and_kind, struct tally_kind,
+	   ORDER(a->class, b->class) ?: ORDER(a->kind, b->kind))
 
 /* One row for each class and kind. */
 static void join(struct tally *t)
@@ -80,7 +68,7 @@ static void join(struct tally *t)
 
 #define JOIN_AT 4096
 
-int tally__add(struct tally *t, const struct heap_block *b, const struct block_facts *f, bool unreached)
+void tally__add(struct tally *t, const struct heap_block *b, const struct block_facts *f, bool unreached)
 {
 	uint32_t class = size_class__of(b->usable);
 	struct tally_class *c = &t->classes[class];
@@ -93,12 +81,12 @@ int tally__add(struct tally *t, const struct heap_block *b, const struct block_f
 		c->unreached_bytes += b->usable;
 	}
 	if (!f->kind || !f->counts)
-		return 0;
+		return;
 	c->sampled++;
 	/* where rows repeat themselves there is room to be had; where they do not, it doubles */
 	if (t->kinds.n >= JOIN_AT && t->kinds.n == t->kinds.room)
 		join(t);
-	return count_kind(t, class, f->kind, b->usable);
+	count_kind(t, class, f->kind, b->usable);
 }
 
 void tally__end(struct tally *t)
@@ -108,14 +96,7 @@ void tally__end(struct tally *t)
 
 /* ---- into a snapshot */
 
-static int by_share(const void *a, const void *b)
-{
-	const struct snap_share *x = a, *y = b;
-
-	if (x->share != y->share)
-		return x->share > y->share ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
+COMPARATOR(by_share, struct snap_share, ORDER(b->share, a->share) ?: strcmp(a->name, b->name))
 
 /* The kinds of one class: rows from..to. */
 static void put_shares(const struct tally *t, size_t from, size_t to, struct snapshot *s, struct snap_class *c)
@@ -166,19 +147,9 @@ void tally__classes(const struct tally *t, struct snapshot *s, const struct snap
 	*ret_n = n;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct snap_type *x = a, *y = b;
+COMPARATOR(by_bytes, struct snap_type, ORDER(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct snap_type *)a)->name, ((const struct snap_type *)b)->name);
-}
+COMPARATOR(by_name, struct snap_type, strcmp(a->name, b->name))
 
 /* What a row stands for; of the last row of a class, what is left, so that sums hold. */
 static void scale(const struct tally *t, size_t i, struct tally_class *dealt, struct snap_type *ret)
@@ -200,15 +171,13 @@ static void scale(const struct tally *t, size_t i, struct tally_class *dealt, st
 	*ret = (struct snap_type){ row->kind->name, blocks, bytes, row->kind->is_class, c->sampled < c->blocks };
 }
 
-int tally__types(const struct tally *t, struct snapshot *s, const struct snap_type **ret, size_t *ret_n)
+void tally__types(const struct tally *t, struct snapshot *s, const struct snap_type **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct tally_class *dealt = calloc(N_SIZE_CLASSES, sizeof(*dealt));
-	_cleanup_free_ struct snap_type *v = calloc(t->kinds.n + 1, sizeof(*v));
+	_cleanup_free_ struct tally_class *dealt = xcalloc(N_SIZE_CLASSES, sizeof(*dealt));
+	_cleanup_free_ struct snap_type *v = xcalloc(t->kinds.n + 1, sizeof(*v));
 	struct snap_type *kept;
 	size_t n = 0;
 
-	if (!dealt || !v)
-		return -ENOMEM;
 	for (size_t i = 0; i < t->kinds.n; i++)
 		scale(t, i, dealt, &v[i]);
 	qsort(v, t->kinds.n, sizeof(*v), by_name);
@@ -240,5 +209,4 @@ int tally__types(const struct tally *t, struct snapshot *s, const struct snap_ty
 	}
 	*ret = kept;
 	*ret_n = n;
-	return 0;
 }

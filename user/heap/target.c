@@ -1,42 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how the memory of a process is read, and at which pace. What is read belongs to one program: pagemap was
- * opened with its memory, and gives nothing any more once that is gone, be it by exit or exec. Memory that is kept is not gone, and is read by
- * what was opened with it alone: the process's number may be another one's.
- *
- * What always holds: pages are read that pagemap said are there just before. What the target gives back between
- * the two is all that a look can bring in.
+ * Owns which process's memory is read. What is read belongs to one program: pagemap was opened with its memory. Memory that
+ * is kept is not gone, and is read by what was opened with it alone: the process's number may be another one's.
  */
 #include "heap/target.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <time.h>
 
-#include "heap/page_runs.h"
-#include "heap/target_parts.h"
 #include "process/keeper.h"
-#include "process/memmap.h"
 #include "process/process.h"
 #include "util/parse.h"
 #include "util/rights.h"
 
-#define PRESENT_BIT 63
-#define SWAPPED_BIT 62
 #define PAGES_AT_ONCE 512
-#define ADDRESSES_END (1ull << 56)	/* of programs, on each architecture */
-#define NAP_NS MS_NS		/* shorter ones cost more than they give back */
-#define NAP_MAX_NS (5 * MS_NS)	/* between two questions whether it is over */
 
-static bool is_gone(struct target *t)
+bool target__is_gone(const struct target *t)
 {
-	uint64_t entry;
-
-	return pread(t->pagemap, &entry, sizeof(entry), 0) != sizeof(entry);
+	return memory__is_gone(&t->memory);
 }
 
 static int say_gone(struct target *t, struct err *e)
@@ -59,37 +43,37 @@ static int refuse(pid_t pid, struct err *e)
 static int try_read(struct target *t, struct err *e)
 {
 	for (size_t i = 0; i < t->maps.n; i++) {
-		struct iovec here = { &(char){ 0 }, 1 }, there = { (void *)(uintptr_t)t->maps.v[i].start, 1 };
-		uint8_t page;
+		char byte;
 
-		target__pages(t, t->maps.v[i].start, 1, &page);
-		if (!t->maps.v[i].read || page != PAGE_PRESENT)
-			continue;
-		if (process_vm_readv(t->runner, &here, 1, &there, 1, 0) == 1)
+		if (t->maps.v[i].read && memory__read(&t->memory, t->maps.v[i].start, &byte, 1))
 			return 0;
-		if (errno == EPERM || errno == EACCES)
+		if (t->memory.failed == -EPERM || t->memory.failed == -EACCES)
 			return refuse(t->pid, e);
-		if (errno == ENOSYS)
+		if (t->memory.failed == -ENOSYS)
 			return err_set(e, -ENOSYS, "this kernel has no process_vm_readv: the heap cannot be read");
 	}
-	return is_gone(t) ? say_gone(t, e) : 0;
+	return target__is_gone(t) ? say_gone(t, e) : 0;
 }
 
 int target__open(pid_t pid, const struct target_calls *calls, struct target *ret, struct err *e)
 {
-	struct target t = { .pid = pid, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
+	struct target t = { .pid = pid, .memory.pid = pid, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
 	int r;
 
 	t.runner = process__runner(pid);
 	if (!t.runner)
 		return err_set(e, -ESRCH, "no process %d, or it has ended", (int)pid);
-	t.pagemap = memmap__open_pages(t.runner);
-	if (t.pagemap == -EACCES || t.pagemap == -EPERM)
+	r = memory__open_pages(t.runner);
+	if (r == -EACCES || r == -EPERM)
 		return refuse(pid, e);
-	if (t.pagemap < 0)
-		return err_set(e, t.pagemap, "pages of process %d: %s", (int)pid, strerror(-t.pagemap));
+	if (r < 0)
+		return err_set(e, r, "pages of process %d: %s", (int)pid, strerror(-r));
+	t.memory.pagemap = r;
 	page_runs__learn(&t);
 	r = target__refresh(&t, e);
+	/* where the kernel does not say, there are none */
+	if (!r)
+		sharers__find(pid, &t.sharers);
 	if (!r)
 		r = try_read(&t, e);
 	if (r) {
@@ -105,11 +89,13 @@ int target__open_kept(struct keeping *k, const struct target_calls *calls, struc
 	struct target t = { .pid = keeping__pid(k), .kept = k, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
 	int r;
 
-	t.pagemap = fcntl(keeping__pagemap(k), F_DUPFD_CLOEXEC, 0);
-	if (t.pagemap < 0)
-		return err_set(e, -errno, "pages of process %d: %s", (int)t.pid, strerror(errno));
+	r = memory__copy(keeping__memory(k), &t.memory);
+	if (r)
+		return err_set(e, r, "pages of process %d: %s", (int)t.pid, strerror(-r));
 	page_runs__learn(&t);
 	r = target__refresh(&t, e);
+	if (!r && t.runner)
+		sharers__find(t.pid, &t.sharers);
 	if (r) {
 		target__done(&t);
 		return r;
@@ -123,10 +109,10 @@ void target__done(struct target *t)
 	if (!t || !t->pid)
 		return;
 	target__resume(t);
-	if (t->pagemap >= 0)
-		close(t->pagemap);
+	memory__close(&t->memory);
 	maps__done(&t->maps);
-	*t = (struct target){ .pagemap = -1 };
+	sharers__done(&t->sharers);
+	*t = (struct target){};
 }
 
 int target__refresh(struct target *t, struct err *e)
@@ -135,14 +121,15 @@ int target__refresh(struct target *t, struct err *e)
 	pid_t runner = t->kept ? keeping__runner(t->kept) : process__runner(t->pid);
 	int r;
 
-	if ((!runner && !t->kept) || is_gone(t))
+	if ((!runner && !t->kept) || target__is_gone(t))
 		return say_gone(t, e);
 	t->runner = runner;
+	t->memory.runner = t->kept ? 0 : runner;
 	r = t->kept ? keeping__maps(t->kept, &maps, e) : maps__read(runner, &maps, e);
 	if (r)
 		return r;
 	/* between the question and its answer */
-	if (is_gone(t)) {
+	if (target__is_gone(t)) {
 		maps__done(&maps);
 		return say_gone(t, e);
 	}
@@ -151,15 +138,10 @@ int target__refresh(struct target *t, struct err *e)
 	return 0;
 }
 
-bool target__is_gone(struct target *t)
-{
-	return is_gone(t);
-}
-
 void target__note_untold(struct target *t, int err)
 {
 	if (err_is_want(err))
-		t->failed = err;
+		t->memory.failed = err;
 }
 
 bool target__is_over(const struct target *t)
@@ -183,13 +165,13 @@ int target__go_on(struct target *t, const char *what, double part)
 #define RESTING_MAX 64		/* threads: of more, it takes too long to ask each */
 
 /* How often a thread has left a processor; 0: it is on one, or waits for one, or it is not known. */
-static uint64_t switches_of(struct target *t, const char *tid)
+static uint64_t switches_of(pid_t tid)
 {
 	_cleanup_free_ char *text = NULL;
 	char path[64], *at, *line;
 	uint64_t sum = 0, n;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)t->pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	if (read_small_file(path, &text, NULL))
 		return 0;
 	for (at = text; (line = strsep(&at, "\n"));) {
@@ -206,34 +188,38 @@ static uint64_t switches_of(struct target *t, const char *tid)
 /* Weighed by its number: one thread that ends and another one that begins do not make up for each other. */
 #define TID_WEIGHT 0x9e3779b97f4a7c15ull
 
+/* False: one of the threads of this process runs, or there are too many to ask. */
+static bool add_runs(pid_t pid, size_t *n, uint64_t *sum)
+{
+	_cleanup_pids_ struct pids threads = pids__of_threads(pid);
+	bool rests = true;
+	pid_t tid;
+
+	while (rests && (tid = pids__next(&threads))) {
+		uint64_t switches = (*n)++ < RESTING_MAX ? switches_of(tid) : 0;
+
+		rests = switches;
+		*sum += (uint64_t)tid * TID_WEIGHT * switches;
+	}
+	return rests;
+}
+
 uint64_t target__runs(struct target *t)
 {
-	uint64_t sum = 0, tid;
-	struct dirent *d;
-	char path[64];
+	uint64_t sum = 0;
 	size_t n = 0;
-	DIR *tasks;
 
 	if (!t->runner)
 		return 1;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
-	tasks = opendir(path);
-	while (tasks && (d = readdir(tasks))) {
-		uint64_t switches = 0;
-
-		if (parse_u64(d->d_name, 1, INT32_MAX, &tid))
-			continue;
-		if (n++ < RESTING_MAX)
-			switches = switches_of(t, d->d_name);
-		if (!switches) {
-			n = 0;
-			break;
-		}
-		sum += tid * TID_WEIGHT * switches;
-	}
-	if (tasks)
-		closedir(tasks);
+	for (size_t i = 0; target__pid_at(t, i); i++)
+		if (!add_runs(target__pid_at(t, i), &n, &sum))
+			return 0;
 	return n ? MAX(sum, 1ull) : 0;
+}
+
+pid_t target__pid_at(const struct target *t, size_t i)
+{
+	return !i ? t->pid : i <= t->sharers.n ? t->sharers.v[i - 1] : 0;
 }
 
 uint64_t target__n_threads(const struct target *t)
@@ -248,188 +234,246 @@ uint64_t target__n_threads(const struct target *t)
 
 /* ---- pages */
 
-static enum target_page page_of(uint64_t entry)
+static enum target_page page_of(uint64_t word)
 {
-	if (entry >> PRESENT_BIT & 1)
-		return PAGE_PRESENT;
-	return entry >> SWAPPED_BIT & 1 ? PAGE_SWAPPED : PAGE_ABSENT;
+	return word & PAGE_WORD_PRESENT ? PAGE_PRESENT : word & PAGE_WORD_SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
 }
 
 void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to)
 {
-	uint64_t entries[PAGES_AT_ONCE], first = start / t->page_bytes;
+	uint64_t words[PAGES_AT_ONCE];
 
 	memset(to, PAGE_ABSENT, n_pages);
-	if (start >= ADDRESSES_END)
-		return;
 	for (size_t at = 0; at < n_pages; at += PAGES_AT_ONCE) {
-		size_t n = MIN(n_pages - at, (size_t)PAGES_AT_ONCE);
-		ssize_t got = pread(t->pagemap, entries, n * sizeof(*entries), (off_t)((first + at) * sizeof(*entries)));
+		ssize_t got = memory__page_words(&t->memory, start + at * t->page_bytes, words, MIN(n_pages - at, (size_t)PAGES_AT_ONCE));
 
 		if (got < 0)
-			t->failed = -errno;
-		for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*entries); i++)
-			to[at + i] = page_of(entries[i]);
+			t->memory.failed = (int)got;
+		for (ssize_t i = 0; i < got; i++)
+			to[at + i] = page_of(words[i]);
 	}
 }
 
 /* ---- reading */
 
-/* As process_vm_readv(). */
-static ssize_t read_kept(struct target *t, const struct iovec *here, const struct iovec *there, size_t n)
-{
-	ssize_t sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		ssize_t got = pread(keeping__mem(t->kept), here[i].iov_base, here[i].iov_len, (off_t)(uintptr_t)there[i].iov_base);
-
-		sum += MAX(got, 0);
-		if (got < (ssize_t)here[i].iov_len) {
-			/* it was let go; or EIO: what is not there */
-			errno = !got ? ESRCH : got < 0 && errno != EIO ? errno : EFAULT;
-			break;
-		}
-	}
-	return sum ? sum : -1;
-}
-
-/* As much as there is from the first of them on; a thread that has ended meanwhile is replaced. */
-static ssize_t read_vec(struct target *t, const struct iovec *here, const struct iovec *there, size_t n)
-{
-	ssize_t got = t->kept ? read_kept(t, here, there, n) : process_vm_readv(t->runner, here, n, there, n, 0);
-
-	if (got < 0 && errno == ESRCH && !t->kept && !is_gone(t)) {
-		pid_t runner = process__runner(t->pid);
-
-		if (runner && runner != t->runner) {
-			t->runner = runner;
-			got = process_vm_readv(runner, here, n, there, n, 0);
-		}
-	}
-	/* EFAULT: memory that it has given back; ESRCH: it has ended */
-	if (got < 0 && errno != EFAULT && errno != ESRCH)
-		t->failed = -errno;
-	t->n_reads++;
-	t->read_bytes += got > 0 ? (uint64_t)got : 0;
-	return got;
-}
-
-/* A page that is not there may be one that nobody ever fills (userfaultfd, a file of a dead server): a read would not return. */
 bool target__read(struct target *t, uint64_t addr, void *to, size_t n)
 {
-	struct iovec here = { to, n }, there = { (void *)(uintptr_t)addr, n };
-
-	for (uint64_t page = addr / t->page_bytes; page * t->page_bytes < addr + n; page++) {
-		uint8_t what;
-
-		target__pages(t, page * t->page_bytes, 1, &what);
-		if (what != PAGE_PRESENT)
-			return false;
-	}
-	return read_vec(t, &here, &there, 1) == (ssize_t)n;
-}
-
-/* Pieces that are there, in turn; a page that went away meanwhile is zeros. */
-static size_t read_pieces(struct target *t, struct iovec *here, struct iovec *there, size_t n)
-{
-	size_t at = 0, sum = 0;
-
-	while (at < n) {
-		ssize_t got = read_vec(t, here + at, there + at, n - at);
-		size_t done = got > 0 ? (size_t)got : 0, skipped;
-
-		sum += done;
-		while (at < n && done >= here[at].iov_len)
-			done -= here[at++].iov_len;
-		if (at == n)
-			break;
-		/* it stops at what cannot be read: that page is passed over; all of it, if nobody is there any more */
-		skipped = t->page_bytes - ((uintptr_t)there[at].iov_base + done) % t->page_bytes;
-		if (got < 0 && errno != EFAULT)
-			skipped = here[at].iov_len;
-		skipped = MIN(skipped, here[at].iov_len - done);
-		memset((char *)here[at].iov_base + done, 0, skipped);
-		here[at].iov_base = (char *)here[at].iov_base + done + skipped;
-		there[at].iov_base = (char *)there[at].iov_base + done + skipped;
-		here[at].iov_len = there[at].iov_len -= done + skipped;
-		at += !here[at].iov_len;
-	}
-	return sum;
-}
-
-/* [addr, addr + n) lies in at most PAGES_AT_ONCE pages. */
-static size_t read_some(struct target *t, uint64_t addr, char *to, size_t n)
-{
-	uint64_t page = t->page_bytes, first = addr / page * page;
-	size_t n_pages = (addr + n - first + page - 1) / page, n_pieces = 0;
-	struct iovec here[PAGES_AT_ONCE], there[PAGES_AT_ONCE];
-	uint8_t pages[PAGES_AT_ONCE];
-
-	target__pages(t, first, n_pages, pages);
-	for (size_t i = 0, j; i < n_pages; i = j) {
-		uint64_t from = MAX(first + i * page, addr), until;
-
-		for (j = i + 1; j < n_pages && pages[j] == pages[i]; j++)
-			;
-		until = MIN(first + j * page, addr + n);
-		if (pages[i] == PAGE_PRESENT) {
-			there[n_pieces] = (struct iovec){ (void *)(uintptr_t)from, until - from };
-			here[n_pieces++] = (struct iovec){ to + (from - addr), until - from };
-			continue;
-		}
-		memset(to + (from - addr), 0, until - from);
-		t->swapped_bytes += pages[i] == PAGE_SWAPPED ? until - from : 0;
-	}
-	return read_pieces(t, here, there, n_pieces);
-}
-
-void target__read_heads(struct target *t, const uint64_t *addrs, size_t n, void *to, size_t bytes)
-{
-	struct iovec here[PAGES_AT_ONCE], there[PAGES_AT_ONCE];
-
-	for (size_t at = 0, part; at < n; at += part) {
-		part = MIN(n - at, (size_t)PAGES_AT_ONCE);
-		for (size_t i = 0; i < part; i++) {
-			there[i] = (struct iovec){ (void *)(uintptr_t)addrs[at + i], bytes };
-			here[i] = (struct iovec){ (char *)to + (at + i) * bytes, bytes };
-		}
-		read_pieces(t, here, there, part);
-	}
-}
-
-static void rest(struct target *t)
-{
-	while (t->debt_ns >= NAP_NS) {
-		uint64_t nap = MIN(t->debt_ns, (uint64_t)NAP_MAX_NS), before = now_ns(), slept;
-
-		nanosleep(&(struct timespec){ .tv_nsec = (long)nap }, NULL);
-		slept = now_ns() - before;
-		t->debt_ns -= MIN(slept, t->debt_ns);
-		if (target__is_over(t))
-			t->debt_ns = 0;
-	}
+	return memory__read(&t->memory, addr, to, n) == n;
 }
 
 size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n)
 {
-	bool paced = t->pace > 0 && t->pace < 1 && !t->stopped;
-	uint64_t began = paced ? now_ns() : 0;
-	size_t sum = 0, part;
+	return memory__read_present(&t->memory, addr, to, n);
+}
 
-	/* what is read in a process may be any number */
-	if (addr >= ADDRESSES_END || n > ADDRESSES_END - addr) {
-		memset(to, 0, n);
+/* ---- runs of pages */
+
+/*
+ * Owns how resident pages are found. From 6.7 on the kernel lists runs of them (PAGEMAP_SCAN): it passes over what was never
+ * touched, be it terabytes, and says which are its own zeros. Before that each page's word of pagemap is read, and
+ * there is a bound on how many are of pages that are not there: those that are there cost more by far, whoever asks for them.
+ *
+ * What always holds: the kernel holds the lock of the address space for a fraction of a millisecond at a time.
+ */
+
+#define WORDS_AT_ONCE 512
+/* Words of pages that are not there, 10 ns each: */
+#define ABSENT_MAX (1ull << 27)		/* in all: 512 GiB of pages of 4 KiB; */
+#define ABSENT_OF_RANGE (1ull << 26)	/* of one range, so that others are looked at, too; */
+#define ABSENT_ALWAYS (1ull << 18)	/* of any range: so much is only a few milliseconds */
+#define FOUND_AT_ONCE (1u << 14)	/* pages */
+#define READ_AT_ONCE 512		/* of those that are going to be read, before they go away */
+
+/* linux/fs.h, which may be older than that */
+struct scan_region {
+	uint64_t start, end, categories;
+};
+
+struct scan_arg {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+	uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+
+#define SCAN _IOWR('f', 16, struct scan_arg)
+#define SCAN_PRESENT (1 << 3)
+#define SCAN_SWAPPED (1 << 4)
+#define SCAN_ZERO (1 << 5)
+#define SCAN_GUARD (1 << 8)		/* from 6.15 on */
+
+/* Is it there, and with guards? */
+void page_runs__learn(struct target *t)
+{
+	static const uint64_t masks[] = { SCAN_PRESENT | SCAN_SWAPPED | SCAN_ZERO | SCAN_GUARD, SCAN_PRESENT | SCAN_SWAPPED | SCAN_ZERO };
+	const uint64_t page = t->page_bytes;
+
+	page_runs__begin(t);
+	t->scan_mask = 0;
+	/* for the tests: as kernels before 6.7 */
+	if (!strcmp(getenv("MALLOCTRACE_PAGES") ?: "", "words"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(masks) && !t->scan_mask; i++) {
+		struct scan_region region;
+		struct scan_arg a = { .size = sizeof(a), .start = page, .end = 2 * page, .vec = (uintptr_t)&region, .vec_len = 1,
+				      .category_anyof_mask = SCAN_PRESENT, .return_mask = masks[i] };
+
+		if (ioctl(t->memory.pagemap, SCAN, &a) >= 0)
+			t->scan_mask = masks[i];
+	}
+}
+
+bool page_runs__passes_over(const struct target *t)
+{
+	return t->scan_mask;
+}
+
+void page_runs__begin(struct target *t)
+{
+	t->absent_left = ABSENT_MAX;
+	t->passed_over_bytes = 0;
+}
+
+static void learn_run(struct page_runs *r, uint64_t start, uint64_t end, enum run is)
+{
+	r->known[r->n_known++] = (struct page_run){ start, end, is };
+}
+
+static void learn_by_scan(struct page_runs *r, uint64_t start, uint64_t end, uint64_t n_pages)
+{
+	struct scan_region regions[PAGE_RUNS_KNOWN] = {};	/* valgrind does not know that the call writes to it */
+	struct scan_arg a = { .size = sizeof(a), .start = start, .end = end, .vec = (uintptr_t)regions, .vec_len = PAGE_RUNS_KNOWN,
+			      .max_pages = n_pages, .category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED, .return_mask = r->t->scan_mask };
+	int n = ioctl(r->t->memory.pagemap, SCAN, &a);
+
+	if (n < 0)
+		r->t->memory.failed = -errno;
+	/* all of the process is gone */
+	r->known_until = n < 0 || a.walk_end <= start ? end : a.walk_end;
+	for (int i = 0; i < n; i++)
+		if (!(regions[i].categories & (SCAN_ZERO | SCAN_GUARD)))
+			learn_run(r, regions[i].start, regions[i].end, regions[i].categories & SCAN_PRESENT ? RUN_RESIDENT : RUN_SWAPPED);
+}
+
+/* False: nothing of it is in memory. */
+static bool run_of(const struct zero_pages *zeros, uint64_t word, enum run *ret)
+{
+	if (word & PAGE_WORD_PRESENT) {
+		*ret = word & (PAGE_WORD_FILE | PAGE_WORD_EXCLUSIVE | PAGE_WORD_PFN) ? RUN_RESIDENT : RUN_UNSURE;
+		return zero_pages__is_memory(zeros, word);
+	}
+	*ret = RUN_SWAPPED;
+	return word & PAGE_WORD_SWAPPED && !(word & PAGE_WORD_GUARD);
+}
+
+static void learn_by_words(struct page_runs *r, uint64_t start, uint64_t end)
+{
+	const struct zero_pages *zeros = zero_pages__get();
+	uint64_t page = r->t->page_bytes, words[WORDS_AT_ONCE];
+	size_t n = MIN((end - start) / page, (uint64_t)WORDS_AT_ONCE), i, j;
+	ssize_t got = memory__page_words(&r->t->memory, start, words, n);
+	uint64_t n_absent = 0;
+
+	r->known_until = end;
+	if (got < 0)
+		r->t->memory.failed = (int)got;
+	if (got <= 0)
+		return;
+	n = (size_t)got;
+	for (i = 0; i < n && r->n_known < PAGE_RUNS_KNOWN; i = j) {
+		enum run is, next;
+		bool there = run_of(zeros, words[i], &is);
+
+		for (j = i + 1; j < n && run_of(zeros, words[j], &next) == there && (!there || next == is); j++)
+			;
+		if (there)
+			learn_run(r, start + i * page, start + j * page, is);
+		else
+			n_absent += j - i;
+	}
+	r->known_until = start + i * page;
+	r->n_absent += n_absent;
+	r->t->absent_left -= MIN(n_absent, r->t->absent_left);
+}
+
+static bool is_too_much(const struct page_runs *r)
+{
+	return r->n_absent > (r->t->absent_left ? ABSENT_OF_RANGE : ABSENT_ALWAYS);
+}
+
+/* What is known next of it: at most so many pages are there. */
+static int learn(struct page_runs *r, uint64_t n_pages)
+{
+	uint64_t page = r->t->page_bytes, start = r->at / page * page, end = (r->end + page - 1) / page * page;
+
+	r->n_known = r->next = 0;
+	if (target__is_over(r->t))
+		return -EINTR;
+	if (r->t->scan_mask) {
+		learn_by_scan(r, start, end, n_pages);
 		return 0;
 	}
-	for (size_t at = 0; at < n; at += part) {
-		uint64_t here = addr + at, left = PAGES_AT_ONCE * t->page_bytes - here % t->page_bytes;
+	if (is_too_much(r)) {
+		r->t->passed_over_bytes += r->end - r->at;
+		r->at = r->end;
+		return -E2BIG;
+	}
+	learn_by_words(r, start, end);
+	return 0;
+}
 
-		part = MIN(n - at, left);
-		sum += read_some(t, here, (char *)to + at, part);
+/* The run at r->at, or the first one behind it. */
+static int look(struct page_runs *r, uint64_t n_pages, struct page_run *ret)
+{
+	uint64_t page = r->t->page_bytes;
+	int err;
+
+	for (;;) {
+		for (; r->next < r->n_known; r->next++) {
+			*ret = r->known[r->next];
+			ret->start = MAX(ret->start, r->at / page * page);
+			if (ret->start < MIN(ret->end, r->end))
+				return 1;
+		}
+		r->at = MAX(r->at, r->known_until);
+		if (r->at >= r->end)
+			return 0;
+		err = learn(r, n_pages);
+		if (err)
+			return err;
 	}
-	if (paced) {
-		t->debt_ns += (uint64_t)((double)(now_ns() - began) * (1 / t->pace - 1));
-		rest(t);
+}
+
+int page_runs__next(struct page_runs *r, struct page_run *ret)
+{
+	int found = look(r, FOUND_AT_ONCE, ret);
+
+	if (found > 0)
+		r->at = ret->end;
+	return found;
+}
+
+bool page_runs__next_page(struct page_runs *r, uint64_t *ret)
+{
+	struct page_run run;
+
+	while (look(r, READ_AT_ONCE, &run) > 0) {
+		if (run.is == RUN_SWAPPED) {
+			r->swapped_bytes += run.end - run.start;
+			r->at = run.end;
+			continue;
+		}
+		*ret = run.start;
+		r->at = run.start + r->t->page_bytes;
+		return true;
 	}
+	return false;
+}
+
+uint64_t page_runs__resident(struct target *t, uint64_t start, uint64_t end)
+{
+	uint64_t page = t->page_bytes, sum = 0;
+	struct page_runs runs = { .t = t, .at = (start + page - 1) & ~(page - 1), .end = end & ~(page - 1) };
+
+	for (struct page_run run; page_runs__next(&runs, &run) > 0;)
+		sum += run.is == RUN_SWAPPED ? 0 : run.end - run.start;
 	return sum;
 }

@@ -7,7 +7,6 @@
  * thread was about to receive is passed on, and as stops are looked at but never taken, the kernel does that
  * for us, should we be killed.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <linux/elf.h>
 #include <pthread.h>
@@ -15,15 +14,16 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "heap/target.h"
-#include "process/debugger.h"
+#include "process/sharers.h"
 #include "process/process.h"
 #include "util/hash.h"
-#include "util/parse.h"
 #include "util/rights.h"
 
 #define STOP_MAX_NS SECOND_NS	/* where the target says nothing else */
@@ -44,6 +44,7 @@ struct target_stopped {
 	bool decided, let_go;	/* by the keeper; by the others */
 	int result;		/* -errno of the stop */
 	pid_t pid;
+	struct sharers *sharers;	/* the target's */
 	bool in_part;		/* those that have stopped by then are enough */
 	uint64_t max_ns;
 	uint64_t began_ns, ended_ns;
@@ -54,12 +55,12 @@ struct target_stopped {
 /* ---- the keeper's side */
 
 /* As /proc has it; X: it has ended. */
-static char state_of(pid_t pid, int tid)
+static char state_of(int tid)
 {
 	_cleanup_free_ char *text = NULL;
 	char path[64], *state;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
 	if (read_small_file(path, &text, NULL))
 		return 'X';
 	state = strrchr(text, ')');
@@ -67,9 +68,9 @@ static char state_of(pid_t pid, int tid)
 }
 
 /* It waits for nothing but to be noticed. */
-static bool has_ended(pid_t pid, int tid)
+static bool has_ended(int tid)
 {
-	char state = state_of(pid, tid);
+	char state = state_of(tid);
 
 	return state == 'Z' || state == 'X';
 }
@@ -79,38 +80,49 @@ static int seize(struct target_stopped *s, int tid)
 {
 	struct held *h;
 
-	if (hash__get(&s->tids, (uint64_t)tid) || has_ended(s->pid, tid))
+	if (hash__get(&s->tids, (uint64_t)tid) || has_ended(tid))
 		return 0;
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0))
-		return errno == ESRCH || has_ended(s->pid, tid) ? 0 : -errno;
+		return errno == ESRCH || has_ended(tid) ? 0 : -errno;
 	h = vec_push(&s->threads);
-	if (!h || hash__put(&s->tids, (uint64_t)tid, s))
-		return -ENOMEM;
+	hash__put(&s->tids, (uint64_t)tid, s);
 	h->thread.tid = tid;
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 	return 1;
 }
 
 /* How many more; -errno */
+static int seize_threads(struct target_stopped *s, pid_t pid)
+{
+	_cleanup_pids_ struct pids threads = pids__of_threads(pid);
+	int n = 0, r = 0;
+	pid_t tid;
+
+	if (!threads.dir)
+		return -ESRCH;
+	while (r >= 0 && (tid = pids__next(&threads))) {
+		r = seize(s, tid);
+		n += r > 0;
+	}
+	return r < 0 ? r : n;
+}
+
+/* Those of other processes that share the memory, too: a child of vfork, which its parent waits for, among them. */
 static int seize_all(struct target_stopped *s)
 {
-	struct dirent *d;
-	char path[64];
-	int n = 0, r = 0;
-	uint64_t tid;
-	DIR *tasks;
+	struct sharers now = {};
+	int n = seize_threads(s, s->pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)s->pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return -ESRCH;
-	while (r >= 0 && (d = readdir(tasks)))
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &tid)) {
-			r = seize(s, (int)tid);
-			n += r > 0;
-		}
-	closedir(tasks);
-	return r < 0 ? r : n;
+	if (n < 0 || sharers__find(s->pid, &now))
+		return n;
+	for (size_t i = 0; i < now.n && n >= 0; i++) {
+		int r = seize_threads(s, now.v[i]);
+
+		n = r >= 0 ? n + r : r == -ESRCH ? n : r;
+	}
+	sharers__done(s->sharers);
+	*s->sharers = now;
+	return n;
 }
 
 static size_t n_stopped(const struct target_stopped *s)
@@ -152,7 +164,7 @@ static bool look_at_stops(struct target_stopped *s)
 static bool is_in_vain(const struct target_stopped *s)
 {
 	for (size_t i = 0; i < s->threads.n; i++)
-		if (!s->threads.v[i].stopped && !strchr("DZX", state_of(s->pid, s->threads.v[i].thread.tid)))
+		if (!s->threads.v[i].stopped && !strchr("DZX", state_of(s->threads.v[i].thread.tid)))
 			return false;
 	return true;
 }
@@ -198,7 +210,7 @@ static void read_registers(struct target_thread *t)
 		t->tp = 0;
 #else
 	const uint64_t all[] = { regs.rax, regs.rbx, regs.rcx, regs.rdx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
-				 regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15 };
+				 regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.gs_base };
 
 	memcpy(t->regs, all, sizeof(all));
 	t->n_regs = ARRAY_SIZE(all);
@@ -275,6 +287,16 @@ static int say_why(struct target *t, int r, struct err *e)
 	return err_set(e, r, "process %d cannot be stopped: %s", (int)t->pid, strerror(-r));
 }
 
+/* Without root, whoever runs malloctrace can stop it with a signal, and with it whatever it holds. */
+static bool is_of_another(pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return getuid() && !stat(path, &st) && st.st_uid != getuid();
+}
+
 /* Signals are for the threads that wait for them. */
 static int start_keeper(struct target_stopped *s)
 {
@@ -298,10 +320,11 @@ static int stop(struct target *t, bool in_part, struct err *e)
 		return 0;
 	if (d.pid)
 		return say_held(t->pid, &d, e);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_set(e, -ENOMEM, "no memory to stop process %d", (int)t->pid);
+	if (is_of_another(t->pid))
+		return err_set(e, -EPERM, "process %d is another user's: only root may stop it; without a stop it can be read", (int)t->pid);
+	s = xcalloc(1, sizeof(*s));
 	s->pid = t->pid;
+	s->sharers = &t->sharers;
 	s->in_part = in_part;
 	s->max_ns = t->stop_max_ns ? t->stop_max_ns : STOP_MAX_NS;
 	pthread_mutex_init(&s->lock, NULL);
@@ -373,9 +396,7 @@ int target__registers(struct target *t, struct target_thread **ret, size_t *ret_
 
 	if (!n)
 		return err_set(e, -EINVAL, "process %d is not stopped: its registers cannot be read", (int)t->pid);
-	all = calloc(n, sizeof(*all));
-	if (!all)
-		return err_set(e, -ENOMEM, "no memory for the registers of process %d", (int)t->pid);
+	all = xcalloc(n, sizeof(*all));
 	for (size_t i = 0; i < t->stopped->threads.n; i++)
 		if (t->stopped->threads.v[i].stopped) {
 			all[at] = t->stopped->threads.v[i].thread;

@@ -13,10 +13,8 @@
  * One of them is found at the end of a mapping that lies above a guard, or from a stack pointer on; the list leads to the
  * others, those of threads that run too, whose stack pointer nobody knows. A thread of another C library has the mapping that its stack pointer is in, if there is a guard below and no other thread is in it.
  */
-#include "heap/thread_stacks.h"
+#include "heap/parts_inner.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <string.h>
 
 #include "process/process.h"
@@ -56,7 +54,7 @@ static uint64_t stack_pointer(struct target *t, int tid)
 	char path[64], *at, *last = NULL;
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)t->pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	err = read_small_file(path, &text, NULL);
 	target__note_untold(t, err);
 	if (err)
@@ -69,42 +67,35 @@ static uint64_t stack_pointer(struct target *t, int tid)
 	return last ? strtoull(last + 1, NULL, 16) : 0;
 }
 
+static int list_threads_of(struct search *f, pid_t pid)
+{
+	_cleanup_pids_ struct pids threads = pids__of_threads(pid);
+	pid_t tid;
+	int r = 0;
+
+	while (!r && f->s->all.n < THREADS_MAX && (tid = pids__next(&threads))) {
+		struct thread_stack *one = vec_push(&f->s->all);
+
+		one->tid = tid;
+		target__note_untold(f->t, process__thread_comm(pid, tid, one->name));
+		one->sp = stack_pointer(f->t, tid);
+		r = target__go_on(f->t, "threads", 0);
+	}
+	target__note_untold(f->t, threads.err);
+	return r;
+}
+
 static int list_threads(struct search *f)
 {
-	char path[64];
-	struct dirent *d;
-	DIR *dir;
 	int r = 0;
 
 	if (!f->t->runner)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)f->t->pid);
-	dir = opendir(path);
-	if (!dir)
-		target__note_untold(f->t, -errno);
-	while (dir && !r && f->s->all.n < THREADS_MAX && (errno = 0, d = readdir(dir))) {
-		int tid = (int)strtoul(d->d_name, NULL, 10);
-		struct thread_stack *one;
-
-		if (!tid)
-			continue;
-		one = vec_push(&f->s->all);
-		if (!one) {
-			r = -ENOMEM;
-			break;
-		}
-		one->tid = tid;
-		target__note_untold(f->t, process__thread_comm(f->t->pid, tid, one->name));
-		one->sp = stack_pointer(f->t, tid);
-		r = target__go_on(f->t, "threads", 0);
-	}
-	if (dir) {
-		target__note_untold(f->t, -errno);
-		closedir(dir);
-	}
+	for (size_t i = 0; !r && target__pid_at(f->t, i); i++)
+		r = list_threads_of(f, target__pid_at(f->t, i));
 	/* the vector does not grow any more, but for those of no thread */
 	for (size_t i = 0; i < f->s->all.n && !r; i++)
-		r = hash__put(&f->by_tid, (uint64_t)f->s->all.v[i].tid, (void *)(uintptr_t)(i + 1));
+		hash__put(&f->by_tid, (uint64_t)f->s->all.v[i].tid, (void *)(uintptr_t)(i + 1));
 	return r;
 }
 
@@ -284,17 +275,14 @@ static const struct mapping *mapping_of(const struct search *f, const struct thr
 	return one->sp ? maps__find(&f->t->maps, one->sp) : NULL;
 }
 
-static int count_pointers(struct search *f)
+static void count_pointers(struct search *f)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < f->s->all.n && !r; i++) {
+	for (size_t i = 0; i < f->s->all.n; i++) {
 		const struct mapping *m = mapping_of(f, &f->s->all.v[i]);
 
 		if (m)
-			r = hash__put(&f->pointers, m->start, (char *)hash__get(&f->pointers, m->start) + 1);
+			hash__put(&f->pointers, m->start, (char *)hash__get(&f->pointers, m->start) + 1);
 	}
-	return r;
 }
 
 static void find_by_guard(struct search *f, struct thread_stack *one)
@@ -322,7 +310,7 @@ static void find_main(struct search *f)
  * Stacks of threads that have ended: at the end of a mapping there is a descriptor whose number is 0, or -1 once the thread
  * was joined. Below it there may be another one.
  */
-static int find_kept(struct search *f)
+static void find_kept(struct search *f)
 {
 	size_t n = 0;
 
@@ -333,30 +321,24 @@ static int find_kept(struct search *f)
 		if (!is_plain(m))
 			continue;
 		while (end > m->start && end - m->start > f->from_end && n++ < KEPT_MAX) {
-			struct thread_stack kept = {}, *to;
+			struct thread_stack kept = {};
 
 			if (!read_word(f, end - f->from_end, &number) || !read_pair(f, end - f->from_end, &kept) || kept.end != end)
 				break;
 			end = kept.start - kept.guard_bytes;
 			if ((int32_t)number > 0)
 				continue;
-			to = vec_push(&f->s->all);
-			if (!to)
-				return -ENOMEM;
-			*to = kept;
+			*vec_push(&f->s->all) = kept;
 		}
 	}
-	return 0;
 }
 
 int thread_stacks__init(struct thread_stacks *s, struct target *t, uint64_t tls_bytes)
 {
-	struct search *f = calloc(1, sizeof(*f));
+	struct search *f = xcalloc(1, sizeof(*f));
 	int r;
 
 	*s = (struct thread_stacks){};
-	if (!f)
-		return -ENOMEM;
 	f->t = t;
 	f->s = s;
 #ifdef __x86_64__
@@ -372,11 +354,11 @@ int thread_stacks__init(struct thread_stacks *s, struct target *t, uint64_t tls_
 			if (!s->all.v[i].end)
 				find_by_pointer(f, &s->all.v[i]);
 		find_first(f);
-		r = count_pointers(f);
+		count_pointers(f);
 		for (size_t i = 0; i < s->all.n; i++)
 			if (!s->all.v[i].end)
 				find_by_guard(f, &s->all.v[i]);
-		r = r ? r : find_kept(f);
+		find_kept(f);
 	}
 	hash__done(&f->pointers);
 	hash__done(&f->by_tid);

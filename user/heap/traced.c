@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns copies of the trace's table, and the list of what is older than the trace. */
-#include "heap/traced.h"
-
-#include <errno.h>
-#include <string.h>
+#include "heap/look.h"
 
 #include "util/sorted.h"
 
@@ -21,15 +18,16 @@ void traced__done(struct traced *t)
 	vec_done(&t->older);
 }
 
-static int read_table(struct traced *t, struct traced_blocks *to)
+static void read_table(struct traced *t, struct traced_blocks *to)
 {
 	drop(to);
-	return t->o->traced(t->o->arg, to, &t->now_ns);
+	t->o->traced(t->o->arg, to, &t->now_ns);
 }
 
-int traced__before(struct traced *t)
+void traced__before(struct traced *t)
 {
-	return t->o->traced && !t->n_looks ? read_table(t, &t->before) : 0;
+	if (t->o->traced && !t->n_looks)
+		read_table(t, &t->before);
 }
 
 static const struct traced_block *find(const struct traced_blocks *b, uint64_t addr)
@@ -47,24 +45,18 @@ static bool meets(const struct traced_blocks *b, size_t *at, uint64_t addr)
 	return *at < b->n && b->v[*at].addr == addr;
 }
 
-static int list_older(struct traced *t, const struct census *c)
+static void list_older(struct traced *t, const struct census *c)
 {
 	size_t before = 0, first = 0;
 
 	for (size_t i = 0; i < c->blocks.n; i++) {
 		const struct heap_block *b = &c->blocks.v[i];
 		bool was = meets(&t->before, &before, b->addr), is = meets(&t->first, &first, b->addr);
-		struct heap_block *slot;
 
 		/* what libc allocates for itself passes no probe: it may have come at any time */
-		if (was || is || b->flags & BLOCK_LIBC)
-			continue;
-		slot = vec_push(&t->older);
-		if (!slot)
-			return -ENOMEM;
-		*slot = *b;
+		if (!was && !is && !(b->flags & BLOCK_LIBC))
+			*vec_push(&t->older) = *b;
 	}
-	return 0;
 }
 
 static void keep_older(struct traced *t, const struct census *c)
@@ -84,23 +76,19 @@ static void keep_older(struct traced *t, const struct census *c)
 	t->older.n = to;
 }
 
-int traced__after(struct traced *t, const struct census *c)
+void traced__after(struct traced *t, const struct census *c)
 {
 	bool is_first = !t->n_looks++;
-	int err;
 
 	if (!t->o->traced)
-		return 0;
-	err = read_table(t, is_first ? &t->first : &t->now);
-	if (err)
-		return err;
+		return;
+	read_table(t, is_first ? &t->first : &t->now);
 	if (is_first) {
-		err = list_older(t, c);
+		list_older(t, c);
 		drop(&t->before);
-		return err;
+	} else {
+		keep_older(t, c);
 	}
-	keep_older(t, c);
-	return 0;
 }
 
 /* In one of the first n ranges. */
@@ -111,19 +99,9 @@ static bool is_within(const struct census *c, size_t n, size_t *at, uint64_t add
 	return *at < n && c->ranges.v[*at].start <= addr;
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct heap_block *x = a, *y = b;
+COMPARATOR(by_addr, struct heap_block, ORDER(a->addr, b->addr))
 
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct heap_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
+COMPARATOR(by_start, struct heap_range, ORDER(a->start, b->start))
 
 #define MAX_USABLE ((1ull << USABLE_BITS) - 1)
 
@@ -135,7 +113,7 @@ static bool was_there(const struct maps *maps, uint64_t addr)
 	return m && m->read && m->write;
 }
 
-int traced__add_foreign(const struct traced *t, const struct maps *maps, struct census *c)
+void traced__add_foreign(const struct traced *t, const struct maps *maps, struct census *c)
 {
 	const struct traced_blocks *from = t->n_looks > 1 ? &t->now : &t->first;
 	size_t n_ranges = c->ranges.n, at = 0;
@@ -143,26 +121,19 @@ int traced__add_foreign(const struct traced *t, const struct maps *maps, struct 
 
 	for (size_t i = 0; i < from->n; i++) {
 		const struct traced_block *b = &from->v[i];
-		struct heap_block *block;
-		struct heap_range *range;
 
 		/* one that lies in another one, as a wrapper's does, would be counted twice */
 		if (!b->bytes || b->bytes > MAX_USABLE || is_within(c, n_ranges, &at, b->addr) || b->addr < end ||
 		    !was_there(maps, b->addr))
 			continue;
-		block = vec_push(&c->blocks);
-		range = block ? vec_push(&c->ranges) : NULL;
-		if (!range)
-			return -ENOMEM;
-		*block = (struct heap_block){ .addr = b->addr, .usable = b->bytes, .flags = BLOCK_FOREIGN };
 		end = b->addr + b->bytes;
-		*range = (struct heap_range){ b->addr, end };
+		*vec_push(&c->blocks) = (struct heap_block){ .addr = b->addr, .usable = b->bytes, .flags = BLOCK_FOREIGN };
+		*vec_push(&c->ranges) = (struct heap_range){ b->addr, end };
 	}
 	if (c->ranges.n == n_ranges)
-		return 0;
+		return;
 	qsort(c->blocks.v, c->blocks.n, sizeof(*c->blocks.v), by_addr);
 	qsort(c->ranges.v, c->ranges.n, sizeof(*c->ranges.v), by_start);
-	return 0;
 }
 
 const struct traced_block *traced__find(const struct traced *t, uint64_t addr)

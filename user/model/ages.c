@@ -62,14 +62,8 @@ uint64_t age__below_ns(uint8_t class)
 
 /* ---- lists of ranges */
 
-static int by_age(const void *x, const void *y)
-{
-	const struct snap_age *a = x, *b = y;
-
-	if (a->below_ns != b->below_ns)
-		return a->below_ns < b->below_ns ? -1 : 1;
-	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
-}
+COMPARATOR(by_age, struct snap_age,
+	   ORDER(a->below_ns, b->below_ns) ?: ORDER(a->from_ns, b->from_ns))
 
 /* Ordered, each once. */
 static size_t tidy(struct snap_age *v, size_t n)
@@ -128,7 +122,7 @@ void ages__build_range(struct snapshot *s, uint64_t youngest_ns, uint64_t oldest
 		ages__build(s, &age, UINT64_MAX, UINT64_MAX, to);
 }
 
-int ages__add_up(struct snapshot *s, const struct snap_site *const *v, size_t n, struct snap_site *to)
+void ages__add_up(struct snapshot *s, const struct snap_site *const *v, size_t n, struct snap_site *to)
 {
 	_cleanup_free_ struct snap_age *all = NULL;
 	size_t n_all = 0;
@@ -138,67 +132,12 @@ int ages__add_up(struct snapshot *s, const struct snap_site *const *v, size_t n,
 	to->ages = NULL;
 	to->n_ages = 0;
 	if (!n_all)
-		return 0;
-	all = calloc(n_all, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
+		return;
+	all = xcalloc(n_all, sizeof(*all));
 	n_all = 0;
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < v[i]->n_ages; k++)
 			all[n_all++] = v[i]->ages[k];
 	to->n_ages = tidy(all, n_all);
 	to->ages = memcpy(snapshot__alloc(s, to->n_ages, sizeof(*all)), all, to->n_ages * sizeof(*all));
-	return 0;
-}
-
-/* ---- older than */
-
-static bool are_known(const struct snapshot *s)
-{
-	uint64_t live = 0;
-
-	if (!s->scanned || !(s->known & HAS_LIVE_BLOCKS))
-		return false;
-	for (size_t i = 0; i < s->n_sites; i++) {
-		if (s->sites[i].n_ages)
-			return true;
-		live += s->sites[i].c.live_blocks;
-	}
-	return !live;
-}
-
-void older_unsure__add(struct older_unsure *sum, const struct older_unsure *u)
-{
-	if (!u->blocks)
-		return;
-	sum->from_ns = sum->blocks ? MIN(sum->from_ns, u->from_ns) : u->from_ns;
-	sum->below_ns = MAX(sum->below_ns, u->below_ns);
-	sum->blocks += u->blocks;
-	sum->bytes += u->bytes;
-}
-
-bool snapshot__count_older(struct snapshot *s, uint64_t older_ns)
-{
-	if (!are_known(s))
-		return false;
-	s->recording.older_ns = older_ns;
-	s->older_unsure = (struct older_unsure){};
-	for (size_t i = 0; i < s->n_sites; i++) {
-		struct snap_site *site = &s->sites[i];
-
-		site->older_blocks = site->older_bytes = 0;
-		for (size_t k = 0; k < site->n_ages; k++) {
-			const struct snap_age *a = &site->ages[k];
-
-			if (a->from_ns >= older_ns) {
-				site->older_blocks += a->blocks;
-				site->older_bytes += a->bytes;
-			} else if (a->below_ns > older_ns && site->oldest_ns >= older_ns) {
-				older_unsure__add(&s->older_unsure,
-						  &(struct older_unsure){ a->blocks, a->bytes, a->from_ns,
-									  a->below_ns });
-			}
-		}
-	}
-	return true;
 }

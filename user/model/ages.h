@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * Live blocks by age, in classes. Two classes to a doubling, more or less, and
- * their borders are what people ask for: 10 s, 30 s, 1 m, 5 m, 1 h. A question for
- * an age that is a border has an exact answer; for another one, there is one class
- * of blocks that are not known.
+ * their borders are what people ask for: 10 s, 30 s, 1 m, 5 m, 1 h.
  */
 #ifndef MT_AGES_H
 #define MT_AGES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,15 +36,7 @@ void ages__build(struct snapshot *s, const struct cut_age *v, uint64_t blocks_in
 /* Of one range of ages: from the youngest of them to the oldest. */
 void ages__build_range(struct snapshot *s, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t blocks,
 		       uint64_t bytes, struct snap_site *to);
-/* The ages of several sites as if they were one; -ENOMEM */
-int ages__add_up(struct snapshot *s, const struct snap_site *const *v, size_t n, struct snap_site *to);
-
-void older_unsure__add(struct older_unsure *sum, const struct older_unsure *u);
-/*
- * Counts the blocks older than any age, in a snapshot that has none or another
- * one's: older_blocks and older_bytes of its sites are what is surely older,
- * older_unsure what may be. False: ages were not recorded.
- */
-bool snapshot__count_older(struct snapshot *s, uint64_t older_ns);
+/* The ages of several sites as if they were one. */
+void ages__add_up(struct snapshot *s, const struct snap_site *const *v, size_t n, struct snap_site *to);
 
 #endif

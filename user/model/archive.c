@@ -3,7 +3,7 @@
  * Owns what lives had in the kernel's tables when they were taken out of them,
  * and the files that their stacks lead through.
  *
- * It is bounded: beyond its limits the least interesting is folded (archive_fold.c).
+ * It is bounded: beyond its limits what is smallest is aggregated (archive_fold.c).
  * What always holds: a file is held as long as a stack leads through it.
  */
 #include <errno.h>
@@ -29,6 +29,18 @@ struct kept_place {
 	size_t refs;		/* of stacks */
 	uint32_t index;		/* in the places of the model */
 	uint64_t made_for;	/* as long as places.n_forgotten + 1 is this */
+};
+
+/* Lives that leave together: most of their stacks share most of their places. */
+struct batch {
+	struct archive *archive;
+	struct places *places;
+	const struct model_calls *calls;
+	struct life *const *leaving;	/* by number; NULL: it stays */
+	struct kept_place **known;	/* by index in places; owned, with a reference to each */
+	size_t n_known;
+	uint32_t *site_of;	/* by number in the kernel's tables: index + 1 of what was kept of it; owned */
+	size_t n_numbers;
 };
 
 void archive__init(struct archive *a)
@@ -72,17 +84,10 @@ static struct kept_module *get_module(struct archive *a, const struct snap_modul
 		m->refs++;
 		return m;
 	}
-	m = calloc(1, sizeof(*m));
-	if (m) {
-		m->path = strdup(from->path);
-		m->build_id = from->build_id ? strdup(from->build_id) : NULL;
-	}
-	if (!m || !m->path || (from->build_id && !m->build_id) || hash__add(&a->modules, hash, m)) {
-		free(m ? m->path : NULL);
-		free(m ? m->build_id : NULL);
-		free(m);
-		return NULL;
-	}
+	m = xcalloc(1, sizeof(*m));
+	m->path = xstrdup(from->path);
+	m->build_id = from->build_id ? xstrdup(from->build_id) : NULL;
+	hash__add(&a->modules, hash, m);
 	m->refs = 1;
 	m->handle = from->handle;
 	if (m->handle && a->calls.keep)
@@ -116,29 +121,21 @@ static struct kept_place *get_place(struct archive *a, const struct places *plac
 	const struct place *from = &places->list.v[index];
 	struct kept_place find = { .offset = from->offset, .refs = 1 }, *p;
 
-	if (from->module >= 0) {
+	if (from->module >= 0)
 		find.module = get_module(a, &places->modules.v[from->module]);
-		if (!find.module)
-			return NULL;
-	}
 	p = hash__find(&a->places, hash_of_place(&find), same_place, &find);
 	if (p) {
 		put_module(a, find.module);
 		p->refs++;
 		return p;
 	}
-	p = malloc(sizeof(*p));
-	if (p)
-		*p = find;
-	if (!p || hash__add(&a->places, hash_of_place(p), p)) {
-		put_module(a, find.module);
-		free(p);
-		return NULL;
-	}
+	p = xmalloc(sizeof(*p));
+	*p = find;
+	hash__add(&a->places, hash_of_place(p), p);
 	return p;
 }
 
-int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t *ret)
+void kept_site__stack(const struct kept_site *s, struct places *places, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < s->n_stack; i++) {
 		struct kept_place *p = s->stack[i];
@@ -153,13 +150,11 @@ int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t 
 						       .path = m->path,
 						       .build_id = m->build_id,
 						       .offset = p->offset };
-			if (places__index(places, &at, &p->index))
-				return -ENOMEM;
+			places__index(places, &at, &p->index);
 			p->made_for = places->n_forgotten + 1;
 		}
 		ret[i] = p->index;
 	}
-	return 0;
 }
 
 /* ---- sites */
@@ -183,9 +178,14 @@ void kept__free(struct archive *a, struct kept *k)
 	for (size_t i = 0; i < k->sites.n; i++)
 		kept_site__drop_stack(a, &k->sites.v[i]);
 	a->n_sites -= k->sites.n;
-	kept_frees__done(a, k);
+	for (size_t i = 0; i < k->wheres.n; i++)
+		kept_site__drop_stack(a, &k->wheres.v[i]);
+	a->n_wheres -= k->wheres.n;
+	a->n_frees -= k->frees.n;
 	vec_done(&k->sites);
 	vec_done(&k->bare);
+	vec_done(&k->wheres);
+	vec_done(&k->frees);
 	free(k);
 }
 
@@ -193,10 +193,8 @@ static struct kept_place *place_of(struct batch *b, uint32_t index)
 {
 	if (index >= b->n_known) {
 		size_t more = MAX(b->places->list.n, index + (size_t)1);
-		struct kept_place **v = reallocarray(b->known, more, sizeof(*v));
+		struct kept_place **v = xreallocarray(b->known, more, sizeof(*v));
 
-		if (!v)
-			return NULL;
 		memset(v + b->n_known, 0, (more - b->n_known) * sizeof(*v));
 		b->known = v;
 		b->n_known = more;
@@ -206,14 +204,11 @@ static struct kept_place *place_of(struct batch *b, uint32_t index)
 	return b->known[index];
 }
 
-int kept__note_bare(struct kept *k, size_t site)
+void kept__note_bare(struct kept *k, size_t site)
 {
 	uint32_t *slot = vec_push(&k->bare);
 
-	if (!slot)
-		return -ENOMEM;
 	*slot = site;
-	return 0;
 }
 
 static void keep_course(struct archive *a, struct kept_site *s, const struct course *c)
@@ -222,9 +217,7 @@ static void keep_course(struct archive *a, struct kept_site *s, const struct cou
 
 	if (!n || a->n_points + n > a->limits.points)
 		return;
-	s->course.points.v = malloc(n * sizeof(*c->points.v));
-	if (!s->course.points.v)
-		return;
+	s->course.points.v = xmalloc(n * sizeof(*c->points.v));
 	memcpy(s->course.points.v, c->points.v, n * sizeof(*c->points.v));
 	s->course.points.n = s->course.points.room = n;
 	a->n_points += n;
@@ -241,30 +234,24 @@ static void keep_row(const struct cut_site *row, struct kept_site *to)
 	to->row.look = (struct cut_look){};
 }
 
-int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to)
+/* Its stack is kept with to, and its number forgotten. */
+static void keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to)
 {
 	const uint32_t *stack;
 
 	keep_row(row, to);
 	if (!row->n_frames)
-		return 0;
+		return;
 	stack = places__of_site(b->places, row, b->calls);
-	if (!stack)
-		return -ENOMEM;
 	places__forget_site(b->places, row->site);
-	to->stack = calloc(row->n_frames, sizeof(*to->stack));
-	if (!to->stack)
-		return -ENOMEM;
+	to->stack = xcalloc(row->n_frames, sizeof(*to->stack));
 	for (uint32_t i = 0; i < row->n_frames; i++) {
 		struct kept_place *p = place_of(b, stack[i]);
 
-		if (!p)
-			return -ENOMEM;
 		p->refs++;
 		to->stack[to->n_stack++] = p;
 		b->archive->n_frames++;
 	}
-	return 0;
 }
 
 struct idle_row {		/* of a cut: holds nothing */
@@ -272,39 +259,78 @@ struct idle_row {		/* of a cut: holds nothing */
 	size_t row;
 };
 
-static int by_alloc_bytes(const void *x, const void *y)
-{
-	const struct idle_row *a = x, *b = y;
-
-	return a->alloc_bytes < b->alloc_bytes ? -1 : a->alloc_bytes > b->alloc_bytes;
-}
+COMPARATOR(by_alloc_bytes, struct idle_row, ORDER(a->alloc_bytes, b->alloc_bytes))
 
 /*
  * Which rows are not worth their stacks: of what holds nothing, those that allocated the least, if there are more than the archive has
  * room for or would soon fold. To find the places of so many stacks takes a second, and whoever is traced meanwhile
- * runs out of room. *ret, by row, is the caller's to free.
+ * runs out of room. By row; the caller's.
  */
-static int choose_bare(const struct batch *b, const struct cut *cut, bool **ret)
+static bool *choose_bare(const struct batch *b, const struct cut *cut)
 {
 	const struct archive *a = b->archive;
 	size_t most = MAX(a->limits.sites / 8, a->limits.sites - MIN(a->n_sites, a->limits.sites)), n = 0;
-	_cleanup_free_ struct idle_row *v = calloc(cut->n_sites + 1, sizeof(*v));
+	_cleanup_free_ struct idle_row *v = xcalloc(cut->n_sites + 1, sizeof(*v));
+	bool *ret = xcalloc(cut->n_sites + 1, sizeof(*ret));
 
-	*ret = calloc(cut->n_sites + 1, sizeof(**ret));
-	if (!v || !*ret)
-		return -ENOMEM;
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct cut_site *row = &cut->sites[i];
 
 		if (row->proc < MT_PROC_NUMBERS && b->leaving[row->proc] && row->n_frames && !cut_site__is_live(row))
 			v[n++] = (struct idle_row){ row->counts.alloc_bytes, i };
 	}
-	if (n <= most)
-		return 0;
-	qsort(v, n, sizeof(*v), by_alloc_bytes);
-	for (size_t i = 0; i < n - most; i++)
-		(*ret)[v[i].row] = true;
-	return 0;
+	if (n > most)
+		qsort(v, n, sizeof(*v), by_alloc_bytes);
+	for (size_t i = 0; i + most < n; i++)
+		ret[v[i].row] = true;
+	return ret;
+}
+
+/* ---- frees */
+
+static void keep_wheres(struct batch *b, const struct cut *cut, uint32_t *where_of)
+{
+	for (size_t i = 0; i < cut->n_wheres; i++) {
+		const struct cut_site *row = &cut->wheres[i];
+		struct life *l = row->proc < MT_PROC_NUMBERS ? b->leaving[row->proc] : NULL;
+		struct kept_site *to;
+
+		if (!l)
+			continue;
+		to = vec_push(&l->kept->wheres);
+		b->archive->n_wheres++;
+		where_of[row->site] = l->kept->wheres.n;
+		keep_stack(b, row, to);
+	}
+}
+
+static void keep_frees(struct batch *b, const struct cut *cut)
+{
+	_cleanup_free_ uint32_t *where_of = NULL;	/* by number: index + 1 */
+	_cleanup_free_ struct life **life_of = NULL;	/* by number of the place */
+	size_t n_numbers = 0;
+
+	for (size_t i = 0; i < cut->n_wheres; i++)
+		n_numbers = MAX(n_numbers, cut->wheres[i].site + (size_t)1);
+	if (!n_numbers)
+		return;
+	where_of = xcalloc(n_numbers, sizeof(*where_of));
+	life_of = xcalloc(n_numbers, sizeof(*life_of));
+	keep_wheres(b, cut, where_of);
+	for (size_t i = 0; i < cut->n_wheres; i++)
+		if (where_of[cut->wheres[i].site])
+			life_of[cut->wheres[i].site] = b->leaving[cut->wheres[i].proc];
+	for (size_t i = 0; i < cut->n_frees; i++) {
+		const struct cut_free *f = &cut->frees[i];
+		struct life *l = f->where < n_numbers ? life_of[f->where] : NULL;
+		struct kept_free *to;
+
+		if (!l || f->site >= b->n_numbers || !b->site_of[f->site])
+			continue;
+		to = vec_push(&l->kept->frees);
+		*to = (struct kept_free){ b->site_of[f->site] - 1, where_of[f->where] - 1, f->tid, f->calls, f->bytes, f->cross_calls, f->lifetime_ns };
+		b->archive->n_frees++;
+	}
 }
 
 /* ---- lives */
@@ -317,8 +343,8 @@ static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
 	return NULL;
 }
 
-/* Appended to those of its life, with its stack or without; -ENOMEM */
-static int keep_site(struct model *m, struct batch *b, struct kept *k, const struct cut_site *row, bool bare)
+/* Appended to those of its life, with its stack or without */
+static void keep_site(struct model *m, struct batch *b, struct kept *k, const struct cut_site *row, bool bare)
 {
 	struct kept_site *to, folded = { .since_baseline_bytes = baseline__change(&m->baseline, row) };
 
@@ -328,46 +354,43 @@ static int keep_site(struct model *m, struct batch *b, struct kept *k, const str
 		places__forget_site(b->places, row->site);
 		if (kept__fold_into(k, &folded)) {
 			b->site_of[row->site] = folded.moves_to + 1;
-			return 0;
+			return;
 		}
 	}
 	to = vec_push(&k->sites);
-	if (!to)
-		return -ENOMEM;
 	*to = folded;
 	b->archive->n_sites++;
 	b->site_of[row->site] = k->sites.n;
-	if (bare)
-		return kept__note_bare(k, k->sites.n - 1);
-	if (batch__keep_stack(b, row, to) || (!row->n_frames && kept__note_bare(k, k->sites.n - 1)))
-		return -ENOMEM;
+	if (bare) {
+		kept__note_bare(k, k->sites.n - 1);
+		return;
+	}
+	keep_stack(b, row, to);
+	if (!row->n_frames)
+		kept__note_bare(k, k->sites.n - 1);
 	to->row.most_calls_per_s = history__most_calls_per_s(&m->history, row);
 	if (kept_site__is_live(to))
 		keep_course(b->archive, to, history__of_site(&m->history, row));
-	return 0;
 }
 
-static int keep_sites(struct model *m, struct batch *b, const struct cut *cut)
+static void keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 {
-	_cleanup_free_ bool *bare = NULL;
-	int err = choose_bare(b, cut, &bare);
+	_cleanup_free_ bool *bare = choose_bare(b, cut);
 
-	for (size_t i = 0; i < cut->n_sites && !err; i++) {
+	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct cut_site *row = &cut->sites[i];
 		struct life *l = row->proc < MT_PROC_NUMBERS ? b->leaving[row->proc] : NULL;
 
 		if (l)
-			err = keep_site(m, b, l->kept, row, bare[i] || row->n_evicted);
+			keep_site(m, b, l->kept, row, bare[i] || row->n_evicted);
 	}
-	return err;
 }
 
-static int number_sites(struct batch *b, const struct cut *cut)
+static void number_sites(struct batch *b, const struct cut *cut)
 {
 	for (size_t i = 0; i < cut->n_sites; i++)
 		b->n_numbers = MAX(b->n_numbers, cut->sites[i].site + (size_t)1);
-	b->site_of = calloc(b->n_numbers + 1, sizeof(*b->site_of));
-	return b->site_of ? 0 : -ENOMEM;
+	b->site_of = xcalloc(b->n_numbers + 1, sizeof(*b->site_of));
 }
 
 static void make_room(struct model *m)
@@ -380,34 +403,30 @@ static void make_room(struct model *m)
 		places__done(&m->places);
 }
 
-int model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
+void model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
 		   const struct model_calls *calls)
 {
-	_cleanup_free_ struct life **leaving = calloc(MT_PROC_NUMBERS, sizeof(*leaving));
+	_cleanup_free_ struct life **leaving = xcalloc(MT_PROC_NUMBERS, sizeof(*leaving));
 	struct batch b = { .archive = &m->archive, .places = &m->places, .calls = calls, .leaving = leaving };
-	int err = leaving ? number_sites(&b, cut) : -ENOMEM;
 
+	number_sites(&b, cut);
 	places__begin(&m->places, mappings);
-	for (size_t i = 0; i < n && !err; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct life *l = model__life(m, procs[i]);
 		const struct cut_proc *row = row_of(cut, procs[i]);
 
 		if (!l)
 			continue;
-		l->kept = calloc(1, sizeof(*l->kept));
-		if (!l->kept) {
-			err = -ENOMEM;
-			break;
-		}
+		l->kept = xcalloc(1, sizeof(*l->kept));
 		if (row)
 			l->kept->row = *row;
 		l->ended = true;
 		leaving[procs[i]] = l;
 		m->archive.n_lives++;
 	}
-	if (!err)
-		err = keep_sites(m, &b, cut) ?: kept_frees__keep(&b, cut);
-	for (size_t i = 0; i < n && leaving; i++) {
+	keep_sites(m, &b, cut);
+	keep_frees(&b, cut);
+	for (size_t i = 0; i < n; i++) {
 		struct life *l = procs[i] < MT_PROC_NUMBERS ? leaving[procs[i]] : NULL;
 
 		if (!l)
@@ -420,19 +439,11 @@ int model__archive(struct model *m, const uint32_t *procs, size_t n, const struc
 	free(b.known);
 	free(b.site_of);
 	make_room(m);
-	return err;
 }
 
 void archive__done(struct archive *a)
 {
-	/* stacks went with their lives: nothing is left but what running out of memory left behind */
-	for (size_t i = 0; i < a->places.room; i++)
-		while (a->places.slots[i].value) {
-			struct kept_place *p = a->places.slots[i].value;
-
-			p->refs = 1;
-			put_place(a, p);
-		}
+	/* each went with the last stack that it was in */
 	hash__done(&a->places);
 	hash__done(&a->modules);
 }

@@ -42,7 +42,7 @@ struct kept {			/* what a life had in the kernel's tables */
 	struct vec(struct kept_free) frees;	/* over those of a site, calls and bytes are as they were in the cut */
 };
 
-/* Beyond these, what is the least interesting is folded. */
+/* Beyond these, what is smallest is aggregated. */
 struct archive_limits {
 	size_t lives, sites;
 	size_t frames;		/* of all stacks */
@@ -64,23 +64,9 @@ void archive__init(struct archive *a);
 void archive__done(struct archive *a);
 void kept__free(struct archive *a, struct kept *k);	/* takes NULL */
 
-/* Lives that leave together: most of their stacks share most of their places. */
-struct batch {
-	struct archive *archive;
-	struct places *places;
-	const struct model_calls *calls;
-	struct life *const *leaving;	/* by number; NULL: it stays */
-	struct kept_place **known;	/* by index in places; owned, with a reference to each */
-	size_t n_known;
-	uint32_t *site_of;	/* by number in the kernel's tables: index + 1 of what was kept of it; owned */
-	size_t n_numbers;
-};
-
-/* A row of the cut: its stack is kept with to, and its number forgotten. -ENOMEM */
-int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to);
 /* What is reported of one stack alone. */
 void kept_site__drop_stack(struct archive *a, struct kept_site *s);
-int kept__note_bare(struct kept *k, size_t site);	/* it has no stack; -ENOMEM */
+void kept__note_bare(struct kept *k, size_t site);	/* it has no stack */
 /*
  * archive_fold.c: it becomes part of the row of k for sites of its function that lost their stacks, which moves_to
  * says; false: it would be the first of them.
@@ -92,26 +78,10 @@ static inline bool kept_site__is_live(const struct kept_site *s)
 	return cut_site__is_live(&s->row);
 }
 
-/* archive_kinds.c: lives of one program become one, which keeps all stacks; but for so many that hold the most. */
-void archive__merge_programs(struct model *m, size_t apart);
-/* archive_fold.c: what is no site's; the threads of l become one row. */
-void life__add_sums(struct life *sum, struct life *l);
 /* archive_fold.c: until there is room again. */
 void archive__fold(struct model *m);
-/* Of threads that ended, those that allocated the most stay; the others become one row. */
-void life__fold_threads(struct life *l, size_t keep);
 
-/* archive_frees.c: what is kept of frees. The sites are there already. -ENOMEM */
-int kept_frees__keep(struct batch *b, const struct cut *cut);
-void kept_frees__done(struct archive *a, struct kept *k);
-/* All of them become those of one place without a stack, a row for each site. */
-void kept_frees__fold(struct archive *a, struct kept *k);
-/* The sites are about to be where moves_to says. */
-void kept_frees__renumber(struct archive *a, struct kept *k);
-/* The same, in another life, of which those of `from` become part. */
-void kept_frees__move(struct archive *a, struct kept *to, struct kept *from);
-
-/* The places of a stack in the snapshot that is being made; -ENOMEM */
-int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t *ret);
+/* The places of a stack in the snapshot that is being made. */
+void kept_site__stack(const struct kept_site *s, struct places *places, uint32_t *ret);
 
 #endif

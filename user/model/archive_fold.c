@@ -1,37 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns what is given up when the archive is full: the least interesting is folded,
- * which keeps its sums and loses its stacks. Before that, lives of one program become one row, which loses
- * nothing but who of them did what (archive_kinds.c). First where blocks were freed, of the
- * lives with the least live bytes (archive_frees.c). Then sites of which nothing is
- * live, those with the fewest bytes allocated before others, into a row of their life
- * without a stack, one for each function, as sites are in that were given up while it lived. Then more lives of a program become part
- * of its row, in the end all. Only then whole lives, those with the least live
- * bytes first, into one row for all of them. If a few lives have more sites than there
- * is room for, those with the least live bytes.
+ * Owns what is given up when the archive is full. One rule: what is smallest is aggregated. Sites with the least live bytes
+ * (of those with none, the fewest bytes allocated) lose their stacks, and become rows of their process, one for each function;
+ * processes with the least live bytes become one row for all of them. Where blocks were freed goes before that, by process.
  *
- * What always holds: no figure of a total changes.
+ * What always holds: no figure of a total changes, and over the rows of a site's frees calls and bytes are what they were.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/life.h"
+#include "util/ids.h"
 
 /* Folded down to this share, so that it need not be done again at once. */
 #define SLACK(n) ((n) - (n) / 8)
-/* Lives of a program that are kept apart from its row, at first and later. */
-static const size_t apart[] = { 16, 4, 0 };
 
 static uint64_t live_bytes(const struct kept_site *s)
 {
 	return s->row.counts.alloc_bytes - s->row.counts.free_bytes;
 }
 
-static int by_bytes_down(const void *x, const void *y)
-{
-	const struct life_thread *a = x, *b = y;
-
-	return a->counts.alloc_bytes < b->counts.alloc_bytes ? 1 : a->counts.alloc_bytes > b->counts.alloc_bytes ? -1 : 0;
-}
+COMPARATOR(by_bytes_down, struct life_thread, ORDER(b->counts.alloc_bytes, a->counts.alloc_bytes))
 
 void life__fold_threads(struct life *l, size_t keep)
 {
@@ -62,6 +51,90 @@ bool kept__fold_into(struct kept *k, struct kept_site *s)
 	return false;
 }
 
+/* ---- frees */
+
+static void add_free(struct kept_free *sum, const struct kept_free *f)
+{
+	sum->calls += f->calls;
+	sum->bytes += f->bytes;
+	sum->cross_calls += f->cross_calls;
+	sum->lifetime_ns += f->lifetime_ns;
+}
+
+/* Rows that have become the same are one. */
+static void join_rows(struct archive *a, struct kept *k)
+{
+	struct key_ids rows = {};
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->frees.n; i++) {
+		struct kept_free f = k->frees.v[i];
+		uint32_t at = 0;
+		bool is_new = true;
+
+		key_ids__get(&rows, (struct key){ f.site, f.where, f.tid }, &at, &is_new);
+		if (is_new)
+			k->frees.v[n++] = f;
+		else
+			add_free(&k->frees.v[at], &f);
+	}
+	a->n_frees -= k->frees.n - n;
+	k->frees.n = n;
+	key_ids__done(&rows);
+}
+
+/* All of them become those of one place without a stack, a row for each site. */
+static void fold_frees_of(struct archive *a, struct kept *k)
+{
+	if (!k->wheres.n || (k->wheres.n == 1 && !k->wheres.v[0].n_stack && k->frees.n <= k->sites.n))
+		return;
+	for (size_t i = 0; i < k->wheres.n; i++)
+		kept_site__drop_stack(a, &k->wheres.v[i]);
+	a->n_wheres -= k->wheres.n - 1;
+	k->wheres.n = 1;
+	k->wheres.v[0] = (struct kept_site){ .row = { .proc = k->wheres.v[0].row.proc, .func = CUT_FUNC_SPARE } };
+	for (size_t i = 0; i < k->frees.n; i++)
+		k->frees.v[i].where = k->frees.v[i].tid = 0;
+	join_rows(a, k);
+}
+
+/* The sites are about to be where moves_to says. */
+static void renumber_frees(struct archive *a, struct kept *k)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < k->frees.n; i++) {
+		const struct kept_site *s = &k->sites.v[k->frees.v[i].site];
+
+		any |= s->folded;
+		k->frees.v[i].site = s->folded ? k->sites.v[s->moves_to].moves_to : s->moves_to;
+	}
+	if (any)
+		join_rows(a, k);
+}
+
+/* The same, in another life, of which those of `from` become part. */
+static void move_frees(struct archive *a, struct kept *to, struct kept *from)
+{
+	struct kept_site *where = from->frees.n && !to->wheres.n ? vec_push(&to->wheres) : NULL;
+
+	if (where) {
+		where->row.func = CUT_FUNC_SPARE;
+		a->n_wheres++;
+	}
+	for (size_t i = 0; i < from->frees.n && to->wheres.n; i++) {
+		struct kept_free *row = vec_push(&to->frees);
+
+		*row = from->frees.v[i];
+		row->site = from->sites.v[row->site].moves_to;
+		row->where = row->tid = 0;
+		a->n_frees++;
+	}
+	join_rows(a, to);
+}
+
+/* ---- sites */
+
 static void drop_folded(struct archive *a, struct kept *k)
 {
 	size_t to = 0;
@@ -69,7 +142,7 @@ static void drop_folded(struct archive *a, struct kept *k)
 	for (size_t i = 0; i < k->sites.n; i++)
 		if (!k->sites.v[i].folded)
 			k->sites.v[i].moves_to = to++;
-	kept_frees__renumber(a, k);
+	renumber_frees(a, k);
 	to = 0;
 	k->bare.n = 0;
 	for (size_t i = 0; i < k->sites.n; i++) {
@@ -88,26 +161,19 @@ static void drop_folded(struct archive *a, struct kept *k)
 struct choice {
 	struct kept *kept;
 	size_t site;
-	uint64_t weight;
+	uint64_t live_bytes, alloc_bytes;
 };
 
-static int by_weight(const void *x, const void *y)
-{
-	const struct choice *a = x, *b = y;
+COMPARATOR(by_size, struct choice,
+	   ORDER(a->live_bytes, b->live_bytes) ?: ORDER(a->alloc_bytes, b->alloc_bytes))
 
-	return a->weight < b->weight ? -1 : a->weight > b->weight;
+static bool too_much(const struct archive *a)
+{
+	return a->n_sites > a->limits.sites || a->n_frames > a->limits.frames;
 }
 
-static bool too_much(const struct archive *a, bool slack)
-{
-	const struct archive_limits *l = &a->limits;
-
-	return slack ? a->n_sites > SLACK(l->sites) || a->n_frames > SLACK(l->frames) :
-		       a->n_sites > l->sites || a->n_frames > l->frames;
-}
-
-/* Sites lose their stacks until there is room: those of which nothing is live, or any. */
-static void fold_sites(struct model *m, bool any)
+/* The smallest lose their stacks until there is room. */
+static void fold_sites(struct model *m)
 {
 	struct archive *a = &m->archive;
 	struct vec(struct choice) all = {};
@@ -118,16 +184,15 @@ static void fold_sites(struct model *m, bool any)
 
 		for (size_t j = 0; k && j < k->sites.n; j++) {
 			struct kept_site *s = &k->sites.v[j];
-			struct choice *c = s->n_stack && (any || !kept_site__is_live(s)) ? vec_push(&all) : NULL;
+			struct choice *c = s->n_stack ? vec_push(&all) : NULL;
 
 			if (c)
-				*c = (struct choice){ k, j, kept_site__is_live(s) ? live_bytes(s) : s->row.counts.alloc_bytes };
+				*c = (struct choice){ k, j, live_bytes(s), s->row.counts.alloc_bytes };
 		}
 	}
 	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_weight);
-	for (size_t i = 0;
-	     i < all.n && (n_sites > SLACK(a->limits.sites) || a->n_frames > SLACK(a->limits.frames)); i++) {
+		qsort(all.v, all.n, sizeof(*all.v), by_size);
+	for (size_t i = 0; i < all.n && (n_sites > SLACK(a->limits.sites) || a->n_frames > SLACK(a->limits.frames)); i++) {
 		struct kept_site *s = &all.v[i].kept->sites.v[all.v[i].site];
 
 		kept_site__drop_stack(a, s);
@@ -141,6 +206,8 @@ static void fold_sites(struct model *m, bool any)
 			drop_folded(a, m->lives.v[i]->kept);
 	vec_done(&all);
 }
+
+/* ---- lives */
 
 static void add_hist(struct mt_hist *sum, const struct mt_hist *h)
 {
@@ -156,15 +223,13 @@ static struct life *others_of(struct model *m)
 {
 	if (!m->others) {
 		m->others = model__new_life(m);
-		if (m->others) {
-			m->others->ended = true;
-			m->others->kept = calloc(1, sizeof(*m->others->kept));
-		}
+		m->others->ended = true;
+		m->others->kept = xcalloc(1, sizeof(*m->others->kept));
 	}
-	return m->others && m->others->kept ? m->others : NULL;
+	return m->others;
 }
 
-void life__add_sums(struct life *sum, struct life *l)
+static void add_sums(struct life *sum, struct life *l)
 {
 	struct kept *to = sum->kept, *from = l->kept;
 
@@ -179,6 +244,7 @@ void life__add_sums(struct life *sum, struct life *l)
 	to->row.peak_bytes += from->row.peak_bytes;
 	cut_error__add(&to->row.var, &from->row.var);
 	add_hist(&to->row.hist, &from->row.hist);
+	sum->unseen_ns = MAX(sum->unseen_ns, l->unseen_ns);
 	sum->n_heaps_unread += l->n_heaps_unread;
 	sum->unsure_blocks += MIN(l->unsure_blocks, UINT64_MAX - sum->unsure_blocks);
 	life__fold_threads(l, 0);
@@ -186,15 +252,13 @@ void life__add_sums(struct life *sum, struct life *l)
 	thread_counts__add(&sum->more_ended, &l->more_ended);
 }
 
-static bool fold_life(struct model *m, struct life *l)
+static void fold_life(struct model *m, struct life *l)
 {
 	struct life *others = others_of(m);
-	struct kept *to = others ? others->kept : NULL, *from = l->kept;
+	struct kept *to = others->kept, *from = l->kept;
 	struct archive *a = &m->archive;
 
-	if (!to)
-		return false;
-	life__add_sums(others, l);
+	add_sums(others, l);
 	for (size_t i = 0; i < from->sites.n; i++) {
 		struct kept_site *s = &from->sites.v[i], *row;
 
@@ -202,34 +266,29 @@ static bool fold_life(struct model *m, struct life *l)
 		if (kept__fold_into(to, s))
 			continue;
 		row = vec_push(&to->sites);
-		if (!row)
-			continue;
 		s->moves_to = to->sites.n - 1;
 		row->row = s->row;
 		row->since_baseline_bytes = s->since_baseline_bytes;
 		a->n_sites++;
 		kept__note_bare(to, to->sites.n - 1);
 	}
-	kept_frees__move(a, to, from);
+	move_frees(a, to, from);
 	to->live_bytes += from->live_bytes;
+	a->n_sites -= from->sites.n;
+	from->sites.n = 0;
 	a->n_lives--;
-	a->n_folded_lives += MAX(l->n_members, 1u);
-	return true;
+	a->n_folded_lives++;
+	l->folded = true;
 }
 
-static int by_live_bytes(const void *x, const void *y)
-{
-	const struct life *a = *(struct life *const *)x, *b = *(struct life *const *)y;
-
-	if (a->kept->live_bytes != b->kept->live_bytes)
-		return a->kept->live_bytes < b->kept->live_bytes ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
-}
+COMPARATOR(by_live_bytes, struct life *const,
+	   ORDER((*a)->kept->live_bytes, (*b)->kept->live_bytes) ?: ORDER((*a)->id, (*b)->id))
 
 struct lives {
 	struct vec(struct life *) v;
 };
 
+/* Those with the least live bytes first. */
 static void rank_lives(const struct model *m, struct lives *ret)
 {
 	for (size_t i = 0; i < m->lives.n; i++) {
@@ -242,17 +301,15 @@ static void rank_lives(const struct model *m, struct lives *ret)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_live_bytes);
 }
 
-/* Lives become part of one row until there is room, but for a few of the largest. */
+/* Lives become part of one row until there is room. */
 static void fold_lives(struct model *m)
 {
 	struct archive *a = &m->archive;
 	struct lives all = {};
-	size_t few = a->limits.lives / 16;
 
 	rank_lives(m, &all);
-	for (size_t i = 0; i < all.v.n && (a->n_lives > SLACK(a->limits.lives) || (too_much(a, true) && a->n_lives > few)); i++)
-		if (fold_life(m, all.v.v[i]))
-			all.v.v[i]->folded = true;
+	for (size_t i = 0; i < all.v.n && (a->n_lives > SLACK(a->limits.lives) || a->n_sites > SLACK(a->limits.sites)); i++)
+		fold_life(m, all.v.v[i]);
 	vec_done(&all.v);
 	model__drop_folded(m);
 }
@@ -271,7 +328,7 @@ static void fold_frees(struct model *m)
 
 	rank_lives(m, &all);
 	for (size_t i = 0; i < all.v.n && too_many_frees(&m->archive, true); i++)
-		kept_frees__fold(&m->archive, all.v.v[i]->kept);
+		fold_frees_of(&m->archive, all.v.v[i]->kept);
 	vec_done(&all.v);
 }
 
@@ -281,13 +338,8 @@ void archive__fold(struct model *m)
 
 	if (a->n_frees && too_many_frees(a, false))
 		fold_frees(m);
-	for (size_t i = 0; i < ARRAY_SIZE(apart) && (a->n_lives > a->limits.lives || too_much(a, false)); i++) {
-		archive__merge_programs(m, apart[i]);
-		if (too_much(a, false))
-			fold_sites(m, false);
-	}
-	if (a->n_lives > a->limits.lives || too_much(a, false))
+	if (too_much(a))
+		fold_sites(m);
+	if (a->n_lives > a->limits.lives || a->n_sites > a->limits.sites)
 		fold_lives(m);
-	if (too_much(a, false))
-		fold_sites(m, true);
 }

@@ -85,13 +85,11 @@ static int by_size(const void *pa, const void *pb)
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
-int changes__init(struct changes *c, const struct snapshot *s, uint64_t from_ns, uint64_t to_ns)
+void changes__init(struct changes *c, const struct snapshot *s, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t max_ns = (to_ns - from_ns) / 2;
 
-	*c = (struct changes){ .v = calloc(s->n_sites + 1, sizeof(*c->v)) };
-	if (!c->v)
-		return -ENOMEM;
+	*c = (struct changes){ .v = xcalloc(s->n_sites + 1, sizeof(*c->v)) };
 	for (size_t i = 0; i < s->n_sites; i++) {
 		struct change *v = &c->v[c->n];
 		uint64_t off_ns = 0;
@@ -112,7 +110,6 @@ int changes__init(struct changes *c, const struct snapshot *s, uint64_t from_ns,
 		c->after += process_at(s, &s->processes[i], to_ns, max_ns);
 	}
 	qsort(c->v, c->n, sizeof(*c->v), by_size);
-	return 0;
 }
 
 void changes__done(struct changes *c)

@@ -21,8 +21,8 @@ struct changes {
 	uint64_t off_ns;	/* the points that were taken are up to this far from their moments */
 };
 
-/* Moments since the trace's start, from_ns < to_ns; from its end on, it is the end. -ENOMEM */
-int changes__init(struct changes *c, const struct snapshot *s, uint64_t from_ns, uint64_t to_ns);
+/* Moments since the trace's start, from_ns < to_ns; from its end on, it is the end. */
+void changes__init(struct changes *c, const struct snapshot *s, uint64_t from_ns, uint64_t to_ns);
 void changes__done(struct changes *c);
 
 #endif

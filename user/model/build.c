@@ -20,7 +20,12 @@ struct build {
 	const struct model_calls *calls;
 	struct places *places;	/* the model's */
 	uint64_t unit_ns;	/* of the programs' clock */
-	bool failed;
+	struct {
+		const struct course *course;
+		const struct cut_look *look;
+		int64_t since_baseline_bytes;
+	} *past;		/* by site: what it is judged by once all of them are there */
+	const char *names[MT_MAX_NAMES + 1];	/* of threads, by number; NULL: not read yet */
 };
 
 /* ---- rows */
@@ -34,6 +39,17 @@ static uint64_t since(uint64_t clock_ns, uint64_t start_ns)
 static uint64_t moment(const struct build *b, const struct model *m, uint64_t clock_ns)
 {
 	return MIN(since(clock_ns, m->start_clock_ns), b->s->duration_ns);
+}
+
+static const char *thread_name(struct build *b, uint32_t number)
+{
+	char name[32] = "";
+
+	if (!b->names[number] && b->calls->thread_name) {
+		b->calls->thread_name(number, name, b->calls->arg);
+		b->names[number] = *name ? snapshot__strdup(b->s, name) : NULL;
+	}
+	return b->names[number];
 }
 
 static void build_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
@@ -68,7 +84,8 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	};
 	*(to->growth == GROWTH_NONE ? &to->cross_frees : &to->guessed_calls) = from->cross_frees;
 	to->evicted_stacks = from->n_evicted;
-	to->tid = (int)from->tid;
+	to->tid = (int)MT_TID(from->tid);
+	to->thread = MT_NAME(from->tid) ? thread_name(b, MT_NAME(from->tid)) : NULL;
 	to->peak_at_most = from->peak_at_most;
 	to->at_peak_bytes = from->at_peak_bytes;
 	to->min_size = c->alloc_calls ? from->min_size : 0;
@@ -103,7 +120,6 @@ static void build_stack(struct build *b, const struct cut_site *from, struct sna
 		to->stack = memcpy(stack, places, from->n_frames * sizeof(*stack));
 		to->n_stack = from->n_frames;
 	}
-	b->failed |= from->n_frames && !places;
 }
 
 /* Variances of independent estimates add up; their roots do not. */
@@ -194,13 +210,29 @@ static void list_threads(struct build *b, const struct cut *cut, const uint32_t 
 			ret->order[next[process_of_proc[cut->threads[i].proc]]++] = i;
 }
 
+/* What a thread did under a name that it has no more, taken from what it did in all. */
+static struct snap_thread former_name(struct build *b, const struct life_thread *was, struct mt_thread_counts *left)
+{
+	const struct mt_thread_counts its = thread_counts__take(left, &was->counts);
+
+	return (struct snap_thread){ .tid = was->tid, .comm = snapshot__strdup(b->s, was->comm), .c = of_thread(&its) };
+}
+
+static bool runs(const struct cut *cut, const struct thread_lists *lists, size_t from, size_t to, pid_t tid)
+{
+	for (size_t i = from; i < to; i++)
+		if ((pid_t)cut->threads[lists->order[i]].tid == tid)
+			return true;
+	return false;
+}
+
 /* number: that of the process, from 1 on. */
 static void build_threads(struct build *b, const struct life *l, const struct cut *cut,
 			  const struct thread_lists *lists, size_t number, const struct cut_proc *row_of_it,
 			  struct snap_process *p)
 {
 	size_t from = lists->first[number], to = lists->first[number + 1];
-	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + 1, sizeof(*t));
+	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + l->former_names.n + 1, sizeof(*t));
 	struct mt_thread_counts more = l->more_ended;
 	uint64_t n_more = l->n_more_ended;
 
@@ -211,16 +243,30 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 	}
 	for (size_t i = from; i < to; i++) {
 		const struct cut_thread *row = &cut->threads[lists->order[i]];
+		struct snap_thread *its = t++;
+		struct mt_thread_counts left = row->counts;
 		char comm[32] = "";
 
 		b->calls->thread_comm(l->pid, row->tid, comm, b->calls->arg);
 		p->probe_hits += row->probe_hits;
-		*t++ = (struct snap_thread){
+		for (size_t k = 0; k < l->former_names.n; k++) {
+			const struct life_thread *was = &l->former_names.v[k];
+
+			if (was->tid == (pid_t)row->tid && strcmp(was->comm, comm))
+				*t++ = former_name(b, was, &left);
+		}
+		*its = (struct snap_thread){
 			.tid = row->tid,
 			.comm = snapshot__strdup(b->s, comm),
-			.c = of_thread(&row->counts),
+			.c = of_thread(&left),
 		};
 	}
+	/* it has ended without a message of its own: what it did is part of the others' */
+	for (size_t k = 0; k < l->former_names.n; k++)
+		if (!runs(cut, lists, from, to, l->former_names.v[k].tid)) {
+			*t = former_name(b, &l->former_names.v[k], &more);
+			t++->ended = true;
+		}
 	for (size_t i = 0; i < l->ended_threads.n; i++)
 		*t++ = (struct snap_thread){
 			.tid = l->ended_threads.v[i].tid,
@@ -297,8 +343,6 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->comm = snapshot__strdup(b->s, comm);
 		p->n_members = m->archive.n_folded_lives;
 	}
-	if (l->n_members)
-		p->n_members = l->n_members;
 	p->exe = snapshot__strdup(b->s, l->exe ? l->exe : "");
 	p->cgroup = snapshot__strdup(b->s, l->cgroup);
 	p->container = snapshot__strdup(b->s, l->container);
@@ -312,6 +356,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->container_pid = l->container_pid;
 	p->parent = l->parent;
 	p->wall_started_ns = l->wall_started_ns;
+	p->start_ticks = l->start_ticks;
 	p->unseen_ns = l->unseen_ns;
 	p->n_heaps_unread = l->n_heaps_unread;
 	p->unsure_blocks = l->unsure_blocks;
@@ -338,13 +383,9 @@ static void build_process(struct build *b, const struct model *m, const struct l
 static void build_processes(struct build *b, struct model *m, const struct cut *cut, uint32_t *process_of_proc)
 {
 	struct snap_process *p = snapshot__alloc(b->s, m->lives.n + 1, sizeof(*p));
-	_cleanup_free_ const struct cut_proc **rows = calloc(MT_PROC_NUMBERS, sizeof(*rows));
+	_cleanup_free_ const struct cut_proc **rows = xcalloc(MT_PROC_NUMBERS, sizeof(*rows));
 	struct thread_lists threads;
 
-	if (!rows) {
-		b->failed = true;
-		return;
-	}
 	for (size_t i = 0; i < cut->n_procs; i++)
 		if (cut->procs[i].proc < MT_PROC_NUMBERS)
 			rows[cut->procs[i].proc] = &cut->procs[i];
@@ -405,6 +446,7 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 	struct snapshot *s = b->s;
 
 	s->sites = snapshot__alloc(s, cut->n_sites + m->archive.n_sites + 1, sizeof(*s->sites));
+	b->past = xcalloc(cut->n_sites + m->archive.n_sites + 1, sizeof(*b->past));
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct cut_site *from = &cut->sites[i];
 		struct snap_site *to;
@@ -414,8 +456,9 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
 		build_stack(b, from, to);
 		count_end(s, to);
-		trends__site(m, cut, b->info, history__of_site(&m->history, from), &from->look,
-			     baseline__change(&m->baseline, from), s, to);
+		b->past[to - s->sites].course = history__of_site(&m->history, from);
+		b->past[to - s->sites].look = &from->look;
+		b->past[to - s->sites].since_baseline_bytes = baseline__change(&m->baseline, from);
 	}
 }
 
@@ -440,17 +483,29 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 			if (cut->has_ages)
 				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns,
 						  to->c.live_blocks, to->c.live_bytes, to);
-			trends__site(m, cut, b->info, &from->course, &from->row.look, from->since_baseline_bytes, s, to);
+			b->past[to - s->sites].course = &from->course;
+			b->past[to - s->sites].look = &from->row.look;
+			b->past[to - s->sites].since_baseline_bytes = from->since_baseline_bytes;
 			if (!from->n_stack)
 				continue;
 			stack = snapshot__alloc(s, from->n_stack, sizeof(*stack));
-			b->failed |= kept_site__stack(from, b->places, stack) != 0;
+			kept_site__stack(from, b->places, stack);
 			to->stack = stack;
 			to->n_stack = from->n_stack;
 			count_end(s, to);
 		}
 	}
 	s->n_folded_processes = m->archive.n_folded_lives;
+}
+
+/* A verdict on a site asks what all of its process holds. */
+static void judge_sites(struct build *b, const struct model *m, const struct cut *cut)
+{
+	struct snapshot *s = b->s;
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		trends__site(m, cut, b->info, b->past[i].course, b->past[i].look, b->past[i].since_baseline_bytes, s, &s->sites[i]);
+	free(b->past);
 }
 
 /* Where the sites of a process are no independent estimates, their variances do not add up to its own. */
@@ -518,17 +573,14 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	struct snapshot *s = snapshot__new();
 	const struct recording *r = &info->recording;
 	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places, .unit_ns = MAX(info->unit_ns, 1) };
-	_cleanup_free_ uint32_t *process_of_proc = calloc(MT_PROC_NUMBERS, sizeof(*process_of_proc));
+	_cleanup_free_ uint32_t *process_of_proc = xcalloc(MT_PROC_NUMBERS, sizeof(*process_of_proc));
 
-	if (!s || !process_of_proc) {
-		b.failed = true;
-		goto out;
-	}
 	places__begin(&m->places, info->mappings);
 	s->version = info->version;
 	s->kernel = snapshot__strdup(s, info->kernel);
 	s->arch = snapshot__strdup(s, info->arch);
 	s->host = snapshot__strdup(s, info->host);
+	s->boot_id = info->boot_id && *info->boot_id ? snapshot__strdup(s, info->boot_id) : NULL;
 	s->recording = *r;
 	s->observed_share = info->observed_share;
 	s->n_selected = info->n_selected;
@@ -539,6 +591,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->known = counters__known(r, info->observed_share);
 	s->duration_ns = info->duration_ns;
 	s->paused_ns = MIN(info->paused_ns, info->duration_ns);
+	s->n_unfollowed = info->n_unfollowed;
 	s->n_left_out = info->n_left_out;
 	s->n_unread = info->n_unread;
 	s->reading = info->reading;
@@ -547,27 +600,21 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->ended = info->ended;
 	s->target_cpu_ns = info->target_cpu_ns;
 	s->tool_cpu_ns = info->tool_cpu_ns;
-	s->probe_ns_estimate = info->probe_ns_estimate;
 	s->scanned = cut->scanned;
 	s->baseline = m->baseline.set;
 	s->baseline_ns = m->baseline.t_ns;
 	snapshot__count_losses(s, cut, info);
 	build_processes(&b, m, cut, process_of_proc);
-	if (b.failed)
-		goto out;
 	build_sites(&b, m, cut, process_of_proc);
 	build_kept(&b, m, cut);
+	judge_sites(&b, m, cut);
+	s->probe_ns_estimate = info->probe_ns_estimate ?: (uint64_t)((double)s->probe_hits * info->hit_ns);
 	if (r->free_stacks)
-		b.failed |= frees__build(s, m, cut, process_of_proc, calls) != 0;
+		frees__build(s, m, cut, process_of_proc, calls);
 	take_variances(s, m, cut, process_of_proc);
 	build_totals(&b);
 	build_unsure(s);
 	trends__processes(info, s);
 	places__copy(&m->places, s);
-out:
-	if (b.failed) {
-		snapshot__free(s);
-		s = NULL;
-	}
 	return s;
 }

@@ -37,8 +37,6 @@ static struct snapshot *copy(const struct snapshot *s)
 	struct snapshot *to = s->n_processes > 1 ? snapshot__group(s, grouping__find("comm")) : snapshot__new();
 	struct obstack arena;
 
-	if (!to)
-		return NULL;
 	if (s->n_processes > 1) {
 		if (snapshot__is_grouped(s))
 			to->by = s->by;
@@ -50,132 +48,103 @@ static struct snapshot *copy(const struct snapshot *s)
 	}
 	/* of one moment, and no difference */
 	to->machine = (struct snap_machine){};
-	to->n_cgroups = 0;
 	return to;
 }
 
 /* ---- processes: those of one name are one */
 
-static int find_process(struct work *w, const struct snap_process *p, uint32_t *ret)
+static void find_process(struct work *w, const struct snap_process *p, uint32_t *ret)
 {
 	struct snap_process *to;
-	int err;
 
 	if (!w->matcher.by_comm && w->processes.n) {
 		*ret = 0;
-		return 0;
+		return;
 	}
-	err = string_ids__get(&w->comms, p->comm, ret);
-	if (err || *ret < w->processes.n)
-		return err;
+	string_ids__get(&w->comms, p->comm, ret);
+	if (*ret < w->processes.n)
+		return;
 	to = vec_push(&w->processes);
-	if (!to)
-		return -ENOMEM;
 	*to = (struct snap_process){ .id = (uint32_t)w->processes.n, .pid = p->pid, .comm = p->comm, .exe = p->exe, .cgroup = p->cgroup,
 				     .container = p->container, .pod = p->pod, .unit = p->unit, .ended = true };
-	return 0;
 }
 
-static int add_processes(struct work *w)
+static void add_processes(struct work *w)
 {
 	const struct snapshot *before = w->before;
 	uint32_t at;
-	int err = 0;
 
-	for (size_t i = 0; i < w->to->n_processes && !err; i++) {
+	for (size_t i = 0; i < w->to->n_processes; i++) {
 		struct snap_process *p = vec_push(&w->processes);
 
-		if (!p)
-			return -ENOMEM;
 		*p = w->to->processes[i];
 		p->since_baseline_bytes = (int64_t)p->c.live_bytes;
-		err = string_ids__get(&w->comms, p->comm, &at);
+		string_ids__get(&w->comms, p->comm, &at);
 	}
-	for (size_t i = 0; i < before->n_processes && !err; i++) {
-		err = find_process(w, &before->processes[i], &at);
-		if (!err)
-			w->processes.v[at].since_baseline_bytes -= (int64_t)before->processes[i].c.live_bytes;
+	for (size_t i = 0; i < before->n_processes; i++) {
+		find_process(w, &before->processes[i], &at);
+		w->processes.v[at].since_baseline_bytes -= (int64_t)before->processes[i].c.live_bytes;
 	}
-	return err;
 }
 
 /* ---- places: those of what is gone are added */
 
-static int add_module(struct work *w, const struct snap_module *m, int *ret)
+static void add_module(struct work *w, const struct snap_module *m, int *ret)
 {
 	uint32_t name;
-	int err = string_ids__get(&w->module_names, path_basename(m->path), &name);
 
-	if (err)
-		return err;
+	string_ids__get(&w->module_names, path_basename(m->path), &name);
 	if (name == w->module_of_name.n) {
-		struct snap_module *to = vec_push(&w->modules);
-		int *first = vec_push(&w->module_of_name);
-
-		if (!to || !first)
-			return -ENOMEM;
-		*to = *m;
-		*first = (int)w->modules.n - 1;
+		*vec_push(&w->modules) = *m;
+		*vec_push(&w->module_of_name) = (int)w->modules.n - 1;
 	}
 	*ret = w->module_of_name.v[name];
-	return 0;
 }
 
-static int add_place(struct work *w, uint32_t place, uint32_t *ret)
+static void add_place(struct work *w, uint32_t place, uint32_t *ret)
 {
 	const struct place *p = &w->before->places[place];
 	struct place *to;
-	int module = -1, err = 0;
+	int module = -1;
 
 	if (!w->place_of[place]) {
 		if (p->module >= 0 && (size_t)p->module < w->before->n_modules)
-			err = add_module(w, &w->before->modules[p->module], &module);
-		to = err ? NULL : vec_push(&w->places);
-		if (!to)
-			return -ENOMEM;
+			add_module(w, &w->before->modules[p->module], &module);
+		to = vec_push(&w->places);
 		*to = *p;
 		to->module = module;
 		w->place_of[place] = (uint32_t)w->places.n;
 	}
 	*ret = w->place_of[place] - 1;
-	return 0;
 }
 
-static int keep_places(struct work *w)
+static void keep_places(struct work *w)
 {
 	const struct snapshot *s = w->to;
 
-	w->place_of = calloc(w->before->n_places + 1, sizeof(*w->place_of));
-	if (!w->place_of)
-		return -ENOMEM;
+	w->place_of = xcalloc(w->before->n_places + 1, sizeof(*w->place_of));
 	for (size_t i = 0; i < s->n_places; i++) {
 		struct place *p = vec_push(&w->places);
 
-		if (!p)
-			return -ENOMEM;
 		*p = s->places[i];
 	}
 	for (size_t i = 0; i < s->n_modules; i++) {
 		struct snap_module *m = vec_push(&w->modules);
 		uint32_t name;
 
-		if (!m || string_ids__get(&w->module_names, path_basename(s->modules[i].path), &name))
-			return -ENOMEM;
+		string_ids__get(&w->module_names, path_basename(s->modules[i].path), &name);
 		*m = s->modules[i];
 		if (name == w->module_of_name.n) {
 			int *first = vec_push(&w->module_of_name);
 
-			if (!first)
-				return -ENOMEM;
 			*first = (int)i;
 		}
 	}
-	return 0;
 }
 
 /* ---- sites */
 
-static int add_later(struct work *w)
+static void add_later(struct work *w)
 {
 	for (size_t i = 0; i < w->to->n_sites; i++) {
 		struct snap_site site = w->to->sites[i], *row;
@@ -183,8 +152,11 @@ static int add_later(struct work *w)
 		bool is_new;
 
 		site.since_baseline_bytes = (int64_t)site.c.live_bytes;
-		if (matcher__row(&w->matcher, w->to, &site, &id, &is_new) || (is_new && (!vec_push(&w->sites) || !vec_push(&w->n_merged))))
-			return -ENOMEM;
+		matcher__row(&w->matcher, w->to, &site, &id, &is_new);
+		if (is_new) {
+			vec_push(&w->sites);
+			vec_push(&w->n_merged);
+		}
 		w->n_merged.v[id]++;
 		row = &w->sites.v[id];
 		if (is_new) {
@@ -201,22 +173,20 @@ static int add_later(struct work *w)
 		row->thread = NULL;
 	}
 	for (size_t i = 0; i < w->n_merged.n; i++)
-		w->sites.v[i].trend.why = trend__why_among(w->to, &w->sites.v[i].trend, w->n_merged.v[i]);
-	return 0;
+		w->sites.v[i].trend.why = trend__why_among(w->to, &w->sites.v[i].trend, 1, w->n_merged.v[i]);
 }
 
-static int add_gone(struct work *w, const struct snap_site *site, struct snap_site *row)
+static void add_gone(struct work *w, const struct snap_site *site, struct snap_site *row)
 {
 	uint32_t *stack = snapshot__alloc(w->to, site->n_stack + 1, sizeof(*stack));
-	int err = 0;
 
 	*row = (struct snap_site){ .function = site->function, .growth = site->growth, .n_stack = site->n_stack, .stack = stack, .end = site->end };
-	for (uint32_t i = 0; i < site->n_stack && !err; i++)
-		err = add_place(w, site->stack[i], &stack[i]);
-	return err ? err : find_process(w, &w->before->processes[site->process], &row->process);
+	for (uint32_t i = 0; i < site->n_stack; i++)
+		add_place(w, site->stack[i], &stack[i]);
+	find_process(w, &w->before->processes[site->process], &row->process);
 }
 
-static int add_earlier(struct work *w)
+static void add_earlier(struct work *w)
 {
 	const struct snapshot *s = w->before;
 
@@ -227,13 +197,11 @@ static int add_earlier(struct work *w)
 
 		if (!site->c.live_bytes)
 			continue;
-		if (matcher__row(&w->matcher, s, site, &id, &is_new) || (is_new && !vec_push(&w->sites)))
-			return -ENOMEM;
-		if (is_new && add_gone(w, site, &w->sites.v[id]))
-			return -ENOMEM;
+		matcher__row(&w->matcher, s, site, &id, &is_new);
+		if (is_new)
+			add_gone(w, site, vec_push(&w->sites));
 		w->sites.v[id].since_baseline_bytes -= (int64_t)site->c.live_bytes;
 	}
-	return 0;
 }
 
 /* ---- all of it */
@@ -246,23 +214,16 @@ static int add_earlier(struct work *w)
 			memcpy((void *)(to)->field, (vec).v, (vec).n * sizeof(*(vec).v));	\
 	} while (0)
 
-static int build(struct work *w)
+static void build(struct work *w)
 {
-	int err = add_processes(w);
-
-	if (!err)
-		err = keep_places(w);
-	if (!err)
-		err = add_later(w);
-	if (!err)
-		err = add_earlier(w);
-	if (err)
-		return err;
+	add_processes(w);
+	keep_places(w);
+	add_later(w);
+	add_earlier(w);
 	KEEP(w->to, sites, n_sites, w->sites);
 	KEEP(w->to, processes, n_processes, w->processes);
 	KEEP(w->to, places, n_places, w->places);
 	KEEP(w->to, modules, n_modules, w->modules);
-	return 0;
 }
 
 /* A change is as uncertain as both of its ends. */
@@ -282,13 +243,10 @@ static void add_losses(struct snapshot *to, const struct snapshot *before)
 struct snapshot *diff__snapshot(const struct snapshot *before, const struct snapshot *after, const char *name)
 {
 	struct work w = { .before = before, .to = copy(after) };
-	int err = w.to ? 0 : -ENOMEM;
 
-	if (!err) {
-		matcher__init(&w.matcher, before, after);
-		err = build(&w);
-		matcher__done(&w.matcher);
-	}
+	matcher__init(&w.matcher, before, after);
+	build(&w);
+	matcher__done(&w.matcher);
 	vec_done(&w.sites);
 	vec_done(&w.n_merged);
 	vec_done(&w.processes);
@@ -298,10 +256,6 @@ struct snapshot *diff__snapshot(const struct snapshot *before, const struct snap
 	free(w.place_of);
 	string_ids__done(&w.comms);
 	string_ids__done(&w.module_names);
-	if (err) {
-		snapshot__free(w.to);
-		return NULL;
-	}
 	w.to->baseline = true;
 	w.to->baseline_ns = 0;
 	w.to->baseline_name = snapshot__strdup(w.to, name);

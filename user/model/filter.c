@@ -8,13 +8,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "model/frees.h"
 #include "model/heaps.h"
 #include "util/invoker.h"
-#include "util/nomem.h"
+#include "util/xmalloc.h"
 #include "util/own_name.h"
 
 #define LEAK "leak:"
@@ -97,14 +96,13 @@ static int read_suppression(struct filter *f, const char *line, struct err *e)
 	if (len <= strlen(LEAK) || strncmp(line, LEAK, strlen(LEAK)))
 		return err_set(e, -EINVAL, "'%.*s': want lines like leak:FUNCTION", (int)len, line);
 	slot = vec_push(&f->suppressions);
-	if (slot)
-		*slot = strndup(line + strlen(LEAK), len - strlen(LEAK));
-	return slot && *slot ? 0 : err_set(e, -ENOMEM, "out of memory");
+	*slot = xstrndup(line + strlen(LEAK), len - strlen(LEAK));
+	return 0;
 }
 
 static int read_suppressions(struct filter *f, const char *path, struct err *e)
 {
-	_cleanup_close_ int fd = invoker__open_named(path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0);
+	_cleanup_close_ int fd = invoker__open_named(path);
 	_cleanup_free_ char *text = NULL;
 	int err = fd < 0 ? fd : read_small_fd(fd, &text, NULL);
 	size_t n = 1;
@@ -171,7 +169,7 @@ static bool matches(const regex_t *r, const char *name)
 	int len = (int)strlen(name), at = re_search((regex_t *)r, name, len, 0, len, NULL);
 
 	if (at == -2)
-		nomem__add();
+		xmalloc__end();
 	return at >= 0;
 }
 
@@ -219,21 +217,17 @@ static unsigned int match_place(const struct filter *f, const struct snapshot *s
 	return ret;
 }
 
-static int match_all(const struct filter *f, const struct snapshot *s, unsigned char **ret)
+/* What each place matches; the caller's. */
+static unsigned char *match_all(const struct filter *f, const struct snapshot *s)
 {
-	_cleanup_free_ unsigned char *modules = calloc(s->n_modules + 1, 1);
-	unsigned char *places = calloc(s->n_places + 1, 1);
+	_cleanup_free_ unsigned char *modules = xcalloc(s->n_modules + 1, 1);
+	unsigned char *places = xcalloc(s->n_places + 1, 1);
 
-	if (!modules || !places) {
-		free(places);
-		return -ENOMEM;
-	}
 	for (size_t i = 0; i < s->n_modules; i++)
 		modules[i] = (unsigned char)match_name(f, s->modules[i].path);
 	for (size_t i = 0; i < s->n_places; i++)
 		places[i] = (unsigned char)match_place(f, s, &s->places[i], s->places[i].module >= 0 ? modules[s->places[i].module] : 0);
-	*ret = places;
-	return 0;
+	return places;
 }
 
 static bool is_shown(const struct filter *f, const struct snap_site *site, const unsigned char *places)
@@ -279,13 +273,10 @@ struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter 
 {
 	struct snapshot *to = snapshot__new();
 	_cleanup_free_ unsigned char *places = NULL;
-	_cleanup_free_ uint32_t *site_of = calloc(s->n_sites + 1, sizeof(*site_of));
+	_cleanup_free_ uint32_t *site_of = xcalloc(s->n_sites + 1, sizeof(*site_of));
 	struct obstack arena;
 
-	if (!to || !site_of || match_all(f, s, &places)) {
-		snapshot__free(to);
-		return NULL;
-	}
+	places = match_all(f, s);
 	arena = to->arena;
 	*to = *s;
 	to->arena = arena;
@@ -302,9 +293,6 @@ struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter 
 			hide(&to->hidden, &s->sites[i]);
 	}
 	keep_heaps(to, s, f, site_of);
-	if (frees__map(to, s, &(struct frees_map){ .site_of = site_of })) {
-		snapshot__free(to);
-		return NULL;
-	}
+	frees__map(to, s, &(struct frees_map){ .site_of = site_of });
 	return to;
 }

@@ -34,7 +34,7 @@ int filter__check_regex(const char *option, const char *regex, struct err *e);
 /*
  * A snapshot without the sites that are hidden, which snapshot.hidden counts;
  * totals and processes are as they were. Names must be known. All but the sites
- * remains that of s, which must outlive it. NULL without memory.
+ * remains that of s, which must outlive it.
  */
 struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter *f);
 

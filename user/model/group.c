@@ -17,6 +17,7 @@
 #include "model/heaps.h"
 #include "model/merge.h"
 #include "model/schema.h"
+#include "model/trends.h"
 #include "util/hash.h"
 #include "util/ids.h"
 #include "util/util.h"
@@ -42,19 +43,16 @@ struct lists {
 	uint32_t *v;
 };
 
-static int lists_init(struct lists *l, const uint32_t *went, size_t n, size_t n_lists)
+static void lists_init(struct lists *l, const uint32_t *went, size_t n, size_t n_lists)
 {
-	l->start = calloc(n_lists + 2, sizeof(*l->start));
-	l->v = calloc(n + 1, sizeof(*l->v));
-	if (!l->start || !l->v)
-		return -ENOMEM;
+	l->start = xcalloc(n_lists + 2, sizeof(*l->start));
+	l->v = xcalloc(n + 1, sizeof(*l->v));
 	for (size_t i = 0; i < n; i++)
 		l->start[went[i] + 2]++;
 	for (size_t k = 2; k < n_lists + 2; k++)
 		l->start[k] += l->start[k - 1];
 	for (size_t i = 0; i < n; i++)
 		l->v[l->start[went[i] + 1]++] = i;
-	return 0;
 }
 
 static void lists_done(struct lists *l)
@@ -65,19 +63,15 @@ static void lists_done(struct lists *l)
 
 /* ---- what belongs to which group */
 
-static int choose_groups(struct work *w)
+static void choose_groups(struct work *w)
 {
 	const struct snapshot *s = w->from;
-	int err;
 
-	w->group_of = calloc(s->n_processes + 1, sizeof(*w->group_of));
-	err = w->group_of ? grouping__assign(w->by, s, w->group_of, &w->n_groups) : -ENOMEM;
-	if (err)
-		return err;
+	w->group_of = xcalloc(s->n_processes + 1, sizeof(*w->group_of));
+	grouping__assign(w->by, s, w->group_of, &w->n_groups);
 	w->groups = snapshot__alloc(w->to, w->n_groups + 1, sizeof(*w->groups));
 	w->to->processes = w->groups;
 	w->to->n_processes = w->n_groups;
-	return 0;
 }
 
 static bool same_or_none(const char *a, const char *b)
@@ -94,9 +88,19 @@ static void keep_common(const char **sum, const char *more, bool first)
 		*sum = NULL;
 }
 
+/* That one of them is steady says nothing of another, of which that is not known. */
+static void add_trend(struct trend *sum, const struct trend *t, bool first)
+{
+	bool unclear = !t->verdict || (!first && !sum->verdict);
+
+	trend__add(sum, t);
+	if (unclear && !verdict__is_alarm(sum->verdict))
+		sum->verdict = sum->why = NULL;
+}
+
 static void add_member(const struct snapshot *s, struct snap_process *g, const struct snap_process *p)
 {
-	bool first = !g->n_members;
+	bool first = !g->n_members, first_running = g->n_members == g->n_ended;
 
 	/* a row of a saved profile may stand for several already */
 	g->n_members += process__n(s, p);
@@ -114,8 +118,9 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	/* one of unknown start may be the first of them */
 	if (first || !p->wall_started_ns || (g->wall_started_ns && p->wall_started_ns < g->wall_started_ns))
 		g->wall_started_ns = p->wall_started_ns;
+	g->start_ticks = first ? p->start_ticks : 0;
 	if (!p->ended)
-		trend__add(&g->trend, &p->trend);
+		add_trend(&g->trend, &p->trend, first_running);
 	counters__add(&g->c, &p->c);
 	std_error__add(&g->error, &p->error);
 	for (size_t k = 0; k < GROWTH_N_KINDS; k++) {
@@ -183,51 +188,54 @@ static void list_threads(struct work *w, const struct snap_process *const *v, si
 	}
 }
 
-static int build_group(struct work *w, const uint32_t *members, size_t n, struct snap_process *g)
+static bool has_verdict(const struct trend *t, const char *verdict)
 {
-	const struct snap_process **v = calloc(n, sizeof(*v));
-	struct timeline *lines = calloc(n, sizeof(*lines));
-	int err = v && lines ? 0 : -ENOMEM;
+	return t->verdict && verdict && !strcmp(t->verdict, verdict);
+}
+
+static void build_group(struct work *w, const uint32_t *members, size_t n, struct snap_process *g)
+{
+	const struct snap_process **v = xcalloc(n, sizeof(*v));
+	struct timeline *lines = xcalloc(n, sizeof(*lines));
+	size_t n_alike = 0;
 
 	g->comm = w->by->group_of ? w->by->group_of(&w->from->processes[*members]) : w->from->processes[*members].comm;
-	for (size_t i = 0; !err && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		v[i] = &w->from->processes[members[i]];
 		lines[i] = (struct timeline){ v[i]->timeline, v[i]->n_timeline, v[i]->ended };
 		add_member(w->from, g, v[i]);
 	}
-	if (!err)
-		err = timelines__add_up(w->to, lines, n, &g->timeline, &g->n_timeline) ?:
-			      sizes__add_up(w->to, v, n, g)			       ?:
-			      lifetimes__add_up(w->to, v, n, g);
+	timelines__add_up(w->to, lines, n, &g->timeline, &g->n_timeline);
+	sizes__add_up(w->to, v, n, g);
+	lifetimes__add_up(w->to, v, n, g);
 	/* of a row that has ended that is all it held */
-	if (!err && g->ended)
+	if (g->ended)
 		g->ended_live_blocks = g->ended_live_bytes = 0;
-	if (!err) {
-		g->id = id_of(w, g, v[0]);
-		g->memory = (struct snap_memory){ .known = true, .grown_known = true, .sized_all = true };
-		for (size_t i = 0; i < n; i++)
-			add_rss(g, v[i]);
-		list_threads(w, v, n, g);
-		if (n == 1 && g->n_members == 1) {
-			g->pid = v[0]->pid;
-			g->exit_signal = v[0]->exit_signal;
-			g->oom_killed = v[0]->oom_killed;
-			g->container_pid = v[0]->container_pid;
-			g->peak_at_ns = v[0]->peak_at_ns;
-		}
-		g->trend.why = trend__why_among(w->to, &g->trend, g->n_members);
+	g->id = id_of(w, g, v[0]);
+	g->memory = (struct snap_memory){ .known = true, .grown_known = true, .sized_all = true };
+	for (size_t i = 0; i < n; i++)
+		add_rss(g, v[i]);
+	list_threads(w, v, n, g);
+	if (n == 1 && g->n_members == 1) {
+		g->pid = v[0]->pid;
+		g->exit_signal = v[0]->exit_signal;
+		g->oom_killed = v[0]->oom_killed;
+		g->container_pid = v[0]->container_pid;
+		g->peak_at_ns = v[0]->peak_at_ns;
 	}
+	for (size_t i = 0; i < n; i++)
+		n_alike += has_verdict(&v[i]->trend, g->trend.verdict) ? MAX(v[i]->n_members, 1u) : 0;
+	g->trend.why = trend__why_among(w->to, &g->trend, n_alike, g->n_members);
 	free(v);
 	free(lines);
-	return err;
 }
 
-static int build_groups(struct work *w)
+static void build_groups(struct work *w)
 {
 	struct lists members = {};
-	int err = lists_init(&members, w->group_of, w->from->n_processes, w->n_groups);
 
-	for (size_t g = 0; !err && g < w->n_groups; g++) {
+	lists_init(&members, w->group_of, w->from->n_processes, w->n_groups);
+	for (size_t g = 0; g < w->n_groups; g++) {
 		const uint32_t *first = members.v + members.start[g];
 		size_t n = members.start[g + 1] - members.start[g];
 
@@ -235,31 +243,28 @@ static int build_groups(struct work *w)
 		if (n == 1 && !w->by->group_of)
 			w->groups[g] = w->from->processes[*first];
 		else
-			err = build_group(w, first, n, &w->groups[g]);
+			build_group(w, first, n, &w->groups[g]);
 	}
 	lists_done(&members);
-	return err;
 }
 
 /* Whoever forked a process may be in another row now. */
-static int name_parents(struct work *w)
+static void name_parents(struct work *w)
 {
 	const struct snapshot *s = w->from;
 	struct hash index = {};
-	int err = 0;
 
 	if (w->by->group_of)
-		return 0;
-	for (size_t i = 0; i < s->n_processes && !err; i++)
-		err = hash__put(&index, s->processes[i].id, (void *)&s->processes[i]);
-	for (size_t g = 0; g < w->n_groups && !err; g++) {
+		return;
+	for (size_t i = 0; i < s->n_processes; i++)
+		hash__put(&index, s->processes[i].id, (void *)&s->processes[i]);
+	for (size_t g = 0; g < w->n_groups; g++) {
 		const struct snap_process *parent = w->groups[g].parent ? hash__get(&index, w->groups[g].parent) : NULL;
 
 		if (parent)
 			w->groups[g].parent = w->groups[w->group_of[parent - s->processes]].id;
 	}
 	hash__done(&index);
-	return err;
 }
 
 /* ---- which places are the same code */
@@ -300,13 +305,12 @@ static bool same_place(const void *arg, uint32_t number)
 	return k->p->offset == b->offset && module_of(k->w, k->p) == module_of(k->w, b);
 }
 
-static int find_same_code(struct work *w)
+static void find_same_code(struct work *w)
 {
 	const struct snapshot *s = w->from;
 
-	w->same_module = calloc(s->n_modules + 1, sizeof(*w->same_module));
-	if (id_table__init(&w->index, s->n_modules) || !w->same_module)
-		return -ENOMEM;
+	w->same_module = xcalloc(s->n_modules + 1, sizeof(*w->same_module));
+	id_table__init(&w->index, s->n_modules);
 	for (size_t i = 0; i < s->n_modules; i++) {
 		const struct snap_module *m = &s->modules[i];
 		struct module_key key = { s->modules, m };
@@ -316,9 +320,8 @@ static int find_same_code(struct work *w)
 			*slot = i + 1;
 		w->same_module[i] = *slot - 1;
 	}
-	w->same_place = calloc(s->n_places + 1, sizeof(*w->same_place));
-	if (id_table__init(&w->index, s->n_places) || !w->same_place)
-		return -ENOMEM;
+	w->same_place = xcalloc(s->n_places + 1, sizeof(*w->same_place));
+	id_table__init(&w->index, s->n_places);
 	for (size_t i = 0; i < s->n_places; i++) {
 		struct place_key key = { w, &s->places[i] };
 		uint64_t hash = hash__mix(module_of(w, key.p), key.p->offset);
@@ -328,7 +331,6 @@ static int find_same_code(struct work *w)
 			*slot = i + 1;
 		w->same_place[i] = *slot - 1;
 	}
-	return 0;
 }
 
 /* ---- sites */
@@ -375,13 +377,12 @@ static void new_site(struct work *w, const struct site_key *k)
 		stack[i] = w->same_place[k->site->stack[i]];
 }
 
-static int merge_sites(struct work *w)
+static void merge_sites(struct work *w)
 {
 	const struct snapshot *s = w->from;
 
-	w->merged_into = calloc(s->n_sites + 1, sizeof(*w->merged_into));
-	if (id_table__init(&w->index, s->n_sites) || !w->merged_into)
-		return -ENOMEM;
+	w->merged_into = xcalloc(s->n_sites + 1, sizeof(*w->merged_into));
+	id_table__init(&w->index, s->n_sites);
 	w->to->sites = snapshot__alloc(w->to, s->n_sites + 1, sizeof(*w->to->sites));
 	w->to->n_sites = 0;
 	for (size_t i = 0; i < s->n_sites; i++) {
@@ -400,48 +401,76 @@ static int merge_sites(struct work *w)
 	for (size_t i = 0; i < w->to->n_sites; i++)
 		if (w->to->sites[i].n_stack)
 			w->to->stacks_by_end[MIN(w->to->sites[i].end, SNAPSHOT_N_ENDS - 1)]++;
-	return 0;
 }
 
-static int merge_histories(struct work *w)
+#define GAP_NS 2000000000ull	/* histories that begin later than that after the first allocation lack their beginning */
+
+/*
+ * What a site held over time, as far as that is known. One that was of little interest has no history, or none of its
+ * beginning: what it held then counts from its first allocation on, so that its history does not begin with a jump.
+ */
+static struct timeline history_of(struct snapshot *to, const struct snapshot *s, const struct snap_site *site)
+{
+	struct timeline line = { site->history, site->n_history, s->processes[site->process].ended };
+	struct snap_point *v;
+	size_t n = 0;
+
+	if ((line.n && line.v->t_ns < site->first_ns + GAP_NS) || (!line.n && !site->c.live_bytes))
+		return line;
+	v = snapshot__alloc(to, line.n + 3, sizeof(*v));
+	v[n].t_ns = site->first_ns;
+	v[n++].live_bytes = line.n ? line.v->live_bytes : site->c.free_calls ? site->c.live_bytes : site->min_size;
+	for (size_t i = 0; i < line.n; i++)
+		v[n++] = line.v[i];
+	if (!line.n && site->last_ns > site->first_ns)
+		v[n++] = (struct snap_point){ .t_ns = site->last_ns, .live_bytes = site->c.live_bytes };
+	if (!line.n && !line.ended && s->duration_ns > v[n - 1].t_ns)
+		v[n++] = (struct snap_point){ .t_ns = s->duration_ns, .live_bytes = site->c.live_bytes };
+	line.v = v;
+	line.n = n;
+	return line;
+}
+
+static void merge_histories(struct work *w)
 {
 	const struct snapshot *s = w->from;
 	struct lists parts = {};
-	struct timeline *lines = calloc(s->n_sites + 1, sizeof(*lines));
-	const struct snap_site **sites = calloc(s->n_sites + 1, sizeof(*sites));
-	int err = lines && sites ? lists_init(&parts, w->merged_into, s->n_sites, w->to->n_sites) : -ENOMEM;
+	struct timeline *lines = xcalloc(s->n_sites + 1, sizeof(*lines));
+	const struct snap_site **sites = xcalloc(s->n_sites + 1, sizeof(*sites));
 
-	for (size_t i = 0; !err && i < w->to->n_sites; i++) {
-		size_t n = parts.start[i + 1] - parts.start[i];
+	lists_init(&parts, w->merged_into, s->n_sites, w->to->n_sites);
+	for (size_t i = 0; i < w->to->n_sites; i++) {
+		size_t n = parts.start[i + 1] - parts.start[i], n_alike = 0;
 
 		/* of one, it is that one's already */
 		for (size_t k = 0; n > 1 && k < n; k++) {
 			const struct snap_site *site = &s->sites[parts.v[parts.start[i] + k]];
 
 			sites[k] = site;
-			lines[k] = (struct timeline){ site->history, site->n_history,
-						      s->processes[site->process].ended };
+			lines[k] = w->by ? (struct timeline){ site->history, site->n_history, s->processes[site->process].ended } :
+					   history_of(w->to, s, site);
 		}
 		if (n < 2)
 			continue;
-		w->to->sites[i].trend.why = trend__why_among(w->to, &w->to->sites[i].trend, n);
-		err = shares__add_up(w->to, sites, n, &w->to->sites[i]) ?:
-		      timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history) ?:
-		      ages__add_up(w->to, sites, n, &w->to->sites[i]);
+		for (size_t k = 0; k < n; k++)
+			n_alike += has_verdict(&sites[k]->trend, w->to->sites[i].trend.verdict);
+		w->to->sites[i].trend.why = trend__why_among(w->to, &w->to->sites[i].trend, n_alike, n);
+		shares__add_up(w->to, sites, n, &w->to->sites[i]);
+		timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history);
+		ages__add_up(w->to, sites, n, &w->to->sites[i]);
 	}
 	lists_done(&parts);
 	free(lines);
 	free(sites);
-	return err;
 }
 
-static int merge_frees(struct work *w)
+static void merge_frees(struct work *w)
 {
 	const struct frees_map map = { .site_of = w->merged_into,
 				       .process_of = w->group_of,
 				       .place_of = w->same_place };
 
-	return frees__map(w->to, w->from, &map);
+	frees__map(w->to, w->from, &map);
 }
 
 /* ---- threads */
@@ -461,8 +490,8 @@ static bool same_thread(const void *arg, uint32_t number)
 	return k->process_of[number] == k->process && k->v[number]->tid == k->tid;
 }
 
-/* Sites are kept apart by thread already: they lack the name alone. */
-static int name_threads(struct work *w)
+/* Sites are kept apart by thread and name already: some lack the name alone. */
+static void name_threads(struct work *w)
 {
 	const struct snapshot *s = w->from;
 	_cleanup_free_ const struct snap_thread **v = NULL;
@@ -471,10 +500,9 @@ static int name_threads(struct work *w)
 
 	for (size_t i = 0; i < s->n_processes; i++)
 		n += s->processes[i].n_threads;
-	v = calloc(n + 1, sizeof(*v));
-	process_of = calloc(n + 1, sizeof(*process_of));
-	if (!v || !process_of || id_table__init(&w->index, n))
-		return -ENOMEM;
+	v = xcalloc(n + 1, sizeof(*v));
+	process_of = xcalloc(n + 1, sizeof(*process_of));
+	id_table__init(&w->index, n);
 	for (size_t i = 0; i < s->n_processes; i++)
 		for (size_t k = 0; k < s->processes[i].n_threads; k++, at++) {
 			struct tid_key key = { s, process_of, v, i, s->processes[i].threads[k].tid };
@@ -492,24 +520,22 @@ static int name_threads(struct work *w)
 		const uint32_t *slot = id_table__find(&w->index, hash__mix(key.process, key.tid), same_thread, &key);
 
 		w->to->sites[i] = s->sites[i];
-		if (key.tid && *slot)
+		if (key.tid && !s->sites[i].thread && *slot)
 			w->to->sites[i].thread = v[*slot - 1]->comm;
 	}
-	return 0;
 }
 
 /* A heap is a process's own, also where rows are of several. */
-static int keep_heaps(struct work *w)
+static void keep_heaps(struct work *w)
 {
 	struct snap_heap *v = snapshot__alloc(w->to, w->from->n_heaps + 1, sizeof(*v));
 
 	heaps__map(w->to, v, w->from, &(struct heaps_map){ .process_of = w->group_of, .site_of = w->merged_into, .place_of = w->same_place });
 	w->to->heaps = v;
-	return 0;
 }
 
 /* A mark stays what it is; whose it was is a group now. */
-static int keep_marks(struct work *w)
+static void keep_marks(struct work *w)
 {
 	struct snap_mark *rows = snapshot__alloc(w->to, w->from->n_marks + 1, sizeof(*rows));
 
@@ -518,7 +544,6 @@ static int keep_marks(struct work *w)
 		rows[i].process = w->group_of[rows[i].process];
 	}
 	w->to->marks = rows;
-	return 0;
 }
 
 /* ---- all of it */
@@ -527,29 +552,84 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 {
 	struct work w = { .by = by, .from = s, .to = snapshot__new() };
 	struct obstack arena;
-	int err;
 
-	if (!w.to)
-		return NULL;
 	arena = w.to->arena;
 	*w.to = *s;
 	w.to->arena = arena;
 	w.to->by = by->name;
-	if (by->threads)
-		err = name_threads(&w);
-	else if (by->group_of || by->ended_from)
-		err = choose_groups(&w) ?: build_groups(&w) ?: name_parents(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w) ?:
-		      keep_marks(&w) ?: keep_heaps(&w);
-	else
-		err = 0;
+	if (by->threads) {
+		name_threads(&w);
+	} else if (by->group_of || by->ended_from) {
+		choose_groups(&w);
+		build_groups(&w);
+		name_parents(&w);
+		find_same_code(&w);
+		merge_sites(&w);
+		merge_histories(&w);
+		merge_frees(&w);
+		keep_marks(&w);
+		keep_heaps(&w);
+	}
 	id_table__done(&w.index);
 	free(w.group_of);
 	free(w.same_module);
 	free(w.same_place);
 	free(w.merged_into);
-	if (err) {
-		snapshot__free(w.to);
-		return NULL;
+	return w.to;
+}
+
+/* ---- rows of several sites */
+
+static bool is_heavier(const struct snap_site *a, const struct snap_site *b)
+{
+	if (a->c.live_bytes != b->c.live_bytes)
+		return a->c.live_bytes > b->c.live_bytes;
+	return a->c.alloc_bytes > b->c.alloc_bytes;
+}
+
+/* The heaviest site of a row gives it its stack; the others are added to that one. */
+static void merge_rows(struct work *w, size_t n_rows)
+{
+	const struct snapshot *s = w->from;
+	_cleanup_free_ uint32_t *heaviest = xcalloc(n_rows + 1, sizeof(*heaviest));
+
+	w->to->sites = snapshot__alloc(w->to, n_rows + 1, sizeof(*w->to->sites));
+	w->to->n_sites = n_rows;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		uint32_t *at = &heaviest[w->merged_into[i]];
+
+		if (!*at || is_heavier(&s->sites[i], &s->sites[*at - 1]))
+			*at = i + 1;
 	}
+	for (size_t row = 0; row < n_rows; row++)
+		w->to->sites[row] = s->sites[heaviest[row] - 1];
+	for (size_t i = 0; i < s->n_sites; i++) {
+		struct snap_site *to = &w->to->sites[w->merged_into[i]];
+		uint8_t end = to->end;
+
+		to->n_stacks += MAX(s->sites[i].n_stacks, 1u);
+		if (heaviest[w->merged_into[i]] == i + 1)
+			continue;
+		site__add(to, &s->sites[i]);
+		to->end = end;
+	}
+}
+
+struct snapshot *snapshot__merge_sites(const struct snapshot *s, const uint32_t *row_of, size_t n_rows, uint64_t leak_after_ns)
+{
+	struct work w = { .from = s, .to = snapshot__new() };
+	struct obstack arena;
+
+	arena = w.to->arena;
+	*w.to = *s;
+	w.to->arena = arena;
+	w.merged_into = (uint32_t *)row_of;
+	merge_rows(&w, n_rows);
+	merge_histories(&w);
+	merge_frees(&w);
+	keep_heaps(&w);
+	for (size_t i = 0; i < n_rows; i++)
+		if (w.to->sites[i].n_stacks > 1)
+			trends__row(w.to, &w.to->sites[i], leak_after_ns);
 	return w.to;
 }

@@ -21,7 +21,6 @@ struct grouping {
 	 */
 	uint32_t ended_from;
 	bool is_all;		/* there is one group, and its name says nothing */
-	bool has_limits;	/* a group is a cgroup */
 	const char *title;	/* of the column with the groups' names; NULL: that of processes */
 };
 
@@ -33,8 +32,8 @@ const struct grouping *grouping__find(const char *name);	/* NULL: no such one; a
 bool snapshot__is_grouped(const struct snapshot *s);	/* its rows are groups of processes */
 
 bool grouping__changes(const struct grouping *by);	/* anything at all */
-/* *ret_n groups; group_of[] by process has room for each. -ENOMEM */
-int grouping__assign(const struct grouping *by, const struct snapshot *s, uint32_t *group_of, size_t *ret_n);
+/* *ret_n groups; group_of[] by process has room for each. */
+void grouping__assign(const struct grouping *by, const struct snapshot *s, uint32_t *group_of, size_t *ret_n);
 
 /*
  * Sites are one when group, allocation function and stack are the same, a stack
@@ -42,8 +41,15 @@ int grouping__assign(const struct grouping *by, const struct snapshot *s, uint32
  * All sums stay what they were, and so do the promises about them.
  *
  * Strings, places, modules and probes remain those of s, which must outlive it:
- * names looked up in the one are there in the other. NULL without memory.
+ * names looked up in the one are there in the other.
  */
 struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping *by);
+
+/*
+ * Sites become rows: row_of[] has a row below n_rows for each site, and each row has at least one. A row has the stack of its
+ * heaviest site and is judged by what all of them hold together. Sums stay what they were; s must outlive it, as above.
+ * leak_after_ns: --leak-after, 0: the usual.
+ */
+struct snapshot *snapshot__merge_sites(const struct snapshot *s, const uint32_t *row_of, size_t n_rows, uint64_t leak_after_ns);
 
 #endif

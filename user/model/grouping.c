@@ -29,7 +29,7 @@ const struct grouping groupings[] = {
 	{ .name = "process", .row = "a process" },
 	{ .name = "thread", .row = "a process, with stacks of each thread", .threads = true },
 	{ .name = "comm", .row = "a program", .group_of = comm_of },
-	{ .name = "cgroup", .row = "a cgroup", .group_of = cgroup_of, .title = "CGROUP", .has_limits = true },
+	{ .name = "cgroup", .row = "a cgroup", .group_of = cgroup_of, .title = "CGROUP" },
 	{ .name = "none", .row = "everything", .group_of = all_of_them, .is_all = true },
 };
 const size_t n_groupings = ARRAY_SIZE(groupings);
@@ -80,65 +80,63 @@ static bool may_merge(const struct snap_process *p)
 	return p->ended && (p->pid > 0 || p->n_members);
 }
 
-static int program_of(struct naming *n, const struct snap_process *p, uint32_t *ret)
+static void program_of(struct naming *n, const struct snap_process *p, uint32_t *ret)
 {
 	uint32_t comm, exe;
 
-	return string_ids__get(&n->names, p->comm, &comm) ?: string_ids__get(&n->exes, p->exe, &exe) ?:
-	       key_ids__get(&n->programs, (struct key){ comm, exe, 0 }, ret, NULL);
+	string_ids__get(&n->names, p->comm, &comm);
+	string_ids__get(&n->exes, p->exe, &exe);
+	key_ids__get(&n->programs, (struct key){ comm, exe, 0 }, ret, NULL);
 }
 
-/* How many processes of each program have ended. */
-static int count_ended(struct naming *n, const struct snapshot *s, uint64_t **ret)
+/* How many processes of each program have ended; the caller's. */
+static uint64_t *count_ended(struct naming *n, const struct snapshot *s)
 {
-	uint64_t *v = calloc(s->n_processes + 1, sizeof(*v));
-	int err = v ? 0 : -ENOMEM;
+	uint64_t *v = xcalloc(s->n_processes + 1, sizeof(*v));
 
-	for (size_t i = 0; i < s->n_processes && !err; i++) {
+	for (size_t i = 0; i < s->n_processes; i++) {
 		uint32_t program;
 
 		if (!may_merge(&s->processes[i]))
 			continue;
-		err = program_of(n, &s->processes[i], &program);
-		if (!err)
-			v[program] += process__n(s, &s->processes[i]);
+		program_of(n, &s->processes[i], &program);
+		v[program] += process__n(s, &s->processes[i]);
 	}
-	*ret = v;
-	return err;
+	return v;
 }
 
 enum { GROUP_NAMED, GROUP_ENDED, GROUP_OWN };
 
-static int key_of(struct naming *n, const struct grouping *by, const struct snap_process *p, size_t number, const uint64_t *n_ended, struct key *ret)
+static void key_of(struct naming *n, const struct grouping *by, const struct snap_process *p, size_t number, const uint64_t *n_ended, struct key *ret)
 {
 	uint32_t name, program;
-	int err;
 
 	if (by->group_of) {
-		err = string_ids__get(&n->names, by->group_of(p), &name);
-		if (!err)
-			*ret = (struct key){ GROUP_NAMED, name, by->ended_apart && p->ended };
-		return err;
+		string_ids__get(&n->names, by->group_of(p), &name);
+		*ret = (struct key){ GROUP_NAMED, name, by->ended_apart && p->ended };
+		return;
 	}
 	*ret = (struct key){ GROUP_OWN, number, 0 };
-	err = may_merge(p) ? program_of(n, p, &program) : 0;
-	if (!err && may_merge(p) && n_ended[program] >= by->ended_from)
+	if (!may_merge(p))
+		return;
+	program_of(n, p, &program);
+	if (n_ended[program] >= by->ended_from)
 		*ret = (struct key){ GROUP_ENDED, program, 0 };
-	return err;
 }
 
-int grouping__assign(const struct grouping *by, const struct snapshot *s, uint32_t *group_of, size_t *ret_n)
+void grouping__assign(const struct grouping *by, const struct snapshot *s, uint32_t *group_of, size_t *ret_n)
 {
 	_cleanup_free_ uint64_t *n_ended = NULL;
 	struct naming n = {};
-	int err = by->group_of ? 0 : count_ended(&n, s, &n_ended);
 
-	for (size_t i = 0; i < s->n_processes && !err; i++) {
+	if (!by->group_of)
+		n_ended = count_ended(&n, s);
+	for (size_t i = 0; i < s->n_processes; i++) {
 		struct key key;
 
-		err = key_of(&n, by, &s->processes[i], i, n_ended, &key) ?: key_ids__get(&n.groups, key, &group_of[i], NULL);
+		key_of(&n, by, &s->processes[i], i, n_ended, &key);
+		key_ids__get(&n.groups, key, &group_of[i], NULL);
 	}
 	*ret_n = n.groups.n;
 	naming_done(&n);
-	return err;
 }

@@ -7,10 +7,13 @@
 
 #include <string.h>
 
+#include "model/merge.h"
 #include "util/ids.h"
 #include "util/util.h"
 
-#define CHOICES(its_names) { its_names, ARRAY_SIZE(its_names) }
+#define MATTERS_PCT 3	/* of live memory: a site with less needs no search before its verdict is known */
+
+#define CHOICES(its_names) { .names = its_names, .n = ARRAY_SIZE(its_names) }
 
 static const char *const root_names[N_ROOT_KINDS] = {
 	[ROOT_GLOBAL] = "global", [ROOT_STACK] = "stack", [ROOT_THREAD] = "thread", [ROOT_MAPPING] = "mapping",
@@ -39,6 +42,26 @@ const char *root_kind__before(enum root_kind kind)
 }
 
 /* ---- whose they are */
+
+/* One that grows; where that is not known yet, one that matters. */
+static bool site__needs_search(const struct snapshot *s, const struct snap_site *site)
+{
+	const char *verdict = site->trend.verdict;
+
+	if (s->processes[site->process].ended || !site->c.live_blocks)
+		return false;
+	if (verdict && strcmp(verdict, "new"))
+		return verdict__is_alarm(verdict);
+	return site->c.live_bytes * 100 >= s->totals.live_bytes * MATTERS_PCT;
+}
+
+bool snapshot__needs_search(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (site__needs_search(s, &s->sites[i]))
+			return true;
+	return false;
+}
 
 bool heap__was_searched(const struct snap_heap *h)
 {
@@ -145,20 +168,14 @@ void heaps__map(struct snapshot *to, struct snap_heap *v, const struct snapshot 
 
 /* ---- several sites in one */
 
-static int by_share(const void *a, const void *b)
-{
-	const struct snap_share *x = a, *y = b;
+COMPARATOR(by_share, struct snap_share, ORDER(b->share, a->share) ?: strcmp(a->name, b->name))
 
-	return x->share < y->share ? 1 : x->share > y->share ? -1 : strcmp(x->name, y->name);
-}
-
-int shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret)
+void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret)
 {
 	struct string_ids names = {};
 	struct snap_share *sum;
 	double blocks = 0;
 	size_t room = 0;
-	int err = 0;
 
 	ret->held = NULL;
 	for (size_t i = 0; i < n; i++) {
@@ -168,14 +185,12 @@ int shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t
 			ret->held = v[i]->held;
 	}
 	sum = snapshot__alloc(to, room + 1, sizeof(*sum));
-	for (size_t i = 0; i < n && blocks > 0 && !err; i++)
-		for (size_t k = 0; k < v[i]->n_types && !err; k++) {
+	for (size_t i = 0; i < n && blocks > 0; i++)
+		for (size_t k = 0; k < v[i]->n_types; k++) {
 			const struct snap_share *t = &v[i]->types[k];
 			uint32_t at;
 
-			err = string_ids__get(&names, t->name, &at);
-			if (err)
-				break;
+			string_ids__get(&names, t->name, &at);
 			sum[at].name = t->name;
 			sum[at].is_class |= t->is_class;
 			sum[at].share += t->share * (double)v[i]->c.live_blocks / blocks;
@@ -184,5 +199,4 @@ int shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t
 	ret->types = sum;
 	ret->n_types = names.n;
 	string_ids__done(&names);
-	return err;
 }

@@ -4,7 +4,7 @@
 #define MT_HEAPS_H
 
 #include "model/snapshot.h"
-#include "util/choices.h"
+#include "recording/recording.h"
 
 extern const struct choices root_choices;	/* enum root_kind, as files call them */
 extern const struct choices part_choices;	/* enum part_kind */
@@ -18,6 +18,8 @@ const struct snap_heap *snapshot__heap_of(const struct snapshot *s, uint32_t pro
 bool snapshot__was_searched(const struct snapshot *s, uint32_t process);
 /* The same of a site: not of one whose live blocks have all come since. */
 bool site__was_searched(const struct snapshot *s, const struct snap_site *site);
+/* Is there a site whose verdict depends on whether pointers lead to its blocks? */
+bool snapshot__needs_search(const struct snapshot *s);
 bool heap__was_searched(const struct snap_heap *h);
 /* Is it what `malloctrace heap` found, and no trace? */
 bool snapshot__is_heap(const struct snapshot *s);
@@ -42,7 +44,7 @@ struct heaps_map {
 /* Copies of all heaps of `from` into v, of room for as many. */
 void heaps__map(struct snapshot *to, struct snap_heap *v, const struct snapshot *from, const struct heaps_map *map);
 
-/* What the blocks of several sites are, by how many are live; and who holds the most of them. -ENOMEM */
-int shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret);
+/* What the blocks of several sites are, by how many are live; and who holds the most of them. */
+void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret);
 
 #endif

@@ -77,7 +77,7 @@ static struct course_point point(uint64_t t_ns, uint64_t live_bytes, uint64_t al
 	return (struct course_point){ t_ns, live_bytes, live_bytes, live_bytes, t_ns, alloc_calls, t_ns };
 }
 
-int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
+void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
 {
 	struct course_point p = point(t_ns, live_bytes, alloc_calls), *slot;
 	struct course_point *last = c->points.n ? &c->points.v[c->points.n - 1] : NULL;
@@ -85,19 +85,47 @@ int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t a
 	if (last && t_ns < last->began_ns + CLOSE_NS) {
 		p.t_ns = MAX(t_ns, last->t_ns);
 		merge(last, &p);
-		return 0;
+		return;
 	}
 	if (c->points.n >= COURSE_MAX_POINTS)
 		thin_out(c, t_ns);
 	slot = vec_push(&c->points);
-	if (!slot)
-		return -ENOMEM;
 	*slot = p;
-	return 0;
+}
+
+#define QUARTERS 4
+#define EVENLY 3	/* the quickest quarter rises by at most so many times what the slowest does */
+
+bool course__climbs(const struct course_point *v, size_t n, uint64_t from_ns, double *ret_bytes, double *ret_per_s)
+{
+	double floor[QUARTERS] = { INFINITY, INFINITY, INFINITY, INFINITY }, t_s[QUARTERS] = {}, least = INFINITY, most = 0;
+	double span_ns = (double)v[n - 1].t_ns - (double)from_ns;
+
+	for (size_t i = 0; i < n; i++) {
+		double at = ((double)v[i].t_ns - (double)from_ns) / span_ns;
+		size_t k = MIN((size_t)(MAX(at, 0.0) * QUARTERS), (size_t)QUARTERS - 1);
+
+		if (at >= 0 && (double)v[i].low_bytes < floor[k]) {
+			floor[k] = (double)v[i].low_bytes;
+			t_s[k] = (double)v[i].low_ns / 1e9;
+		}
+	}
+	for (size_t k = 1; k < QUARTERS; k++) {
+		/* a quarter without a point is none that climbs */
+		double rate = isinf(floor[k]) || isinf(floor[k - 1]) ? 0 : (floor[k] - floor[k - 1]) / (t_s[k] - t_s[k - 1]);
+
+		least = MIN(least, rate);
+		most = MAX(most, rate);
+	}
+	if (least <= 0 || least * EVENLY < most)
+		return false;
+	*ret_bytes = floor[QUARTERS - 1] - floor[0];
+	*ret_per_s = *ret_bytes / (t_s[QUARTERS - 1] - t_s[0]);
+	return true;
 }
 
 /* The timeline's points are even: so are the course's. */
-int course__of_timeline(struct course *c, const struct snap_point *v, size_t n)
+void course__of_timeline(struct course *c, const struct snap_point *v, size_t n)
 {
 	size_t each = (n + COURSE_MAX_POINTS - 1) / COURSE_MAX_POINTS;
 
@@ -111,11 +139,8 @@ int course__of_timeline(struct course *c, const struct snap_point *v, size_t n)
 			continue;
 		}
 		slot = vec_push(&c->points);
-		if (!slot)
-			return -ENOMEM;
 		*slot = p;
 	}
-	return 0;
 }
 
 /* ---- the sites that matter */
@@ -151,23 +176,18 @@ const struct course *history__of_site(const struct history *h, const struct cut_
 	return c ? &c->course : NULL;
 }
 
-static int make_room(struct history *h, const struct cut *cut)
+static void make_room(struct history *h, const struct cut *cut)
 {
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		while (h->slot_of.n <= cut->sites[i].site)
-			if (!vec_push(&h->slot_of))
-				return -ENOMEM;
+			vec_push(&h->slot_of);
 		while (h->base.n <= cut->sites[i].site)
-			if (!vec_push(&h->base))
-				return -ENOMEM;
+			vec_push(&h->base);
 	}
 	while (h->keys.n < 2 * cut->n_sites)
-		if (!vec_push(&h->keys))
-			return -ENOMEM;
+		vec_push(&h->keys);
 	while (h->wanted.n < cut->n_sites)
-		if (!vec_push(&h->wanted))
-			return -ENOMEM;
-	return 0;
+		vec_push(&h->wanted);
 }
 
 /* NULL: it was not seen yet. */
@@ -370,7 +390,7 @@ static struct site_course *least_wanted(struct history *h)
 	return found;
 }
 
-/* NULL: no memory. */
+/* NULL: none is wanted less. */
 static struct site_course *take_slot(struct history *h, const struct cut_site *s)
 {
 	struct site_course *c = NULL;
@@ -393,17 +413,15 @@ static struct site_course *take_slot(struct history *h, const struct cut_site *s
 	return c;
 }
 
-int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
+void history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 {
 	struct over over;
-	int err = make_room(h, cut);
 
-	if (err)
-		return err;
+	make_room(h, cut);
 	h->n_notes++;
 	list_over(&over, cut);
 	choose_all(h, cut, &over);
-	for (size_t i = 0; i < cut->n_sites && !err; i++) {
+	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct cut_site *s = &cut->sites[i];
 		struct site_course *c;
 
@@ -413,12 +431,11 @@ int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 		if (!c && h->wanted.v[i])
 			c = take_slot(h, s);
 		if (c)
-			err = course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
+			course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
 	}
 	for (size_t i = 0; i < cut->n_sites; i++)
 		/* rows of stacks that were given up share a number */
 		if (!cut->sites[i].n_evicted)
 			note_base(h, &cut->sites[i], t_ns);
 	h->noted_ns = t_ns;
-	return err;
 }

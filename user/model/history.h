@@ -26,10 +26,16 @@ struct course {			/* all zero: empty; points in order of time */
 };
 
 void course__done(struct course *c);
-/* -ENOMEM; a point within a tenth of a second of the last one takes its place. */
-int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls);
+/* A point within a tenth of a second of the last one takes its place. */
+void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls);
+/*
+ * From a time on: is the least of each quarter of it higher than that of the one before, by about as
+ * much a second? What comes in between and goes again, or came before, makes no difference. By how
+ * much: from the first quarter to the last.
+ */
+bool course__climbs(const struct course_point *v, size_t n, uint64_t from_ns, double *ret_bytes, double *ret_per_s);
 /* A process's timeline as a course. */
-int course__of_timeline(struct course *c, const struct snap_point *v, size_t n);
+void course__of_timeline(struct course *c, const struct snap_point *v, size_t n);
 
 struct site_course {
 	uint32_t site, proc;	/* whose it is: numbers are given again, with another first_ns */
@@ -57,8 +63,8 @@ struct history {		/* all zero: empty */
 };
 
 void history__done(struct history *h);
-/* A cut was taken at t_ns since the trace's start. -ENOMEM: some points may be missing. */
-int history__note(struct history *h, const struct cut *cut, uint64_t t_ns);
+/* A cut was taken at t_ns since the trace's start. */
+void history__note(struct history *h, const struct cut *cut, uint64_t t_ns);
 /* NULL: it has none. Holds until the next note. */
 const struct course *history__of_site(const struct history *h, const struct cut_site *site);
 /* Allocations in the second that had most of them; 0: not measured yet. */

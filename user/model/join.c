@@ -82,12 +82,13 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 		to->version = VARIOUS;
 	if (strcmp(to->kernel, s->kernel))
 		to->kernel = VARIOUS;
+	if (to->boot_id && strcmp(to->boot_id, s->boot_id ?: ""))
+		to->boot_id = NULL;
 	if (strcmp(to->arch, s->arch))
 		to->arch = VARIOUS;
 	join_recordings(&to->recording, &s->recording);
 	/* of two moments, or two machines, no one figure is */
 	to->machine = (struct snap_machine){ .known = to->machine.known && s->machine.known };
-	to->n_cgroups = 0;
 	to->n_selected += s->n_selected;
 	to->n_watched += s->n_watched;
 	to->watched_cpu_ns += s->watched_cpu_ns;
@@ -97,6 +98,7 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->known &= s->known;
 	to->duration_ns = MAX(to->duration_ns, s->duration_ns);
 	to->paused_ns = MAX(to->paused_ns, s->paused_ns);
+	to->n_unfollowed += s->n_unfollowed;
 	to->n_left_out += s->n_left_out;
 	to->n_unread += s->n_unread;
 	to->reading.at_ns = MAX(to->reading.at_ns, s->reading.at_ns);
@@ -114,9 +116,6 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->n_marks = 0;
 	to->n_marks_seen += s->n_marks_seen;
 	to->n_marks_whole += s->n_marks_whole;
-	older_unsure__add(&to->older_unsure, &s->older_unsure);
-	if (!to->recording.older_ns)
-		to->older_unsure = (struct older_unsure){};
 	counters__add(&to->totals, &s->totals);
 	std_error__add(&to->error, &s->error);
 	to->scanned &= s->scanned;
@@ -165,15 +164,14 @@ struct tag_numbers {		/* of tags by what they are: (name, is it a thread's) */
 };
 
 /* Each once. A function's calls are known if they are in all profiles that have it as a tag. */
-static int join_tag(struct snapshot *to, struct tag_numbers *numbers, const struct snap_tag *t, uint32_t *ret)
+static void join_tag(struct snapshot *to, struct tag_numbers *numbers, const struct snap_tag *t, uint32_t *ret)
 {
 	struct snap_tag *tags = (struct snap_tag *)to->tags;
 	uint32_t name, at;
 	bool is_new;
 
-	if (string_ids__get(&numbers->names, t->name, &name) ||
-	    key_ids__get(&numbers->tags, (struct key){ name, t->thread, 0 }, &at, &is_new))
-		return -ENOMEM;
+	string_ids__get(&numbers->names, t->name, &name);
+	key_ids__get(&numbers->tags, (struct key){ name, t->thread, 0 }, &at, &is_new);
 	if (is_new)
 		tags[to->n_tags++] = *t;
 	else if (tags[at].entered == UINT64_MAX || t->entered == UINT64_MAX)
@@ -181,20 +179,17 @@ static int join_tag(struct snapshot *to, struct tag_numbers *numbers, const stru
 	else
 		tags[at].entered += t->entered;
 	*ret = at + 1;
-	return 0;
 }
 
-static int join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s,
+static void join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s,
 		     struct snap_site *sites)
 {
 	uint32_t *number = snapshot__alloc(to, s->n_tags + 1, sizeof(*number));
 
 	for (size_t i = 0; i < s->n_tags; i++)
-		if (join_tag(to, numbers, &s->tags[i], &number[i + 1]))
-			return -ENOMEM;
+		join_tag(to, numbers, &s->tags[i], &number[i + 1]);
 	for (size_t i = 0; i < s->n_sites; i++)
 		sites[i].tag = number[s->sites[i].tag];
-	return 0;
 }
 
 static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
@@ -297,8 +292,6 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	if (err)
 		return err;
 	to = snapshot__new();
-	if (!to)
-		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++)
 		join_conditions(to, v[i], !i);
 	to->n_processes = all.processes;
@@ -324,9 +317,9 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	heaps = snapshot__alloc(to, all.heaps + 1, sizeof(*heaps));
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
 	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
-	for (size_t i = 0; i < n && !err; i++) {
+	for (size_t i = 0; i < n; i++) {
 		join_rows(to, v[i], &at, to->recording.older_ns);
-		err = join_tags(to, &numbers, v[i], to->sites + at.sites);
+		join_tags(to, &numbers, v[i], to->sites + at.sites);
 		join_frees(to, v[i], &at);
 		if (v[i]->n_sources)
 			memcpy((struct snap_source *)to->sources + at.sources, v[i]->sources, v[i]->n_sources * sizeof(*to->sources));
@@ -346,10 +339,6 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	}
 	string_ids__done(&numbers.names);
 	key_ids__done(&numbers.tags);
-	if (err) {
-		snapshot__free(to);
-		return err_set(e, err, "out of memory");
-	}
 	/* of some of them it is not known where blocks were freed: rows of the others would seem to be all */
 	if (!to->recording.free_stacks)
 		frees__drop(to);

@@ -36,7 +36,8 @@
  *   A process that was there before the trace frees blocks of which nothing is
  *   known, not even whose they were. A cache that has been full for a week looks
  *   as if it grew, until the blocks that it frees are those that were seen: as
- *   long as many older ones are freed, nothing is called a leak.
+ *   long as many older ones are freed, nothing is called a leak. Where as many are
+ *   freed as a site has allocated, and RSS does not grow, nothing is known of it.
  */
 #include "model/judge.h"
 
@@ -47,6 +48,8 @@
 #include "util/util.h"
 
 #define N_QUARTERS 4
+#define EVEN 0.75
+#define REPLACED_PART 10	/* one in so many more or less is the same number */
 
 /* ---- what is measured */
 
@@ -62,27 +65,46 @@ static double call_rate(const struct evidence *e, size_t from, size_t to)
 	return to > from ? ((double)b->alloc_calls - (double)a->alloc_calls) / ((double)(b->t_ns - a->t_ns) / 1e9) : 0;
 }
 
+/*
+ * Of many points, windows of the same length. Of few, a window for each: they do not come at even
+ * times, and lengths would leave windows empty. A point that follows another closely, as that of
+ * the last report does, belongs to its window.
+ */
+static bool begins_window(const struct evidence *e, size_t first, size_t i, double *began_s)
+{
+	const struct course_point *p = e->points;
+	size_t n = e->n_points - first;
+	double from_s = (double)p[first].t_ns / 1e9, t_s = (double)p[i].t_ns / 1e9, span_s = (double)p[e->n_points - 1].t_ns / 1e9 - from_s;
+	double at_s = t_s;
+
+	if (n > MAX_WINDOWS)
+		at_s = from_s + MIN(floor((t_s - from_s) / span_s * MAX_WINDOWS), MAX_WINDOWS - 1.0) * span_s / MAX_WINDOWS;
+	/* half of the time from one point to the next, or of a window */
+	if (i > first && at_s - *began_s < span_s / (double)MIN(n, (size_t)MAX_WINDOWS) / 2)
+		return false;
+	*began_s = at_s;
+	return true;
+}
+
 static void fill_windows(struct shape *w, const struct evidence *e, size_t first)
 {
 	const struct course_point *p = e->points;
-	size_t n_points = e->n_points - first, n_windows = MIN(n_points, (size_t)MAX_WINDOWS), last = 0;
-	double from_s = (double)p[first].t_ns / 1e9;
+	double from_s = (double)p[first].t_ns / 1e9, began_s = 0;
+	size_t last;
 
 	w->span_s = (double)(p[e->n_points - 1].t_ns - p[first].t_ns) / 1e9;
 	w->low = INFINITY;
 	for (size_t i = first; i < e->n_points; i++) {
-		double t_s = (double)p[i].t_ns / 1e9, low = (double)p[i].low_bytes;
-		size_t at = MIN(n_windows - 1, (size_t)((t_s - from_s) / w->span_s * (double)n_windows));
+		double low = (double)p[i].low_bytes;
 
 		w->low = MIN(w->low, low);
 		w->high = MAX(w->high, (double)p[i].high_bytes);
-		if (!w->n || at != last)
+		if (w->n < MAX_WINDOWS && begins_window(e, first, i, &began_s))
 			w->floor[w->n++] = INFINITY;
 		if (low < w->floor[w->n - 1]) {
 			w->floor[w->n - 1] = low;
 			w->t_s[w->n - 1] = (double)p[i].low_ns / 1e9;
 		}
-		last = at;
 	}
 	for (size_t i = 0; i < first; i++)
 		w->high_before = MAX(w->high_before, (double)p[i].low_bytes);
@@ -95,12 +117,7 @@ static void fill_windows(struct shape *w, const struct evidence *e, size_t first
 	w->alloc_rate = call_rate(e, last, e->n_points - 1);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+COMPARATOR(compare_doubles, double, ORDER(*a, *b))
 
 static double median_slope(const struct shape *w, size_t from)
 {
@@ -175,6 +192,8 @@ enum sign {
 	UNEVEN = 1 << 10,	/* one third of the time brought four times as much as another */
 	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
 	MASKED = 1 << 11,
+	/* as many as the site holds, or as all sites do, and RSS does not grow by half of that: new blocks may have replaced older ones */
+	REPLACES = 1 << 17,
 	/*
 	 * neither rises nor falls, but more than half of its ups and downs went one way, and it has
 	 * not come to rest
@@ -183,6 +202,7 @@ enum sign {
 	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
 	LOST = 1 << 15,		/* no pointer was found to half of its blocks, or more */
 	HELD = 1 << 16,		/* a pointer was found to each of them; that stands until a search says otherwise */
+	PARTIAL = 1 << 18,	/* lost, but the search did not see all memory that may hold pointers */
 	STEPS = 1 << 14,	/* each quarter of the whole time is higher than the one before, or each is lower */
 };
 
@@ -227,7 +247,8 @@ static bool trends(const struct shape *w, int direction)
 	double change = (w->floor[w->n - 1] - w->floor[0]) * direction;
 	size_t n_with = direction > 0 ? w->n_up : w->n_down, n_against = direction > 0 ? w->n_down : w->n_up;
 
-	if (change <= 0 || change < w->high * MATERIAL)
+	/* however small a share of the whole, what climbs all the time is not steady; that it falls is good news, which takes more */
+	if (change <= 0 || (direction < 0 && change < w->high * MATERIAL))
 		return false;
 	for (size_t k = 0; k < N_THIRDS; k++)
 		if (w->third[k] * direction <= 0)
@@ -256,6 +277,14 @@ static double most_third(const struct shape *w)
 	return MAX(w->third[0], MAX(w->third[1], w->third[2]));
 }
 
+/* It came down in between: what was kept and grows from there on was never higher. */
+static bool revisits(const struct shape *w)
+{
+	double first = w->floor[0], last = w->floor[w->n - 1];
+
+	return w->high_before > 0.9 * last && w->high_before > (3 * first + last) / 4;
+}
+
 /* Of an estimate: a change is one from two standard errors on, and what is held is known from four on. */
 static bool is_rough(const struct evidence *e, const struct shape *w)
 {
@@ -278,7 +307,24 @@ static unsigned int signs_of_look(const struct evidence *e)
 		return 0;
 	if (!e->unreached_blocks)
 		return !old || (e->looked_blocks >= TELLING && e->looked_blocks * 8 >= e->live_blocks) ? HELD : 0;
-	return !old && e->unreached_blocks * 2 >= e->looked_blocks ? LOST : 0;
+	if (old || e->unreached_blocks * 2 < e->looked_blocks)
+		return 0;
+	return e->search_partial ? LOST | PARTIAL : LOST;
+}
+
+/*
+ * A cache that is full frees one block for each that it allocates. Its frees are unknown ones until the last block from before
+ * the trace is gone. Several such caches share the count: then it equals the blocks of all sites.
+ */
+static bool replaces(const struct evidence *e)
+{
+	uint64_t n = e->unknown_frees, tenth = e->live_blocks / REPLACED_PART;
+
+	/* what resident memory grew by may be these blocks: unless they are far more than that */
+	if (!n || e->rss_grown_bytes >= e->points[e->n_points - 1].live_bytes / 2)
+		return false;
+	return (n >= e->live_blocks - tenth && n <= e->live_blocks + tenth) ||
+	       n >= e->process_blocks - e->process_blocks / REPLACED_PART;
 }
 
 static unsigned int signs_of(const struct evidence *e, const struct shape *w)
@@ -307,7 +353,9 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 		signs |= PILED;
 	if (e->unknown_frees && e->unknown_frees >= e->live_blocks / 2)
 		signs |= MASKED;
-	if (w->high_before > 0.9 * w->floor[w->n - 1])
+	if (replaces(e))
+		signs |= REPLACES;
+	if (revisits(w))
 		signs |= REVISITS;
 	if (drifts(w))
 		signs |= UNSURE;
@@ -316,11 +364,27 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 	return signs;
 }
 
+static bool climbs_evenly(const struct shape *w)
+{
+	return least_third(w) > 0 && least_third(w) >= most_third(w) * EVEN;
+}
+
+/* In the later half: what becomes half as much from quarter to quarter comes to rest. */
+static bool later_half_climbs(const struct evidence *e)
+{
+	uint64_t begin_ns = e->points[0].t_ns, end_ns = e->points[e->n_points - 1].t_ns;
+	double bytes, per_s;
+
+	return course__climbs(e->points, e->n_points, begin_ns + (end_ns - begin_ns) / 2, &bytes, &per_s);
+}
+
 /*
  * All of the time; if that shows no trend, the last quarter of it, and so on, as long as
  * there are points enough. A later part is believed only if it goes faster than the
  * whole: what slows down looks like a trend again in its last part. Not so if it falls
- * after it rose: that is no slowing down.
+ * after it rose: that is no slowing down. Nor if all of the last quarter climbs evenly:
+ * of what slows down enough for the whole to be at rest, its last third brings no
+ * more than about half of its first.
  */
 static unsigned int examine(const struct evidence *e, struct shape *ret)
 {
@@ -335,6 +399,7 @@ static unsigned int examine(const struct evidence *e, struct shape *ret)
 	if (signs & (RISES | FALLS))
 		return signs;
 	for (span_ns /= SHRINK; span_ns >= e->leak_after_ns / 4; span_ns /= SHRINK) {
+		bool quarter = span_ns == (end_ns - begin_ns) / SHRINK;
 		struct shape w;
 		size_t first = 0;
 
@@ -346,14 +411,26 @@ static unsigned int examine(const struct evidence *e, struct shape *ret)
 		if (!trends(&w, 1) && !trends(&w, -1))
 			continue;
 		w.slope = median_slope(&w, 0);
-		if (fabs(w.slope) > 1.5 * fabs(ret->slope) || (w.slope < 0 && most_third(ret) > 0)) {
+		if (fabs(w.slope) > 1.5 * fabs(ret->slope) || (w.slope < 0 && most_third(ret) > 0) ||
+		    (quarter && at_rest(ret) && climbs_evenly(&w))) {
 			*ret = w;
 			return (signs_of(e, ret) & ~STEPS) | (signs & STEPS);
 		}
 	}
+	/* beside what it began with, a climb may be too small to be a trend: that is no rest either */
+	if (later_half_climbs(e))
+		signs |= UNSURE;
 	/* whatever it did before: where it is going now */
 	ret->slope = median_slope(ret, ret->n / 2);
 	return signs;
+}
+
+bool judge__climbs(const struct course *c)
+{
+	struct evidence e = { .points = c->points.v, .n_points = c->points.n, .leak_after_ns = JUDGE_LEAK_AFTER_NS };
+	struct shape w;
+
+	return c->points.n >= MIN_WINDOWS && (examine(&e, &w) & (RISES | REVISITS)) == RISES;
 }
 
 /* ---- the rules */
@@ -366,10 +443,12 @@ static const struct rule {
 	{ "new", YOUNG, 0, { why__first } },
 	{ NULL, ROUGH, 0, {} },
 	/* nothing can free them any more */
-	{ "leak", RISES | LOST, 0, { why__lost, why__rate, why__freed } },
+	{ "leak", RISES | LOST, PARTIAL, { why__lost, why__rate, why__freed } },
+	{ "leak", RISES | LOST | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { why__lost, why__freed, why__rate, why__oldest } },
 	{ "suspect", LOST, FALLS, { why__lost, why__range } },
 	{ NULL, RISES | REVISITS | STEPS, 0, {} },
 	{ "steady", RISES | REVISITS, 0, { why__rate, why__was_higher } },
+	{ NULL, RISES | REPLACES, 0, {} },
 	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED | HELD, { why__freed, why__rate, why__oldest } },
 	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED | HELD, { why__freed, why__rate, why__oldest } },
 	{ "suspect", RISES | UNFREED, SLOWS | HELD, { why__freed, why__rate, why__oldest, why__masked } },
@@ -417,7 +496,7 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 		ret->growth_bytes_per_s = w.slope;
 	} else if (signs_of_look(e) & LOST) {
 		/* what nothing points to need not be watched for long, if it has come all the time */
-		explain(s, comes_all_the_time(e) ? &lost_at_once : &lost_once, &y, ret);
+		explain(s, comes_all_the_time(e) && !e->search_partial ? &lost_at_once : &lost_once, &y, ret);
 		return;
 	} else if (evidence__watched_ns(e) < enough_ns && e->first_ns >= enough_ns) {
 		signs = YOUNG;

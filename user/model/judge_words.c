@@ -219,9 +219,9 @@ void why__held(struct why *y)
 	if (!y->held)
 		return;
 	if (searched_some(y->e))
-		snprintf(some, sizeof(some), " %s that were searched", fmt_exact(a, y->e->looked_blocks));
+		snprintf(some, sizeof(some), " %s searched", fmt_exact(a, y->e->looked_blocks));
 	if (y->e->held)
-		add(y, "all%s still pointed to, through %s%s", some, root_kind__before(y->e->held->kind), name ?: "");
+		add(y, "all%s reachable through %s%s", some, root_kind__before(y->e->held->kind), name ?: "");
 	else
-		add(y, "all%s still pointed to", some);
+		add(y, "all%s reachable", some);
 }

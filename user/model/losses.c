@@ -15,7 +15,6 @@ enum {
 	LOST_CODES,
 	LOST_POINTS,
 	LOST_FILES,
-	LOST_MEMORY,
 	EDGE_INSIDE,
 	N_WORDS
 };
@@ -24,20 +23,20 @@ enum {
 static const struct counter_words {
 	const char *name, *one, *more;
 } counter_words[N_WORDS] = {
-	[MT_LOST_LIVE_FULL] = { "live_full", "block found no room and is in no figure (--max-live N for more)",
-				"blocks found no room and are in no figure (--max-live N for more)" },
+	[MT_LOST_LIVE_FULL] = { "live_full", "block is in no figure: block table full (--max-live N for more)",
+				"blocks are in no figure: block table full (--max-live N for more)" },
 	[MT_LOST_STACK_FULL] = { "stack_full",
-				 "call is charged to a site without a stack: no room for new stacks (--max-stacks N for more)",
-				 "calls are charged to a site without a stack: no room for new stacks (--max-stacks N for more)" },
+				 "call has no stack: stack table full (--max-stacks N for more)",
+				 "calls have no stack: stack table full (--max-stacks N for more)" },
 	[MT_LOST_SITE_FULL] = { "site_full",
-				"call is charged to a site without a stack: no room for new sites (--max-stacks N for more)",
-				"calls are charged to a site without a stack: no room for new sites (--max-stacks N for more)" },
+				"call has no stack: site table full (--max-stacks N for more)",
+				"calls have no stack: site table full (--max-stacks N for more)" },
 	[MT_LOST_SCRATCH_BUSY] = { "scratch_busy", "stack could not be walked: all buffers were in use",
 				   "stacks could not be walked: all buffers were in use" },
 	[MT_LOST_INFLIGHT_FULL] = { "inflight_full", "call was not seen: no room for more threads, or calls that signals have interrupted",
 				    "calls were not seen: no room for more threads, or calls that signals have interrupted" },
-	[MT_LOST_PROCESS_FULL] = { "process_full", "time there was no room for a process: what it did until there was is in no figure",
-				   "times there was no room for a process: what they did until there was is in no figure" },
+	[MT_LOST_PROCESS_FULL] = { "process_full", "time the process table was full: what a process did until it had an entry is in no figure",
+				   "times the process table was full: what a process did until it had an entry is in no figure" },
 	[MT_LOST_RING_FULL] = { "ring_full", "message about a thread or process was lost: malloctrace was too slow",
 				"messages about threads and processes were lost: malloctrace was too slow" },
 	[MT_LOST_MISSED_FREE] = { "missed_free", "block ended because another one appeared at its address: its free was not seen",
@@ -54,8 +53,8 @@ static const struct counter_words {
 	[MT_LOST_MAPPING_BUSY] = { "mapping_busy", "call that maps or unmaps was skipped: another thread was busy with the table for too long",
 				   "calls that map or unmap were skipped: another thread was busy with the table for too long" },
 	[MT_LOST_BORROWED] = { "borrowed_unseen",
-			       "child that shared its parent's memory (vfork) called allocation functions unseen: this kernel shows it only with -f",
-			       "children that shared their parent's memory (vfork) called allocation functions unseen: this kernel shows them only with -f" },
+			       "process that shares a target's memory (vfork, CLONE_VM) used it unseen: made during the trace, or longer-lived than the target; use -f",
+			       "processes that share a target's memory (vfork, CLONE_VM) used it unseen: made during the trace, or longer-lived than the target; use -f" },
 	[MT_LOST_MISSED_ENTRY] = { "missed_entry",
 				   "call did not begin where its allocation function does (the program jumped past the probe): its block is in no figure",
 				   "calls did not begin where their allocation functions do (the program jumped past the probe): their blocks are in no figure" },
@@ -74,8 +73,10 @@ static const struct counter_words {
 	[MT_EDGE_PYTHON_UNNAMED] = { "python_unnamed", "time there was no room for frames of Python, or for the name of one",
 				     "times there was no room for frames of Python, or for the name of one" },
 	[MT_EDGE_BORROWED] = { "borrowed_unclear",
-			       "child that shared its parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether it did (-f sees it)",
-			       "children that shared their parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether they did (-f sees them)" },
+			       "process that shares a target's memory (vfork, CLONE_VM) may have called allocation functions unseen: the kernel does not say whether it did (-f sees it)",
+			       "processes that share a target's memory (vfork, CLONE_VM) may have called allocation functions unseen: the kernel does not say whether they did (-f sees them)" },
+	[MT_EDGE_RENAMED] = { "renamed_unkept", "time a thread got another name, and its figures under both could not be kept apart: they are under the last one",
+			      "times a thread got another name, and its figures under both could not be kept apart: they are under the last one" },
 	[LOST_HITS] = { "missed_hits", "probe hit was skipped: a BPF program was already running on that CPU",
 			"probe hits were skipped: a BPF program was already running on that CPU" },
 	[LOST_UNWIND] = { "unwind_full", "file found no room for its unwind table: stacks through it end early",
@@ -86,8 +87,6 @@ static const struct counter_words {
 			  "probe points were not in place in a process, for a while at least: calls there were not seen" },
 	[LOST_FILES] = { "unread_file", "mapped file could not be read: what an allocator in it did is in no figure",
 			 "mapped files could not be read: what allocators in them did is in no figure" },
-	[LOST_MEMORY] = { "no_memory", "time there was no memory for malloctrace: something that it meant to note is missing",
-			  "times there was no memory for malloctrace: what it meant to note is missing" },
 	[EDGE_INSIDE] = { "inside_at_end", "call was under way when the trace ended",
 			  "calls were under way when the trace ended" },
 };
@@ -107,17 +106,6 @@ static struct snap_counter counted(size_t counter, uint64_t n)
 	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
 }
 
-void snapshot__count_refused(struct snapshot *s, uint64_t n)
-{
-	struct snap_counter *c = (struct snap_counter *)s->losses;
-
-	for (size_t i = 0; i < s->n_losses; i++)
-		if (!strcmp(c[i].name, counter_words[LOST_MEMORY].name)) {
-			s->losses_total += n - c[i].n;
-			c[i] = counted(LOST_MEMORY, n);
-		}
-}
-
 void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info)
 {
 	struct snap_counter *c = snapshot__alloc(s, N_WORDS, sizeof(*c));
@@ -131,13 +119,13 @@ void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const str
 	c[n++] = counted(LOST_CODES, info->codes_full);
 	c[n++] = counted(LOST_POINTS, info->n_unprobed);
 	c[n++] = counted(LOST_FILES, info->n_unread);
-	c[n++] = counted(LOST_MEMORY, 0);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)
 		s->losses_total += c[i].n;
 	s->edges = c + n;
 	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
-		c[n++] = counted(i, cut->counters[i] + (i == MT_EDGE_PYTHON_UNNAMED ? info->n_codes_unkept : 0));
+		c[n++] = counted(i, cut->counters[i] + (i == MT_EDGE_PYTHON_UNNAMED ? info->n_codes_unkept :
+							   i == MT_EDGE_RENAMED		? info->n_renamed_unkept : 0));
 	c[n++] = counted(EDGE_INSIDE, s->ended ? cut->n_inside : 0);
 	s->n_edges = c + n - s->edges;
 }

@@ -11,14 +11,12 @@
 #include "model/schema.h"
 #include "util/parse.h"
 
-int marks__add(struct marks *m, const char *name, uint32_t life, const struct snap_mark *row)
+void marks__add(struct marks *m, const char *name, uint32_t life, const struct snap_mark *row)
 {
 	struct kept_mark *slot;
 
 	if (m->v.n < MARKS_MAX) {
 		slot = vec_push(&m->v);
-		if (!slot)
-			return -ENOMEM;
 	} else {
 		slot = &m->v.v[m->first];
 		m->first = (m->first + 1) % MARKS_MAX;
@@ -26,7 +24,6 @@ int marks__add(struct marks *m, const char *name, uint32_t life, const struct sn
 	*slot = (struct kept_mark){ .name = name, .life = life, .row = *row };
 	m->n_noted++;
 	m->n_whole += row->whole;
-	return 0;
 }
 
 void marks__done(struct marks *m)

@@ -22,8 +22,8 @@ struct marks {
 	uint64_t n_noted, n_whole;
 };
 
-/* row: what is known of it; name lives as long as m. -ENOMEM */
-int marks__add(struct marks *m, const char *name, uint32_t life, const struct snap_mark *row);
+/* row: what is known of it; name lives as long as m. */
+void marks__add(struct marks *m, const char *name, uint32_t life, const struct snap_mark *row);
 void marks__done(struct marks *m);
 /* enum counter_bit: what is known of it; --mode leak has no live bytes of one without a snapshot. */
 unsigned int marks__known(const struct snapshot *s, const struct snap_mark *m);

@@ -10,40 +10,38 @@
 
 #include "util/util.h"
 
-static int add_frame(struct matcher *m, const struct frame *f, uint32_t *chain)
+static void add_frame(struct matcher *m, const struct frame *f, uint32_t *chain)
 {
 	bool named = f->line && f->line->function && *f->line->function;
 	uint32_t module, name = 0, frame;
 	const char *origin = frame__origin(f);
-	int err = string_ids__get(&m->strings, !origin ? "" : origin == f->module ? path_basename(origin) : path_tail(origin), &module);
 
-	if (!err && named)
-		err = string_ids__get(&m->strings, f->line->function, &name);
-	if (!err)
-		err = key_ids__get(&m->frames, (struct key){ module, named ? name : f->place->offset, named },
-				   &frame, NULL);
-	if (!err)
-		err = key_ids__get(&m->stacks, (struct key){ .a = *chain, .b = frame }, chain, NULL);
+	string_ids__get(&m->strings, !origin ? "" : origin == f->module ? path_basename(origin) : path_tail(origin), &module);
+	if (named)
+		string_ids__get(&m->strings, f->line->function, &name);
+	key_ids__get(&m->frames, (struct key){ module, named ? name : f->place->offset, named },
+		     &frame, NULL);
+	key_ids__get(&m->stacks, (struct key){ .a = *chain, .b = frame }, chain, NULL);
 	(*chain)++;
-	return err;
 }
 
-int matcher__row(struct matcher *m, const struct snapshot *s, const struct snap_site *site, uint32_t *ret,
+void matcher__row(struct matcher *m, const struct snapshot *s, const struct snap_site *site, uint32_t *ret,
 		 bool *ret_new)
 {
 	uint32_t chain = 0, comm = 0;
-	int err = m->by_comm ? string_ids__get(&m->strings, s->processes[site->process].comm, &comm) : 0;
 
-	for (uint32_t i = 0; i < site->n_stack && !err; i++) {
+	if (m->by_comm)
+		string_ids__get(&m->strings, s->processes[site->process].comm, &comm);
+	for (uint32_t i = 0; i < site->n_stack; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 
-		for (size_t k = 0; k < place__n_frames(p) && !err; k++) {
+		for (size_t k = 0; k < place__n_frames(p); k++) {
 			struct frame f = place__frame(s, p, k);
 
-			err = add_frame(m, &f, &chain);
+			add_frame(m, &f, &chain);
 		}
 	}
-	return err ? err : key_ids__get(&m->rows, (struct key){ chain, comm, site->growth }, ret, ret_new);
+	key_ids__get(&m->rows, (struct key){ chain, comm, site->growth }, ret, ret_new);
 }
 
 static bool several_comms(const struct snapshot *s)

@@ -16,8 +16,8 @@ struct matcher {
 
 void matcher__init(struct matcher *m, const struct snapshot *before, const struct snapshot *after);
 void matcher__done(struct matcher *m);
-/* 0, its number, and whether it is the first time; -ENOMEM. */
-int matcher__row(struct matcher *m, const struct snapshot *s, const struct snap_site *site, uint32_t *ret,
+/* Its number, and whether it is the first time. */
+void matcher__row(struct matcher *m, const struct snapshot *s, const struct snap_site *site, uint32_t *ret,
 		 bool *ret_new);
 
 #endif

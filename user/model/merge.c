@@ -40,6 +40,7 @@ void memory__add(struct snap_memory *sum, const struct snap_memory *m)
 
 /* The most alarming first. */
 static const char *const verdicts[] = { "leak", "suspect", "growing", "steady", "draining", "new" };
+#define N_ALARMS 3
 
 static size_t alarm_of(const char *verdict)
 {
@@ -50,13 +51,23 @@ static size_t alarm_of(const char *verdict)
 	return verdict ? i : ARRAY_SIZE(verdicts) + 1;
 }
 
+bool verdict__is_alarm(const char *verdict)
+{
+	return alarm_of(verdict) < N_ALARMS;
+}
+
+void trend__worsen(struct trend *t, const struct trend *other)
+{
+	if (alarm_of(other->verdict) >= alarm_of(t->verdict))
+		return;
+	t->verdict = other->verdict;
+	t->why = other->why;
+	t->why_unreached = other->why_unreached;
+}
+
 void trend__add(struct trend *sum, const struct trend *t)
 {
-	if (alarm_of(t->verdict) < alarm_of(sum->verdict)) {
-		sum->verdict = t->verdict;
-		sum->why = t->why;
-		sum->why_unreached = t->why_unreached;
-	}
+	trend__worsen(sum, t);
 	if (t->known)
 		sum->growth_bytes_per_s += t->growth_bytes_per_s;
 	sum->known |= t->known;
@@ -64,12 +75,16 @@ void trend__add(struct trend *sum, const struct trend *t)
 
 /* ---- sites */
 
-const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n)
+const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n_alike, size_t n)
 {
 	_cleanup_free_ char *why = NULL;
 
-	if (!t->why || n < 2 || asprintf(&why, "in one of %zu: %s", n, t->why) < 0)
+	if (!t->why || n < 2)
 		return t->why;
+	if (n_alike > 1)
+		why = xasprintf("in %zu of %zu, of which one: %s", n_alike, n, t->why);
+	else
+		why = xasprintf("in one of %zu: %s", n, t->why);
 	return snapshot__strdup(s, why);
 }
 
@@ -109,13 +124,11 @@ static void thin_out(uint64_t *t, size_t *n)
 }
 
 /* The moments of two ordered lists in one, each once. */
-static int add_times(uint64_t **times, size_t *n, const struct timeline *c)
+static void add_times(uint64_t **times, size_t *n, const struct timeline *c)
 {
-	uint64_t *all = calloc(*n + c->n + 1, sizeof(*all));
+	uint64_t *all = xcalloc(*n + c->n + 1, sizeof(*all));
 	size_t a = 0, b = 0, to = 0;
 
-	if (!all)
-		return -ENOMEM;
 	while (a < *n || b < c->n) {
 		uint64_t t = b >= c->n || (a < *n && (*times)[a] <= c->v[b].t_ns) ? (*times)[a++] : c->v[b++].t_ns;
 
@@ -127,7 +140,6 @@ static int add_times(uint64_t **times, size_t *n, const struct timeline *c)
 	free(*times);
 	*times = all;
 	*n = to;
-	return 0;
 }
 
 /* Differences from moment to moment; modulo 2^64, as their sum is. */
@@ -151,7 +163,7 @@ static void add_steps(struct snap_point *steps, const uint64_t *times, size_t n,
 		steps[at + 1].rss_bytes -= last.rss_bytes;
 }
 
-int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
+void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
 		      size_t *ret_n)
 {
 	_cleanup_free_ uint64_t *times = NULL;
@@ -159,10 +171,10 @@ int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, co
 	size_t n_times = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (v[i].n && add_times(&times, &n_times, &v[i]))
-			return -ENOMEM;
+		if (v[i].n)
+			add_times(&times, &n_times, &v[i]);
 	if (!n_times)
-		return 0;
+		return;
 	sum = snapshot__alloc(s, n_times, sizeof(*sum));
 	for (size_t i = 0; i < n; i++)
 		add_steps(sum, times, n_times, &v[i]);
@@ -177,23 +189,20 @@ int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, co
 	}
 	*ret = sum;
 	*ret_n = n_times;
-	return 0;
 }
 
 /* ---- histograms: lists of classes, ordered by their bound */
 
-int sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+void sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
 {
 	_cleanup_free_ struct snap_size *sum = NULL;
 	size_t n_sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct snap_size *more = v[i]->sizes;
-		struct snap_size *all = calloc(n_sum + v[i]->n_sizes + 1, sizeof(*all));
+		struct snap_size *all = xcalloc(n_sum + v[i]->n_sizes + 1, sizeof(*all));
 		size_t a = 0, b = 0, k = 0;
 
-		if (!all)
-			return -ENOMEM;
 		while (a < n_sum || b < v[i]->n_sizes) {
 			bool both = a < n_sum && b < v[i]->n_sizes && sum[a].below == more[b].below;
 
@@ -213,21 +222,18 @@ int sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_
 	}
 	to->n_sizes = n_sum;
 	to->sizes = n_sum ? memcpy(snapshot__alloc(s, n_sum, sizeof(*sum)), sum, n_sum * sizeof(*sum)) : NULL;
-	return 0;
 }
 
-int lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+void lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
 {
 	_cleanup_free_ struct snap_lifetime *sum = NULL;
 	size_t n_sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct snap_lifetime *more = v[i]->lifetimes;
-		struct snap_lifetime *all = calloc(n_sum + v[i]->n_lifetimes + 1, sizeof(*all));
+		struct snap_lifetime *all = xcalloc(n_sum + v[i]->n_lifetimes + 1, sizeof(*all));
 		size_t a = 0, b = 0, k = 0;
 
-		if (!all)
-			return -ENOMEM;
 		while (a < n_sum || b < v[i]->n_lifetimes) {
 			bool both = a < n_sum && b < v[i]->n_lifetimes && sum[a].below_ns == more[b].below_ns;
 
@@ -245,5 +251,4 @@ int lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, s
 	}
 	to->n_lifetimes = n_sum;
 	to->lifetimes = n_sum ? memcpy(snapshot__alloc(s, n_sum, sizeof(*sum)), sum, n_sum * sizeof(*sum)) : NULL;
-	return 0;
 }

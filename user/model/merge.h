@@ -17,10 +17,13 @@ void counters__add_counts(struct counters *sum, const struct counters *c);	/* al
 void memory__add(struct snap_memory *sum, const struct snap_memory *m);
 void std_error__add(struct std_error *sum, const struct std_error *e);	/* of independent estimates: variances add up */
 void site__add(struct snap_site *sum, const struct snap_site *site);	/* all but stack, history and who it is */
+bool verdict__is_alarm(const char *verdict);	/* leak, suspect, growing; NULL: no */
+/* The verdict of the other one, with its reasons, if that is more alarming. */
+void trend__worsen(struct trend *t, const struct trend *other);
 /* Growth adds up; the verdict is the most alarming. */
 void trend__add(struct trend *sum, const struct trend *t);
 /* The reason is that of the most alarming one, too: of n it says so. In the arena of s. */
-const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n);
+const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n_alike, size_t n);
 
 /* A timeline, and whether it stopped because its process has ended. */
 struct timeline {
@@ -32,14 +35,14 @@ struct timeline {
 /*
  * Their sum: at each moment that any of them has, the last that each had
  * by then. What was live at a process's end stays, its RSS goes. Points become
- * fewer beyond TIMELINE_MAX; the last one always is. In the arena of s; -ENOMEM.
+ * fewer beyond TIMELINE_MAX; the last one always is. In the arena of s.
  */
 #define TIMELINE_MAX 1024
-int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
+void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
 		      size_t *ret_n);
 
-/* Histograms of n processes, class by class, in the arena of s. -ENOMEM. */
-int sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
-int lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
+/* Histograms of n processes, class by class, in the arena of s. */
+void sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
+void lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
 
 #endif

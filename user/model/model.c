@@ -12,6 +12,7 @@
 
 /* A server may start a thread per request, for days: after this many, the ended ones are one row. */
 #define MAX_ENDED_THREADS 1024
+#define MAX_FORMER_NAMES 64	/* of the threads of a process that run */
 /* Points of a timeline; when it is full, every second one goes and they come half as often. */
 #define MAX_POINTS 1024
 /* Of all timelines, as far as each has a few. */
@@ -20,16 +21,10 @@
 
 struct model *model__new(void)
 {
-	struct model *m = calloc(1, sizeof(*m));
+	struct model *m = xcalloc(1, sizeof(*m));
 
-	if (!m)
-		return NULL;
 	archive__init(&m->archive);
-	m->by_proc = calloc(MT_PROC_NUMBERS, sizeof(*m->by_proc));
-	if (!m->by_proc) {
-		free(m);
-		return NULL;
-	}
+	m->by_proc = xcalloc(MT_PROC_NUMBERS, sizeof(*m->by_proc));
 	return m;
 }
 
@@ -87,6 +82,7 @@ static void life_free(struct model *m, struct life *l)
 	free(l->pod);
 	free(l->unit);
 	vec_done(&l->ended_threads);
+	vec_done(&l->former_names);
 	vec_done(&l->timeline);
 	kept__free(&m->archive, l->kept);
 	free(l);
@@ -133,28 +129,22 @@ void model__drop_folded(struct model *m)
 
 static char *copy(const char *s)
 {
-	return s ? strdup(s) : NULL;
+	return s ? xstrdup(s) : NULL;
 }
 
 struct life *model__new_life(struct model *m)
 {
-	struct life *l = calloc(1, sizeof(*l)), **slot = l ? vec_push(&m->lives) : NULL;
+	struct life *l = xcalloc(1, sizeof(*l)), **slot = vec_push(&m->lives);
 
-	if (!slot) {
-		free(l);
-		return NULL;
-	}
 	*slot = l;
 	l->id = ++m->last_id;
 	return l;
 }
 
-int model__add_life(struct model *m, const struct life_info *info)
+void model__add_life(struct model *m, const struct life_info *info)
 {
 	struct life *l = model__new_life(m), *parent;
 
-	if (!l)
-		return -ENOMEM;
 	l->proc = info->proc;
 	/* the first of a number has it */
 	if (info->proc < MT_PROC_NUMBERS && !m->by_proc[info->proc])
@@ -171,11 +161,11 @@ int model__add_life(struct model *m, const struct life_info *info)
 	note_early(m, l);
 	l->container_pid = info->container_pid;
 	l->wall_started_ns = info->wall_started_ns;
+	l->start_ticks = info->start_ticks;
 	l->started_ns = info->started_ns;
 	parent = info->parent_proc ? model__life(m, info->parent_proc) : NULL;
 	l->parent = parent ? parent->id : 0;
 	l->rss_bytes = l->rss_at_attach_bytes = info->rss_bytes;
-	return 0;
 }
 
 void thread_counts__add(struct mt_thread_counts *sum, const struct mt_thread_counts *c)
@@ -190,25 +180,92 @@ void thread_counts__add(struct mt_thread_counts *sum, const struct mt_thread_cou
 	sum->unknown_frees += c->unknown_frees;
 }
 
-int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c)
+struct mt_thread_counts thread_counts__take(struct mt_thread_counts *left, const struct mt_thread_counts *c)
 {
+	__u64 *from[] = { &left->alloc_calls, &left->alloc_bytes, &left->free_calls, &left->free_bytes,
+			  &left->realloc_calls, &left->temp_calls, &left->failed_calls, &left->unknown_frees };
+	struct mt_thread_counts ret = *c;
+	__u64 *of[] = { &ret.alloc_calls, &ret.alloc_bytes, &ret.free_calls, &ret.free_bytes,
+			&ret.realloc_calls, &ret.temp_calls, &ret.failed_calls, &ret.unknown_frees };
+
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++) {
+		*of[i] = MIN(*of[i], *from[i]);
+		*from[i] -= *of[i];
+	}
+	return ret;
+}
+
+void model__thread_renamed(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c)
+{
+	static const struct mt_thread_counts none;
 	struct life *l = model__life(m, proc);
-	struct life_thread *t;
+	struct mt_thread_counts left = c ? *c : none;
+	struct life_thread *t = NULL;
 
 	if (!l)
-		return 0;
+		return;
+	m->n_renamed_unkept += !c;
+	for (size_t i = 0; i < l->former_names.n; i++)
+		if (l->former_names.v[i].tid == tid) {
+			thread_counts__take(&left, &l->former_names.v[i].counts);
+			t = strcmp(l->former_names.v[i].comm, comm) ? t : &l->former_names.v[i];
+		}
+	if (!memcmp(&left, &none, sizeof(left)))
+		return;
+	if (!t) {
+		t = l->former_names.n < MAX_FORMER_NAMES ? vec_push(&l->former_names) : NULL;
+		if (!t) {
+			m->n_renamed_unkept++;
+			return;
+		}
+		*t = (struct life_thread){ .tid = tid };
+		snprintf(t->comm, sizeof(t->comm), "%s", comm);
+	}
+	thread_counts__add(&t->counts, &left);
+}
+
+uint64_t model__n_renamed_unkept(const struct model *m)
+{
+	return m->n_renamed_unkept;
+}
+
+static void end_thread(struct life *l, pid_t tid, const char *comm, const struct mt_thread_counts *c)
+{
+	struct life_thread *t;
+
 	if (l->ended_threads.n >= MAX_ENDED_THREADS) {
 		l->n_more_ended++;
 		thread_counts__add(&l->more_ended, c);
-		return 0;
+		return;
 	}
 	t = vec_push(&l->ended_threads);
-	if (!t)
-		return -ENOMEM;
 	t->tid = tid;
 	snprintf(t->comm, sizeof(t->comm), "%s", comm);
 	t->counts = *c;
-	return 0;
+}
+
+/* A row for each name that it had. */
+void model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c)
+{
+	struct life *l = model__life(m, proc);
+	struct mt_thread_counts left = *c;
+	size_t n = 0;
+
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->former_names.n; i++) {
+		const struct life_thread was = l->former_names.v[i];
+
+		if (was.tid != tid) {
+			l->former_names.v[n++] = was;
+		} else if (strcmp(was.comm, comm)) {
+			struct mt_thread_counts its = thread_counts__take(&left, &was.counts);
+
+			end_thread(l, tid, was.comm, &its);
+		}
+	}
+	l->former_names.n = n;
+	end_thread(l, tid, comm, &left);
 }
 
 void model__life_ended(struct model *m, uint32_t proc)
@@ -356,14 +413,12 @@ static uint64_t since_start(const struct model *m, const struct cut *cut)
 
 #define NO_POINT UINT64_MAX
 
-int model__note(struct model *m, const struct cut *cut)
+void model__note(struct model *m, const struct cut *cut)
 {
 	/* by the number in the kernel's tables */
-	_cleanup_free_ struct snap_point *sums = calloc(MT_PROC_NUMBERS, sizeof(*sums));
+	_cleanup_free_ struct snap_point *sums = xcalloc(MT_PROC_NUMBERS, sizeof(*sums));
 	size_t max_points = MAX_ALL_POINTS / (m->lives.n + 1);
 
-	if (!sums)
-		return -ENOMEM;
 	max_points = MIN(MAX(max_points, FEW_POINTS), MAX_POINTS);
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct mt_counts *c = &cut->sites[i].counts;
@@ -396,25 +451,21 @@ int model__note(struct model *m, const struct cut *cut)
 		while (l->timeline.n && l->timeline.v[l->timeline.n - 1].t_ns >= since_start(m, cut))
 			l->timeline.n--;
 		slot = vec_push(&l->timeline);
-		if (!slot)
-			return -ENOMEM;
 		*slot = sums[l->proc];
 		slot->t_ns = since_start(m, cut);
 		slot->rss_bytes = l->rss_bytes;
 	}
-	return history__note(&m->history, cut, since_start(m, cut));
+	history__note(&m->history, cut, since_start(m, cut));
 }
 
-int model__set_baseline(struct model *m, const struct cut *cut)
+void model__set_baseline(struct model *m, const struct cut *cut)
 {
-	int err = baseline__set(&m->baseline, cut, since_start(m, cut));
-
+	baseline__set(&m->baseline, cut, since_start(m, cut));
 	/* what is in the kernel's tables no more will not change */
-	for (size_t i = 0; i < m->lives.n && !err; i++) {
+	for (size_t i = 0; i < m->lives.n; i++) {
 		struct kept *k = m->lives.v[i]->kept;
 
 		for (size_t j = 0; k && j < k->sites.n; j++)
 			k->sites.v[j].since_baseline_bytes = 0;
 	}
-	return err;
 }

@@ -24,6 +24,7 @@ struct life_info {
 	pid_t container_pid;	/* in its own pid namespace, if that is another one; else 0 */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
 	int64_t wall_started_ns;	/* 0: unknown */
+	uint64_t start_ticks;	/* the same in clock ticks since boot */
 	int64_t started_ns;	/* the same on CLOCK_MONOTONIC, which nobody sets; before its beginning, perhaps, as it stands still while a machine sleeps */
 };
 
@@ -42,6 +43,7 @@ struct model_calls {
 	void (*locate)(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg);
 	const char *(*function)(uint32_t func, void *arg);	/* the allocation function's name */
 	void (*thread_comm)(pid_t pid, pid_t tid, char buf[static 32], void *arg);
+	void (*thread_name)(uint32_t number, char buf[static 32], void *arg);	/* see MT_NAMED_TID() */
 	void *arg;
 };
 
@@ -65,9 +67,15 @@ uint64_t model__since_start(const struct model *m, uint64_t clock_ns);
 uint32_t model__life_id(const struct model *m, uint32_t proc);
 void model__free(struct model *m);
 
-int model__add_life(struct model *m, const struct life_info *info);
+void model__add_life(struct model *m, const struct life_info *info);
 /* A thread of a life has ended; its name and what it did. */
-int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
+void model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
+/*
+ * A thread gets another name: the one it had, and what it did until now, under all its names. Beyond some names per
+ * process, what it did is under the next one, and that is counted: model__n_renamed_unkept(). c NULL: it is not known.
+ */
+void model__thread_renamed(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
+uint64_t model__n_renamed_unkept(const struct model *m);
 void model__life_ended(struct model *m, uint32_t proc);
 /* A signal ended it; oom: the kernel sent that, which had run out of memory. */
 void model__set_death(struct model *m, uint32_t proc, int exit_signal, bool oom);
@@ -98,15 +106,14 @@ void model__keep_modules(struct model *m, const struct module_calls *calls);
 /*
  * These processes leave the kernel's tables: what the cut has of them is copied, and
  * stays in all snapshots; their numbers may be given to others then. mappings as in
- * snapshot_info. What is kept of lives that left is bounded: see archive.c. -ENOMEM: some
- * of it may be missing.
+ * snapshot_info. What is kept of lives that left is bounded: see archive.c.
  */
-int model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
+void model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
 		   const struct model_calls *calls);
 /* A point of each life's timeline, and of the history of the sites that matter; of those that the cut knows what is live of. */
-int model__note(struct model *m, const struct cut *cut);
+void model__note(struct model *m, const struct cut *cut);
 /* Changes count from this cut on. */
-int model__set_baseline(struct model *m, const struct cut *cut);
+void model__set_baseline(struct model *m, const struct cut *cut);
 
 struct snapshot_info {		/* what neither the cut nor the model knows */
 	struct recording recording;	/* its size is what blocks have */
@@ -115,17 +122,21 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t n_selected, n_watched;	/* --overhead by turns: processes that ran last, and that were ever watched; else 0 */
 	const char *version, *kernel, *arch;
 	const char *host;	/* its name, clean; may be NULL */
+	const char *boot_id;	/* which of its boots; "": unknown */
 	uint64_t duration_ns;
 	uint64_t paused_ns;	/* of it, without probes */
+	uint64_t n_unfollowed;	/* processes that the targets started, not traced */
 	uint64_t n_left_out;	/* processes and programs that this user may not look into */
 	uint64_t n_unread;	/* mapped files that were not read */
+	uint64_t n_renamed_unkept;	/* model__n_renamed_unkept() */
 	uint64_t n_codes_unkept;	/* of Python, which have no name */
 	struct heap_reading reading;	/* without what is known of each process */
 	int64_t wall_now_ns;
 	bool ended;
 	uint64_t target_cpu_ns, tool_cpu_ns;
 	uint64_t mappings;	/* another number whenever an address may lie elsewhere */
-	uint64_t probe_ns_estimate;	/* 0: not measured */
+	uint64_t probe_ns_estimate;	/* 0: hit_ns for each hit */
+	double hit_ns;		/* 0: not measured */
 	uint64_t unit_ns;	/* of the programs' clock: a tick, or 1 */
 	uint64_t unwind_full;	/* files whose unwind table found no room */
 	uint64_t codes_full;	/* probed functions whose code found no room */
@@ -135,9 +146,8 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 
 /* losses.c: what was lost, and what was unusual, all with their words; memory that was refused is counted when all else is done. */
 void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info);
-void snapshot__count_refused(struct snapshot *s, uint64_t n);
 
-/* NULL without memory. Probes are added by the caller. */
+/* Probes are added by the caller. */
 struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
 				 const struct model_calls *calls);
 

@@ -35,8 +35,10 @@ static bool is_pod(const char *pod, const char *wanted)
 	return pod && (!strcmp(pod, wanted) || (name && !strcmp(name + 1, wanted)));
 }
 
-static bool is_wanted(const struct snap_process *p, const struct narrowing *n)
+static bool is_wanted(const struct snapshot *s, const struct snap_process *p, const struct narrowing *n)
 {
+	if (n->left_out && n->left_out[p - s->processes])
+		return false;
 	if (n->pid && p->pid != n->pid)
 		return false;
 	if (n->comm && fnmatch(n->comm, p->comm, 0))
@@ -60,7 +62,10 @@ static void take_processes(struct snapshot *to, const struct snapshot *s, const 
 		const struct snap_process *p = &s->processes[i];
 
 		process_of[i] = FREES_GONE;
-		if (!is_wanted(p, n)) {
+		if (!is_wanted(s, p, n)) {
+			/* at rest the scan found of it what it holds */
+			to->scan_blocks -= MIN(p->c.live_blocks, to->scan_blocks);
+			to->scan_bytes -= MIN(p->c.live_bytes, to->scan_bytes);
 			to->reading.n_unread -= MIN(p->n_heaps_unread, to->reading.n_unread);
 			to->reading.unsure_blocks -= MIN(p->unsure_blocks, to->reading.unsure_blocks);
 			continue;
@@ -124,12 +129,10 @@ static void take_heaps(struct snapshot *to, const struct snapshot *s, const uint
 
 struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowing *n)
 {
-	_cleanup_free_ uint32_t *process_of = calloc(s->n_processes + 1, sizeof(*process_of)), *site_of = calloc(s->n_sites + 1, sizeof(*site_of));
-	struct snapshot *to = process_of && site_of ? snapshot__new() : NULL;
+	_cleanup_free_ uint32_t *process_of = xcalloc(s->n_processes + 1, sizeof(*process_of)), *site_of = xcalloc(s->n_sites + 1, sizeof(*site_of));
+	struct snapshot *to = snapshot__new();
 	struct obstack arena;
 
-	if (!to)
-		return NULL;
 	arena = to->arena;
 	*to = *s;
 	to->arena = arena;
@@ -139,9 +142,6 @@ struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowi
 	take_sites(to, s, process_of, site_of);
 	take_marks(to, s, process_of);
 	take_heaps(to, s, process_of, site_of);
-	if (frees__map(to, s, &(struct frees_map){ .site_of = site_of, .process_of = process_of })) {
-		snapshot__free(to);
-		return NULL;
-	}
+	frees__map(to, s, &(struct frees_map){ .site_of = site_of, .process_of = process_of });
 	return to;
 }

@@ -12,12 +12,13 @@ struct narrowing {
 	const char *cgroup;	/* the path, or one above it */
 	const char *container;	/* its id, or how that begins */
 	const char *pod;	/* its name or its uid */
+	const bool *left_out;	/* by index: those that do not stay; NULL: none */
 };
 
 bool narrowing__any(const struct narrowing *n);
 /*
  * Totals are those of the processes that are left, which may be none; losses and costs remain those of the whole. Strings, places
- * and modules remain those of s, which must outlive it. NULL without memory.
+ * and modules remain those of s, which must outlive it.
  */
 struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowing *n);
 

@@ -57,67 +57,50 @@ void places__begin(struct places *p, uint64_t mappings)
 	p->n_begun++;
 }
 
-/* -1: in no module; -2: no memory. The row comes before the number, so that no number is without a row. */
+/* -1: in no module. */
 static int module_of(struct places *p, const struct address *a)
 {
 	struct key key = { .a = (uintptr_t)a->module };
-	struct snap_module *row;
 	uint32_t number;
 
 	if (!a->module)
 		return -1;
 	if (key_ids__find(&p->by_module, key, &number))
 		return number;
-	row = vec_push(&p->modules);
-	if (!row)
-		return -2;
-	*row = (struct snap_module){ a->path, a->build_id, a->handle };
-	if (key_ids__get(&p->by_module, key, &number, NULL)) {
-		p->modules.n--;
-		return -2;
-	}
+	*vec_push(&p->modules) = (struct snap_module){ a->path, a->build_id, a->handle };
+	key_ids__get(&p->by_module, key, &number, NULL);
 	return number;
 }
 
-int places__index(struct places *p, const struct address *a, uint32_t *ret)
+void places__index(struct places *p, const struct address *a, uint32_t *ret)
 {
 	struct key key = { .a = (uintptr_t)a->module, .b = a->offset };
 	struct place *row;
 	int module;
 
 	if (key_ids__find(&p->by_offset, key, ret))
-		return 0;
+		return;
 	module = module_of(p, a);
-	row = module == -2 ? NULL : vec_push(&p->list);
-	if (!row)
-		return -ENOMEM;
+	row = vec_push(&p->list);
 	row->module = module;
 	row->offset = a->offset;
-	if (key_ids__get(&p->by_offset, key, ret, NULL)) {
-		p->list.n--;
-		return -ENOMEM;
-	}
-	return 0;
+	key_ids__get(&p->by_offset, key, ret, NULL);
 }
 
 static struct known_address *known_at(const struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns)
 {
 	uint32_t number;
 
-	/* without memory the last of them has no row */
-	return key_ids__find(&p->addresses, (struct key){ addr, proc, t_ns }, &number) && number < p->known.n ?
-		       &p->known.v[number] : NULL;
+	return key_ids__find(&p->addresses, (struct key){ addr, proc, t_ns }, &number) ? &p->known.v[number] : NULL;
 }
 
 static struct known_address *get_at(struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns)
 {
 	uint32_t number;
 
-	if (key_ids__get(&p->addresses, (struct key){ addr, proc, t_ns }, &number, NULL))
-		return NULL;
+	key_ids__get(&p->addresses, (struct key){ addr, proc, t_ns }, &number, NULL);
 	while (p->known.n <= number)
-		if (!vec_push(&p->known))
-			return NULL;
+		vec_push(&p->known);
 	return &p->known.v[number];
 }
 
@@ -133,11 +116,9 @@ static const struct known_address *locate(struct places *p, uint32_t proc, uint6
 	if (known && (known->fixed || known->located_for == p->n_begun))
 		return known;
 	calls->locate(proc, addr, t_ns, &a, calls->arg);
-	if (places__index(p, &a, &place))
-		return NULL;
+	places__index(p, &a, &place);
 	known = get_at(p, proc, addr, a.timeless ? 0 : t_ns);
-	if (known)
-		*known = (struct known_address){ .place = place, .fixed = a.fixed, .located_for = p->n_begun };
+	*known = (struct known_address){ .place = place, .fixed = a.fixed, .located_for = p->n_begun };
 	return known;
 }
 
@@ -146,8 +127,7 @@ static struct known_stack *slot_of(struct places *p, const struct cut_site *site
 	struct known_stack *k;
 
 	while (p->stacks.n <= site->site)
-		if (!vec_push(&p->stacks))
-			return NULL;
+		vec_push(&p->stacks);
 	k = &p->stacks.v[site->site];
 	if (k->room < site->n_frames) {
 		k->places = obstack_alloc(&p->arena, site->n_frames * sizeof(*k->places));
@@ -160,8 +140,6 @@ const uint32_t *places__of_site(struct places *p, const struct cut_site *site, c
 {
 	struct known_stack *k = slot_of(p, site);
 
-	if (!k)
-		return NULL;
 	if (k->fixed && k->frames == site->frames && k->n == site->n_frames && k->proc == site->proc &&
 	    k->met_ns == site->met_ns)
 		return k->places;
@@ -169,8 +147,6 @@ const uint32_t *places__of_site(struct places *p, const struct cut_site *site, c
 	for (uint32_t i = 0; i < site->n_frames; i++) {
 		const struct known_address *a = locate(p, site->proc, site->frames[i], site->met_ns, calls);
 
-		if (!a)
-			return NULL;
 		k->places[i] = a->place;
 		k->fixed = a->fixed && (k->fixed || !i);
 	}

@@ -15,7 +15,7 @@
 const struct runtime runtimes[] = {
 	{ "python", "Python", "libpython[23]* python python[23] python[23].*", NULL,
 	  "objects larger than 512 bytes, and what C code allocates",
-	  "small objects, which share arenas unless it was started with PYTHONMALLOC=malloc (--python-objects -- CMD does that)",
+	  "objects of up to 512 bytes, which share arenas (PYTHONMALLOC=malloc shows each)",
 	  "--python off shows the interpreter's own frames", PYTHON_PATH },
 	{ "pypy", "PyPy", "pypy* libpypy*", NULL,
 	  "what C code allocates, and the memory that its heap takes",
@@ -43,7 +43,7 @@ const struct runtime runtimes[] = {
 	  "names of managed methods need DOTNET_PerfMapEnabled=1", NULL },
 	{ "php", "PHP", "libphp*.so* php php[0-9]* php-fpm*", NULL,
 	  "blocks larger than 2 MiB, persistent ones and libraries",
-	  "what a request allocates, which shares chunks unless it was started with USE_ZEND_ALLOC=0",
+	  "what a request allocates, which shares chunks (USE_ZEND_ALLOC=0 shows each block)",
 	  "frames are the interpreter's", NULL },
 	{ "erlang", "Erlang", "beam.smp beam", NULL,
 	  "what drivers and NIFs allocate",
@@ -114,12 +114,8 @@ const char *runtime__advice(const struct runtime *r, const struct snapshot *s)
 char *runtime__words(const struct runtime *r, const struct snapshot *s)
 {
 	const char *advice = runtime__advice(r, s);
-	char *words = NULL;
-	int n;
 
 	if (recording__is_growth(&s->recording))
-		n = asprintf(&words, "%s", advice ?: "");
-	else
-		n = asprintf(&words, "seen: %s; not seen: %s%s%s", r->seen, r->unseen, advice ? "; " : "", advice ?: "");
-	return n < 0 ? NULL : words;
+		return xstrdup(advice ?: "");
+	return xasprintf("seen: %s; not seen: %s%s%s", r->seen, r->unseen, advice ? "; " : "", advice ?: "");
 }

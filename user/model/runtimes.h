@@ -21,9 +21,6 @@ struct runtime {
 /* The module of all code that is Python's: it is in no file of machine code. */
 #define PYTHON_PATH "[python]"
 bool is_python_module(const char *path);	/* path may be NULL */
-/* Its offsets say which code it is (code_book__place()), and which instruction of it, of 2 bytes each. */
-#define PYTHON_OFFSET_UNIT(offset) ((uint32_t)((offset) - 1) & 0xffff)
-#define PYTHON_OFFSET_BYTES(offset) (2 * PYTHON_OFFSET_UNIT(offset))
 /* Of one of its places: which code that is was reported (code_book__place()). */
 #define PYTHON_IS_KNOWN(offset) ((uint64_t)(offset) >> 63)
 
@@ -40,7 +37,7 @@ const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth)
 const char *runtime__advice(const struct runtime *r, const struct snapshot *s);
 /*
  * What a reader who knows the language would look for in vain: "seen: ...; not seen: ...; ...", of --mode growth, which misses none of
- * it, the last part alone. The caller's; NULL: no memory.
+ * it, the last part alone. The caller's.
  */
 char *runtime__words(const struct runtime *r, const struct snapshot *s);
 

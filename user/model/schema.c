@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bpf/abi.h"
 #include "model/heaps.h"
 #include "model/schema_rows.h"
 
@@ -15,7 +16,7 @@
 
 #define COUNTER(name, its_unit, bit) ROW(#name, FIELD_U64, AT(counters, name), .unit = its_unit, .needs = bit, .merge = MERGE_SUM)
 
-static const struct field counter_fields_rows[] = {
+FIELDS(counter_fields,
 	COUNTER(alloc_calls, UNIT_COUNT, HAS_ALLOC_CALLS),
 	COUNTER(alloc_bytes, UNIT_BYTES, HAS_ALLOC_BYTES),
 	COUNTER(free_calls, UNIT_COUNT, HAS_FREE_CALLS),
@@ -27,17 +28,15 @@ static const struct field counter_fields_rows[] = {
 	COUNTER(temp_calls, UNIT_COUNT, HAS_TEMP_CALLS),
 	COUNTER(failed_calls, UNIT_COUNT, HAS_FAILED_CALLS),
 	COUNTER(unknown_frees, UNIT_COUNT, HAS_UNKNOWN_FREES),
-};
+);
 _Static_assert(HAS_COUNTERS == (1 << ARRAY_SIZE(counter_fields_rows)) - 1, "a row for each counter");
-FIELDS(counter_fields);
 
 #define ERROR(name, bit) ROW(#name, FIELD_ERROR, AT(std_error, name), .needs = bit, .merge = MERGE_ERROR)
 
-static const struct field error_fields_rows[] = {
+FIELDS(error_fields,
 	ERROR(alloc_calls, HAS_ALLOC_CALLS), ERROR(alloc_bytes, HAS_ALLOC_BYTES), ERROR(live_blocks, HAS_LIVE_BLOCKS),
 	ERROR(live_bytes, HAS_LIVE_BYTES),   ERROR(peak_bytes, HAS_PEAK_BYTES),
-};
-FIELDS(error_fields);
+);
 
 /* What a site's or a process's live bytes did. */
 #define TREND(type) \
@@ -49,14 +48,13 @@ FIELDS(error_fields);
 
 /* ---- sites */
 
-static const struct field site_names_rows[] = {
+FIELDS(site_names,
 	ROW("tid", FIELD_INT, AT(snap_site, tid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("thread", FIELD_STR, AT(snap_site, thread)),
-	ROW("function", FIELD_STR, AT(snap_site, function)),
-};
-FIELDS(site_names);
+	ROW("function", FIELD_STR, AT(snap_site, function), .missing = ""),
+);
 
-static const struct field site_fields_rows[] = {
+FIELDS(site_fields,
 	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .unit = UNIT_COUNT, .needs = HAS_LIFETIMES, .merge = MERGE_SUM),
 	ROW("guessed_calls", FIELD_U64, AT(snap_site, guessed_calls), .unit = UNIT_COUNT, .needs = KNOWN_FAULT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("evicted_stacks", FIELD_U64, AT(snap_site, evicted_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
@@ -76,12 +74,11 @@ static const struct field site_fields_rows[] = {
 	ROW("sampled_blocks", FIELD_U64, AT(snap_site, sampled_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("unreached_bytes", FIELD_U64, AT(snap_site, unreached_bytes), .unit = UNIT_BYTES, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM),
 	TREND(snap_site),
-};
-FIELDS(site_fields);
+);
 
 #define MOVES(name, its_unit, how) ROW(#name, FIELD_U64, AT(snap_moves, name), .unit = its_unit, .merge = how)
 
-static const struct field move_fields_rows[] = {
+FIELDS(move_fields,
 	MOVES(calls, UNIT_COUNT, MERGE_SUM),
 	MOVES(moved_calls, UNIT_COUNT, MERGE_SUM),
 	MOVES(moved_bytes, UNIT_BYTES, MERGE_SUM),
@@ -90,24 +87,22 @@ static const struct field move_fields_rows[] = {
 	MOVES(shrunk_calls, UNIT_COUNT, MERGE_SUM),
 	MOVES(doubled_calls, UNIT_COUNT, MERGE_SUM),
 	MOVES(longest, UNIT_COUNT, MERGE_MAX),
-};
-FIELDS(move_fields);
+);
 
-static const struct field age_fields_rows[] = {
+FIELDS(age_fields,
 	ROW("from_ns", FIELD_U64, AT(snap_age, from_ns)),
 	ROW("below_ns", FIELD_BOUND, AT(snap_age, below_ns)),
 	ROW("blocks", FIELD_U64, AT(snap_age, blocks)),
 	ROW("bytes", FIELD_U64, AT(snap_age, bytes)),
-};
-FIELDS(age_fields);
+);
 
 /* ---- processes */
 
-static const struct field process_fields_rows[] = {
+FIELDS(process_fields,
 	ROW("id", FIELD_U32, AT(snap_process, id)),
 	/* a row of several processes has none */
 	ROW("pid", FIELD_INT, AT(snap_process, pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
-	ROW("comm", FIELD_STR, AT(snap_process, comm)),
+	ROW("comm", FIELD_STR, AT(snap_process, comm), .missing = ""),
 	ROW("exe", FIELD_STR, AT(snap_process, exe)),
 	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
 	ROW("ended", FIELD_BOOL, AT(snap_process, ended)),
@@ -124,6 +119,7 @@ static const struct field process_fields_rows[] = {
 	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("parent", FIELD_U32, AT(snap_process, parent), .empty = EMPTY_IS_NULL),
 	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .empty = EMPTY_IS_NULL, .line = 6),
+	ROW("start_ticks", FIELD_U64, AT(snap_process, start_ticks), .unit = UNIT_ID, .empty = EMPTY_IS_ABSENT),
 	ROW("unseen_ns", FIELD_U64, AT(snap_process, unseen_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
 	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
 	ROW("lost_stacks", FIELD_U64, AT(snap_process, lost_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
@@ -136,13 +132,12 @@ static const struct field process_fields_rows[] = {
 	ROW("peak_at_ns", FIELD_U64, AT(snap_process, peak_at_ns), .unit = UNIT_NS, .needs = HAS_PEAK_BYTES | KNOWN_ONE),
 	ROW("probe_hits", FIELD_U64, AT(snap_process, probe_hits), .unit = UNIT_COUNT, .merge = MERGE_SUM),
 	TREND(snap_process),
-};
-FIELDS(process_fields);
+);
 
 #define MEMORY(key, type, name, how) ROW(key, type, AT(snap_memory, name), .merge = how)
 #define GROWN(key, name) ROW(key, FIELD_I64, AT(snap_memory, name), .needs = KNOWN_GROWN, .merge = MERGE_SUM)
 
-static const struct field memory_fields_rows[] = {
+FIELDS(memory_fields,
 	MEMORY("seen_ns", FIELD_U64, seen_ns, MERGE_MAX),
 	MEMORY("rss_bytes", FIELD_U64, rss_bytes, MERGE_SUM),
 	MEMORY("heap_mapped_bytes", FIELD_U64, heap_mapped, MERGE_SUM),
@@ -163,54 +158,54 @@ static const struct field memory_fields_rows[] = {
 	MEMORY("sized_set_aside_bytes", FIELD_U64, sized_usable, MERGE_SUM),
 	MEMORY("sized_apart_bytes", FIELD_U64, sized_apart, MERGE_SUM),
 	MEMORY("sized_all", FIELD_BOOL, sized_all, MERGE_ALL),
-};
-FIELDS(memory_fields);
+);
 
-static const struct field blind_fields_rows[] = {
+FIELDS(blind_fields,
 	ROW("idle", FIELD_BOOL, AT(snap_blind, idle)),
 	ROW("cpu_ns", FIELD_U64, AT(snap_blind, cpu_ns)),
 	ROW("grown_bytes", FIELD_I64, AT(snap_blind, grown_bytes)),
 	ROW("probed", FIELD_STR, AT(snap_blind, probed)),
 	ROW("candidates", FIELD_STR, AT(snap_blind, candidates)),
-};
-FIELDS(blind_fields);
+);
 
-static const struct field thread_fields_rows[] = {
+#define GROWTH(name, kind) ROW(name "_calls", FIELD_U64, AT(growth, calls[kind])), ROW(name "_bytes", FIELD_U64, AT(growth, bytes[kind]))
+
+/* By the names that growth__name() has for them. */
+FIELDS(growth_fields, GROWTH("page_fault", GROWTH_FAULT), GROWTH("brk", GROWTH_BRK), GROWTH("mmap", GROWTH_MMAP));
+_Static_assert(ARRAY_SIZE(growth_fields_rows) == 2 * (GROWTH_N_KINDS - 1), "two rows for each kind");
+
+FIELDS(thread_fields,
 	ROW("tid", FIELD_INT, AT(snap_thread, tid)),
-	ROW("comm", FIELD_STR, AT(snap_thread, comm)),
+	ROW("comm", FIELD_STR, AT(snap_thread, comm), .missing = ""),
 	ROW("ended", FIELD_BOOL, AT(snap_thread, ended)),
 	ROW("stands_for", FIELD_U64, AT(snap_thread, stands_for), .empty = EMPTY_IS_ABSENT),
-};
-FIELDS(thread_fields);
+);
 
-static const struct field point_fields_rows[] = {
+FIELDS(point_fields,
 	ROW("t_ns", FIELD_U64, AT(snap_point, t_ns)),
 	ROW("live_bytes", FIELD_U64, AT(snap_point, live_bytes), .needs = HAS_LIVE_BYTES),
 	ROW("live_blocks", FIELD_U64, AT(snap_point, live_blocks), .needs = HAS_LIVE_BLOCKS),
 	ROW("alloc_calls", FIELD_U64, AT(snap_point, alloc_calls)),
 	ROW("rss_bytes", FIELD_U64, AT(snap_point, rss_bytes)),
-};
-FIELDS(point_fields);
+);
 const struct fields history_fields = { point_fields_rows, 2 };
 
-static const struct field size_fields_rows[] = {
+FIELDS(size_fields,
 	ROW("below", FIELD_BOUND, AT(snap_size, below)),
 	ROW("alloc_calls", FIELD_U64, AT(snap_size, alloc_calls)),
 	ROW("live_blocks", FIELD_U64, AT(snap_size, live_blocks), .needs = HAS_LIFETIMES),
-};
-FIELDS(size_fields);
+);
 
-static const struct field lifetime_fields_rows[] = {
+FIELDS(lifetime_fields,
 	ROW("below_ns", FIELD_BOUND, AT(snap_lifetime, below_ns)),
 	ROW("blocks", FIELD_U64, AT(snap_lifetime, blocks)),
-};
-FIELDS(lifetime_fields);
+);
 
 /* ---- moments, frees */
 
 #define WHOLE(name, its_unit, bits) ROW(#name, FIELD_U64, AT(snap_mark, name), .unit = its_unit, .needs = KNOWN_WHOLE | (bits), .empty = EMPTY_IS_ABSENT)
 
-static const struct field mark_fields_rows[] = {
+FIELDS(mark_fields,
 	ROW("name", FIELD_STR, AT(snap_mark, name)),
 	ROW("number", FIELD_U32, AT(snap_mark, number), .unit = UNIT_COUNT),
 	ROW("tid", FIELD_INT, AT(snap_mark, tid), .unit = UNIT_ID),
@@ -223,26 +218,23 @@ static const struct field mark_fields_rows[] = {
 	WHOLE(all_live_bytes, UNIT_BYTES, HAS_LIVE_BYTES),
 	ROW("heap_read_at_ns", FIELD_U64, AT(snap_mark, heap_read_at_ns), .unit = UNIT_NS, .empty = EMPTY_IS_ABSENT),
 	ROW("live_unsure_blocks", FIELD_U64, AT(snap_mark, unsure_blocks), .unit = UNIT_COUNT, .empty = EMPTY_IS_ABSENT),
-};
-FIELDS(mark_fields);
+);
 
-static const struct field taken_fields_rows[] = {
+FIELDS(taken_fields,
 	ROW("t_ns", FIELD_U64, AT(snap_taken, t_ns)),
 	ROW("number", FIELD_U32, AT(snap_taken, number)),
 	ROW("trigger", FIELD_STR, AT(snap_taken, why)),
-};
-FIELDS(taken_fields);
+);
 
 /* "lines", which is an array, is files/json's */
-static const struct field source_fields_rows[] = {
+FIELDS(source_fields,
 	ROW("file", FIELD_STR, AT(snap_source, file)),
 	ROW("dir", FIELD_STR, AT(snap_source, dir)),
 	ROW("newer", FIELD_BOOL, AT(snap_source, newer)),
 	ROW("from", FIELD_U32, AT(snap_source, from)),
-};
-FIELDS(source_fields);
+);
 
-static const struct field free_fields_rows[] = {
+FIELDS(free_fields,
 	ROW("site", FIELD_U32, AT(snap_free, site)),
 	ROW("where", FIELD_U32, AT(snap_free, where)),
 	ROW("tid", FIELD_INT, AT(snap_free, tid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
@@ -250,21 +242,19 @@ static const struct field free_fields_rows[] = {
 	ROW("calls", FIELD_U64, AT(snap_free, calls), .unit = UNIT_COUNT),
 	ROW("bytes", FIELD_U64, AT(snap_free, bytes), .unit = UNIT_BYTES),
 	ROW("cross_calls", FIELD_U64, AT(snap_free, cross_calls), .unit = UNIT_COUNT),
-};
-FIELDS(free_fields);
+);
 
-static const struct field free_site_fields_rows[] = {
-	ROW("function", FIELD_STR, AT(snap_free_site, function)),
+FIELDS(free_site_fields,
+	ROW("function", FIELD_STR, AT(snap_free_site, function), .missing = ""),
 	ROW("calls", FIELD_U64, AT(snap_free_site, calls), .unit = UNIT_COUNT),
 	ROW("bytes", FIELD_U64, AT(snap_free_site, bytes), .unit = UNIT_BYTES),
-};
-FIELDS(free_site_fields);
+);
 
 /* ---- the whole */
 
 #define WHOLE_OF(key, type, name, ...) ROW(key, type, AT(snapshot, name), __VA_ARGS__)
 
-static const struct field recording_fields_rows[] = {
+FIELDS(recording_fields,
 	WHOLE_OF("mode", FIELD_ENUM, recording.mode, .choices = &mode_choices, .line = 2),
 	WHOLE_OF("size", FIELD_ENUM, recording.size, .choices = &size_choices),
 	WHOLE_OF("sample_bytes", FIELD_U64, recording.sample_bytes),
@@ -276,6 +266,7 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("machine_cpu_ns", FIELD_U64, machine_cpu_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("by", FIELD_STR, by),
 	WHOLE_OF("mmap", FIELD_BOOL, recording.mmap, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("arenas", FIELD_BOOL, recording.arenas, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("min_size", FIELD_U64, recording.min_size, .line = 2),
 	WHOLE_OF("max_size", FIELD_BOUND, recording.max_size),
 	WHOLE_OF("within", FIELD_STR, recording.within, .empty = EMPTY_IS_ABSENT),
@@ -283,6 +274,7 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("baseline_ns", FIELD_U64, baseline_ns, .needs = KNOWN_BASELINE),
 	WHOLE_OF("duration_ns", FIELD_U64, duration_ns, .line = 2),
 	WHOLE_OF("paused_ns", FIELD_U64, paused_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("untraced_children", FIELD_U64, n_unfollowed, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("left_out", FIELD_U64, n_left_out, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("unread_files", FIELD_U64, n_unread, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("heap_read_at_ns", FIELD_U64, reading.at_ns, .empty = EMPTY_IS_ABSENT),
@@ -294,102 +286,79 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
 	WHOLE_OF("wall_now", FIELD_TIME, wall_now_ns),
 	WHOLE_OF("ended", FIELD_BOOL, ended),
+	WHOLE_OF("combined", FIELD_STR, combined, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("trigger", FIELD_STR, trigger),
 	WHOLE_OF("started_on", FIELD_STR, started_on, .line = 2),
 	WHOLE_OF("stopped_on", FIELD_STR, stopped_on),
 	WHOLE_OF("waiting_for", FIELD_STR, waiting_for),
 	WHOLE_OF("marks_seen", FIELD_U64, n_marks_seen),
 	WHOLE_OF("marks_whole", FIELD_U64, n_marks_whole),
-};
-_Static_assert(ARRAY_SIZE(recording_fields_rows) <= RECORDING_FIELDS_MAX, "room for each");
-FIELDS(recording_fields);
+);
 
-static const struct field host_fields_rows[] = {
+FIELDS(host_fields,
 	WHOLE_OF("name", FIELD_STR, host), WHOLE_OF("kernel", FIELD_STR, kernel), WHOLE_OF("arch", FIELD_STR, arch),
-};
-FIELDS(host_fields);
+	WHOLE_OF("boot_id", FIELD_STR, boot_id, .empty = EMPTY_IS_ABSENT),
+);
 
 #define MACHINE(key, name) ROW(key, FIELD_U64, AT(snap_machine, name), .unit = UNIT_BYTES)
 
-static const struct field machine_fields_rows[] = {
+FIELDS(machine_fields,
 	MACHINE("memory_bytes", total_bytes),
 	MACHINE("available_bytes", available_bytes),
 	MACHINE("free_bytes", free_bytes),
 	MACHINE("swap_bytes", swap_bytes),
 	MACHINE("swap_free_bytes", swap_free_bytes),
 	MACHINE("rss_bytes", rss_bytes),
-	ROW("pressure_some_pct", FIELD_DOUBLE, AT(snap_machine, some_pct), .needs = KNOWN_PRESSURE),
-	ROW("pressure_full_pct", FIELD_DOUBLE, AT(snap_machine, full_pct), .needs = KNOWN_PRESSURE),
-};
-FIELDS(machine_fields);
+);
 
-static const struct field cgroup_fields_rows[] = {
-	ROW("path", FIELD_STR, AT(snap_cgroup, path)),
-	ROW("current_bytes", FIELD_BOUND, AT(snap_cgroup, current_bytes)),
-	ROW("max_bytes", FIELD_BOUND, AT(snap_cgroup, max_bytes)),
-	ROW("limited_by", FIELD_STR, AT(snap_cgroup, limited_by)),
-	ROW("limit_bytes", FIELD_BOUND, AT(snap_cgroup, limit_bytes)),
-	ROW("limit_current_bytes", FIELD_BOUND, AT(snap_cgroup, limit_current_bytes)),
-};
-FIELDS(cgroup_fields);
-
-static const struct field cgroup_event_fields_rows[] = {
-	ROW("high", FIELD_U64, AT(snap_cgroup, high)),
-	ROW("max", FIELD_U64, AT(snap_cgroup, max)),
-	ROW("oom", FIELD_U64, AT(snap_cgroup, oom)),
-	ROW("oom_kill", FIELD_U64, AT(snap_cgroup, oom_kill)),
-};
-FIELDS(cgroup_event_fields);
-
-static const struct field folded_fields_rows[] = {
+FIELDS(folded_fields,
 	WHOLE_OF("processes", FIELD_U64, n_folded_processes), WHOLE_OF("sites", FIELD_U64, n_folded_sites),
-};
-FIELDS(folded_fields);
+);
 
-static const struct field scan_fields_rows[] = {
+FIELDS(scan_fields,
 	WHOLE_OF("live_blocks", FIELD_U64, scan_blocks), WHOLE_OF("live_bytes", FIELD_U64, scan_bytes),
-};
-FIELDS(scan_fields);
+);
 
-static const struct field overhead_fields_rows[] = {
+#define STACKS(name, end) WHOLE_OF(name, FIELD_U64, stacks_by_end[end])
+
+/* By the names that stack_end__name() has for them, and in that order. */
+FIELDS(stack_fields,
+	STACKS("whole", MT_END_WHOLE),
+	STACKS("depth", MT_END_DEPTH),
+	STACKS("no_rule", MT_END_NO_RULE),
+	STACKS("unreadable", MT_END_UNREADABLE),
+	STACKS("unsure", MT_END_UNSURE),
+	WHOLE_OF("frames_walked", FIELD_U64, frames_walked),
+);
+_Static_assert(ARRAY_SIZE(stack_fields_rows) == SNAPSHOT_N_ENDS + 1, "a row for each end");
+
+FIELDS(overhead_fields,
 	WHOLE_OF("probe_hits", FIELD_U64, probe_hits),
 	WHOLE_OF("probe_ns_estimate", FIELD_U64, probe_ns_estimate, .empty = EMPTY_IS_NULL),
 	WHOLE_OF("target_cpu_ns", FIELD_U64, target_cpu_ns),
 	WHOLE_OF("tool_cpu_ns", FIELD_U64, tool_cpu_ns),
-};
-FIELDS(overhead_fields);
+);
 
-static const struct field hidden_fields_rows[] = {
+FIELDS(hidden_fields,
 	ROW("by", FIELD_STR, AT(snap_hidden, by)),
 	ROW("sites", FIELD_U64, AT(snap_hidden, n_sites)),
 	ROW("alloc_calls", FIELD_U64, AT(snap_hidden, alloc_calls)),
 	ROW("alloc_bytes", FIELD_U64, AT(snap_hidden, alloc_bytes)),
 	ROW("live_blocks", FIELD_U64, AT(snap_hidden, live_blocks), .needs = HAS_LIVE_BLOCKS),
 	ROW("live_bytes", FIELD_U64, AT(snap_hidden, live_bytes), .needs = HAS_LIVE_BYTES),
-};
-FIELDS(hidden_fields);
+);
 
-static const struct field older_fields_rows[] = {
-	ROW("blocks", FIELD_U64, AT(older_unsure, blocks)),
-	ROW("bytes", FIELD_U64, AT(older_unsure, bytes)),
-	ROW("from_ns", FIELD_U64, AT(older_unsure, from_ns)),
-	ROW("below_ns", FIELD_BOUND, AT(older_unsure, below_ns)),
-};
-FIELDS(older_fields);
-
-static const struct field module_fields_rows[] = {
+FIELDS(module_fields,
 	ROW("path", FIELD_STR, AT(snap_module, path)),
 	ROW("build_id", FIELD_STR, AT(snap_module, build_id)),
-};
-FIELDS(module_fields);
+);
 
-static const struct field probe_fields_rows[] = {
-	ROW("object", FIELD_STR, AT(snap_probe, object)),
+FIELDS(probe_fields,
+	ROW("object", FIELD_STR, AT(snap_probe, object), .missing = ""),
 	ROW("build_id", FIELD_STR, AT(snap_probe, build_id)),
-	ROW("size", FIELD_ENUM, AT(snap_probe, size), .choices = &size_choices),
-	ROW("frees_probed", FIELD_BOOL, AT(snap_probe, frees_probed)),
-};
-FIELDS(probe_fields);
+	ROW("size", FIELD_ENUM, AT(snap_probe, size), .needs = KNOWN_OWN_SIZE, .empty = EMPTY_IS_ABSENT, .choices = &size_choices),
+	ROW("frees_probed", FIELD_BOOL, AT(snap_probe, frees_probed), .empty = EMPTY_IS_ABSENT),
+);
 
 /* ---- by their types */
 
@@ -416,7 +385,7 @@ const struct field *fields__find(const struct fields *fields, const char *key)
 
 static unsigned int known_of_trend(const struct snapshot *s, const struct trend *t)
 {
-	return s->known | (s->baseline ? KNOWN_BASELINE : 0) | (t->known ? KNOWN_TREND : 0);
+	return s->known | (s->baseline ? KNOWN_BASELINE : 0) | (t->known ? KNOWN_TREND : 0) | (s->estimated ? KNOWN_ERROR : 0);
 }
 
 unsigned int site__known(const struct snapshot *s, const struct snap_site *site)
@@ -427,7 +396,8 @@ unsigned int site__known(const struct snapshot *s, const struct snap_site *site)
 
 unsigned int process__known(const struct snapshot *s, const struct snap_process *p)
 {
-	return known_of_trend(s, &p->trend) | (p->n_members < 2 ? KNOWN_ONE : 0) | (p->rss_bytes || !p->ended ? KNOWN_RSS : 0);
+	return known_of_trend(s, &p->trend) | (p->n_members < 2 ? KNOWN_ONE : 0) | (p->rss_bytes || !p->ended ? KNOWN_RSS : 0) |
+	       (p->memory.grown_known ? KNOWN_GROWN : 0) | (recording__is_growth(&s->recording) ? KNOWN_GROWTH : 0);
 }
 
 unsigned int heap__known(const struct snapshot *s, const struct snap_heap *h)

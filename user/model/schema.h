@@ -67,7 +67,9 @@ enum known_of_row {
 	KNOWN_WHOLE = 1 << 22,		/* a mark at which a snapshot was taken */
 	KNOWN_SEARCHED = 1 << 23,	/* pointers to its blocks were searched for */
 	KNOWN_HEAP = 1 << 24,		/* a heap whose layout was recognised */
-	KNOWN_PRESSURE = 1 << 25,	/* of a machine whose kernel accounts for it */
+	KNOWN_ERROR = 1 << 25,		/* its counters are estimated: their standard errors */
+	KNOWN_GROWTH = 1 << 26,		/* a process of --mode growth */
+	KNOWN_OWN_SIZE = 1 << 27,	/* a probed file whose sizes are others than the whole's */
 };
 
 struct field {
@@ -80,6 +82,7 @@ struct field {
 	enum field_empty empty;
 	const struct choices *choices;	/* of FIELD_ENUM */
 	int line;			/* in files it begins a line, indented by this; 0: it does not */
+	const char *missing;		/* FIELD_STR: what is read where a file has none; NULL: that leaves it as it was */
 };
 
 struct fields {
@@ -96,6 +99,7 @@ extern const struct fields age_fields;		/* struct snap_age */
 extern const struct fields process_fields;	/* struct snap_process */
 extern const struct fields memory_fields;	/* struct snap_memory */
 extern const struct fields blind_fields;	/* struct snap_blind */
+extern const struct fields growth_fields;	/* struct growth */
 extern const struct fields thread_fields;	/* struct snap_thread */
 extern const struct fields point_fields;	/* struct snap_point, of a process */
 extern const struct fields history_fields;	/* and of a site */
@@ -107,7 +111,6 @@ extern const struct fields taken_fields;	/* struct snap_taken */
 extern const struct fields free_fields;		/* struct snap_free */
 extern const struct fields free_site_fields;	/* struct snap_free_site */
 extern const struct fields hidden_fields;	/* struct snap_hidden */
-extern const struct fields older_fields;	/* struct older_unsure */
 extern const struct fields module_fields;	/* struct snap_module */
 extern const struct fields probe_fields;	/* struct snap_probe */
 /* schema_heap.c: struct snap_heap, by the objects that it is in files */
@@ -120,11 +123,9 @@ extern const struct fields type_fields;		/* struct snap_type */
 extern const struct fields root_fields;		/* struct snap_root */
 extern const struct fields part_fields;		/* struct snap_part, without its stack */
 extern const struct fields block_fields;	/* struct snap_block, without its site */
-#define RECORDING_FIELDS_MAX 48
 extern const struct fields recording_fields;	/* struct snapshot: how it was recorded */
 extern const struct fields machine_fields;	/* struct snap_machine */
-extern const struct fields cgroup_fields, cgroup_event_fields;	/* struct snap_cgroup */
-extern const struct fields host_fields, folded_fields, scan_fields, overhead_fields;	/* struct snapshot */
+extern const struct fields host_fields, folded_fields, scan_fields, stack_fields, overhead_fields;	/* struct snapshot */
 
 const struct field *fields__find(const struct fields *fields, const char *key);	/* NULL: no such field */
 const void *field__of(const struct field *f, const void *row);

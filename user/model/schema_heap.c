@@ -9,7 +9,7 @@
 #define HEAP(key, type, name, ...) ROW(key, type, AT(snap_heap, name), __VA_ARGS__)
 #define FIGURE(key, name) HEAP(key, FIELD_U64, name, .needs = KNOWN_HEAP)
 
-static const struct field heap_fields_rows[] = {
+FIELDS(heap_fields,
 	HEAP("refused", FIELD_STR, refused, .empty = EMPTY_IS_ABSENT),
 	HEAP("allocator", FIELD_STR, allocator),
 	HEAP("other_allocator", FIELD_STR, other_allocator, .empty = EMPTY_IS_ABSENT),
@@ -25,35 +25,30 @@ static const struct field heap_fields_rows[] = {
 	FIGURE("mapped_bytes", mapped_bytes),
 	FIGURE("unsure_blocks", unsure_blocks),
 	HEAP("rested", FIELD_BOOL, rested, .empty = EMPTY_IS_ABSENT),
-};
-FIELDS(heap_fields);
+);
 
-static const struct field heap_in_use_fields_rows[] = { FIGURE("blocks", blocks), FIGURE("bytes", bytes) };
-FIELDS(heap_in_use_fields);
+FIELDS(heap_in_use_fields, FIGURE("blocks", blocks), FIGURE("bytes", bytes));
 
-static const struct field heap_free_fields_rows[] = {
+FIELDS(heap_free_fields,
 	FIGURE("bytes", free_bytes), FIGURE("tcache_bytes", tcache_bytes), FIGURE("bins_bytes", bins_bytes), FIGURE("top_bytes", top_bytes),
 	FIGURE("trimmable_bytes", trimmable_bytes), FIGURE("resident_bytes", free_resident_bytes),
-};
-FIELDS(heap_free_fields);
+);
 
-static const struct field heap_skipped_fields_rows[] = {
+FIELDS(heap_skipped_fields,
 	FIGURE("swapped_bytes", swapped_bytes), FIGURE("broken_bytes", broken_bytes), FIGURE("passed_over_bytes", passed_over_bytes),
-};
-FIELDS(heap_skipped_fields);
+);
 
 #define SEARCHED(key, type, name) ROW(key, FIELD_U64, AT(type, name), .needs = KNOWN_SEARCHED)
 
-static const struct field heap_older_fields_rows[] = {
+FIELDS(heap_older_fields,
 	FIGURE("blocks", older_blocks),
 	FIGURE("bytes", older_bytes),
 	FIGURE("unsure_blocks", older_unsure_blocks),
 	SEARCHED("unreached_blocks", snap_heap, older_unreached_blocks),
 	SEARCHED("unreached_bytes", snap_heap, older_unreached_bytes),
-};
-FIELDS(heap_older_fields);
+);
 
-static const struct field unreached_fields_rows[] = {
+FIELDS(unreached_fields,
 	ROW("scans", FIELD_U32, AT(snap_unreached, scans)),
 	ROW("blocks", FIELD_U64, AT(snap_unreached, blocks)),
 	ROW("bytes", FIELD_U64, AT(snap_unreached, bytes)),
@@ -62,21 +57,21 @@ static const struct field unreached_fields_rows[] = {
 	ROW("root_bytes", FIELD_U64, AT(snap_unreached, root_bytes)),
 	ROW("swapped_bytes", FIELD_U64, AT(snap_unreached, swapped_bytes)),
 	ROW("passed_over_bytes", FIELD_U64, AT(snap_unreached, passed_over_bytes)),
+	ROW("unread_shared_bytes", FIELD_U64, AT(snap_unreached, unread_shared_bytes), .empty = EMPTY_IS_ABSENT),
+	ROW("async_io", FIELD_BOOL, AT(snap_unreached, async_io), .empty = EMPTY_IS_ABSENT),
 	ROW("registers", FIELD_STR, AT(snap_unreached, registers)),
 	ROW("unread_threads", FIELD_U64, AT(snap_unreached, unread_threads), .empty = EMPTY_IS_ABSENT),
-};
-FIELDS(unreached_fields);
+);
 
 #define OF_ARENA(name) ROW(#name, FIELD_U64, AT(snap_arena, name))
 
-static const struct field arena_fields_rows[] = {
+FIELDS(arena_fields,
 	ROW("main", FIELD_BOOL, AT(snap_arena, main)),
 	OF_ARENA(blocks), OF_ARENA(bytes), OF_ARENA(free_bytes), OF_ARENA(tcache_bytes), OF_ARENA(bins_bytes), OF_ARENA(top_bytes),
 	OF_ARENA(trimmable_bytes), OF_ARENA(largest_free_bytes), OF_ARENA(mapped_bytes),
-};
-FIELDS(arena_fields);
+);
 
-static const struct field class_fields_rows[] = {
+FIELDS(class_fields,
 	ROW("usable", FIELD_U64, AT(snap_class, usable)),
 	ROW("below", FIELD_U64, AT(snap_class, below), .empty = EMPTY_IS_ABSENT),
 	ROW("blocks", FIELD_U64, AT(snap_class, blocks)),
@@ -84,37 +79,33 @@ static const struct field class_fields_rows[] = {
 	SEARCHED("unreached_blocks", snap_class, unreached_blocks),
 	SEARCHED("unreached_bytes", snap_class, unreached_bytes),
 	ROW("sampled", FIELD_U64, AT(snap_class, sampled)),
-};
-FIELDS(class_fields);
+);
 
-static const struct field share_fields_rows[] = {
-	ROW("name", FIELD_STR, AT(snap_share, name)),
+FIELDS(share_fields,
+	ROW("name", FIELD_STR, AT(snap_share, name), .missing = "?"),
 	ROW("share", FIELD_DOUBLE, AT(snap_share, share)),
 	ROW("class", FIELD_BOOL, AT(snap_share, is_class)),
-};
-FIELDS(share_fields);
+);
 
-static const struct field type_fields_rows[] = {
-	ROW("name", FIELD_STR, AT(snap_type, name)),
+FIELDS(type_fields,
+	ROW("name", FIELD_STR, AT(snap_type, name), .missing = "?"),
 	ROW("blocks", FIELD_U64, AT(snap_type, blocks)),
 	ROW("bytes", FIELD_U64, AT(snap_type, bytes)),
 	ROW("estimated", FIELD_BOOL, AT(snap_type, estimated)),
 	ROW("class", FIELD_BOOL, AT(snap_type, is_class)),
-};
-FIELDS(type_fields);
+);
 
-static const struct field root_fields_rows[] = {
+FIELDS(root_fields,
 	ROW("kind", FIELD_ENUM, AT(snap_root, kind), .choices = &root_choices),
-	ROW("name", FIELD_STR, AT(snap_root, name)),
+	ROW("name", FIELD_STR, AT(snap_root, name), .missing = "?"),
 	ROW("module", FIELD_STR, AT(snap_root, module)),
 	ROW("bytes", FIELD_U64, AT(snap_root, bytes)),
 	ROW("blocks", FIELD_U64, AT(snap_root, blocks)),
-};
-FIELDS(root_fields);
+);
 
-static const struct field part_fields_rows[] = {
+FIELDS(part_fields,
 	ROW("kind", FIELD_ENUM, AT(snap_part, kind), .choices = &part_choices),
-	ROW("name", FIELD_STR, AT(snap_part, name)),
+	ROW("name", FIELD_STR, AT(snap_part, name), .missing = "?"),
 	ROW("module", FIELD_STR, AT(snap_part, module), .empty = EMPTY_IS_ABSENT),
 	ROW("tid", FIELD_INT, AT(snap_part, tid), .empty = EMPTY_IS_ABSENT),
 	ROW("address", FIELD_ADDR, AT(snap_part, addr), .empty = EMPTY_IS_ABSENT),
@@ -122,18 +113,16 @@ static const struct field part_fields_rows[] = {
 	ROW("resident_bytes", FIELD_U64, AT(snap_part, resident_bytes)),
 	ROW("swapped_bytes", FIELD_U64, AT(snap_part, swapped_bytes)),
 	ROW("deepest_bytes", FIELD_U64, AT(snap_part, deepest_bytes), .empty = EMPTY_IS_ABSENT),
-};
-FIELDS(part_fields);
+);
 
-static const struct field block_fields_rows[] = {
+FIELDS(block_fields,
 	ROW("address", FIELD_ADDR, AT(snap_block, addr)),
 	ROW("bytes", FIELD_U64, AT(snap_block, bytes)),
 	ROW("age_ns", FIELD_U64, AT(snap_block, age_ns), .empty = EMPTY_IS_NULL),
 	ROW("tid", FIELD_INT, AT(snap_block, tid), .empty = EMPTY_IS_NULL),
 	ROW("type", FIELD_STR, AT(snap_block, type)),
 	ROW("reach", FIELD_ENUM, AT(snap_block, reach), .choices = &reach_choices),
-};
-FIELDS(block_fields);
+);
 
 _Static_assert(sizeof(enum root_kind) == sizeof(unsigned int) && sizeof(enum part_kind) == sizeof(unsigned int) &&
 		       sizeof(((struct snap_block *)NULL)->reach) == sizeof(unsigned int),

@@ -29,18 +29,15 @@ static void side_done(struct side *d)
 	free(d->places);
 }
 
-static int side_init(struct side *d, const struct snapshot *s)
+static void side_init(struct side *d, const struct snapshot *s)
 {
 	d->s = s;
-	d->modules = calloc(s->n_modules + 1, sizeof(*d->modules));
-	d->places = calloc(s->n_places + 1, sizeof(*d->places));
-	if (!d->modules || !d->places)
-		return -ENOMEM;
+	d->modules = xcalloc(s->n_modules + 1, sizeof(*d->modules));
+	d->places = xcalloc(s->n_places + 1, sizeof(*d->places));
 	for (size_t i = 0; i < s->n_modules; i++)
 		d->modules[i] = hash__string(s->modules[i].build_id ?: s->modules[i].path ?: "");
 	for (size_t i = 0; i < s->n_places; i++)
 		d->places[i] = hash__mix(s->places[i].module < 0 ? 1 : d->modules[s->places[i].module], s->places[i].offset);
-	return 0;
 }
 
 /* Which parts of a site are in its key. */
@@ -53,7 +50,7 @@ static struct key key_of(const struct side *d, const struct snap_site *site, uns
 	struct key k = { 0, hash__string(site->function), (uint64_t)site->growth << 32 | (has_stack ? site->n_stack : 0) };
 
 	if (parts & ITS_PROCESS)
-		k.a = hash__mix(d->s->processes[site->process].id, has_stack ? (uint64_t)site->tid : 0);
+		k.a = hash__mix(d->s->processes[site->process].id, has_stack ? (uint64_t)site->tid ^ (site->thread ? hash__string(site->thread) : 0) : 0);
 	for (uint32_t i = 0; has_stack && i < site->n_stack; i++) {
 		k.a = hash__mix(k.a, d->places[site->stack[i]]);
 		k.b = hash__mix(d->places[site->stack[i]], k.b);
@@ -62,7 +59,7 @@ static struct key key_of(const struct side *d, const struct snap_site *site, uns
 }
 
 /* Sites of one key, such as a stack that was walked in two ways, share what was there. Estimates may become less: no calls are fewer than none. */
-static void take_away(struct counters *c, struct counters *was, enum since_live live)
+static void take_away(struct counters *c, struct counters *was)
 {
 	uint64_t *now[] = { &c->alloc_calls, &c->alloc_bytes, &c->free_calls, &c->free_bytes, &c->realloc_calls, &c->temp_calls, &c->failed_calls, &c->unknown_frees },
 		 *then[] = { &was->alloc_calls, &was->alloc_bytes, &was->free_calls, &was->free_bytes, &was->realloc_calls, &was->temp_calls, &was->failed_calls, &was->unknown_frees };
@@ -73,8 +70,6 @@ static void take_away(struct counters *c, struct counters *was, enum since_live 
 		*now[i] -= n;
 		*then[i] -= n;
 	}
-	if (live == SINCE_LIVE_NOW)
-		return;
 	c->live_blocks -= was->live_blocks;
 	c->live_bytes -= was->live_bytes;
 	was->live_blocks = was->live_bytes = 0;
@@ -127,15 +122,14 @@ static struct key process_key(const struct side *d, const struct snap_site *site
 }
 
 /* left: what there is to take away; then what remains of it */
-static int run_pass(const struct pass *pass, struct snapshot *to, const struct side *before, const struct side *after, const struct key_ids *there,
-		    struct lefts *left, enum since_live live)
+static void run_pass(const struct pass *pass, struct snapshot *to, const struct side *before, const struct side *after, const struct key_ids *there,
+		    struct lefts *left)
 {
 	struct lefts now = {};
 	struct key_ids keys = {};
 	uint32_t id;
-	int err = 0;
 
-	for (size_t i = 0; i < left->n && !err; i++) {
+	for (size_t i = 0; i < left->n; i++) {
 		const struct left *l = &left->v[i];
 		bool is_there = key_ids__find(there, process_key(before, l->site), &id);
 		struct left *slot;
@@ -143,24 +137,20 @@ static int run_pass(const struct pass *pass, struct snapshot *to, const struct s
 		/* for a later pass */
 		if (!(is_there ? pass->of_there : pass->of_gone)) {
 			slot = vec_push(&now);
-			err = slot ? key_ids__get(&keys, (struct key){ ~0ull, ~0ull, i }, &id, NULL) : -ENOMEM;
-			if (!err)
-				*slot = *l;
+			key_ids__get(&keys, (struct key){ ~0ull, ~0ull, i }, &id, NULL);
+			*slot = *l;
 			continue;
 		}
-		err = key_ids__get(&keys, key_of(before, l->site, pass->parts), &id, NULL);
-		if (!err && id == now.n) {
+		key_ids__get(&keys, key_of(before, l->site, pass->parts), &id, NULL);
+		if (id == now.n) {
 			slot = vec_push(&now);
-			err = slot ? 0 : -ENOMEM;
-			if (slot)
-				slot->site = l->site;
+			slot->site = l->site;
 		}
-		if (!err)
-			counters__add_counts(&now.v[id].c, &l->c);
+		counters__add_counts(&now.v[id].c, &l->c);
 	}
-	for (size_t i = 0; i < to->n_sites && !err; i++)
+	for (size_t i = 0; i < to->n_sites; i++)
 		if (pass->takes(to, &to->sites[i]) && key_ids__find(&keys, key_of(after, &to->sites[i], pass->parts), &id)) {
-			take_away(&to->sites[i].c, &now.v[id].c, live);
+			take_away(&to->sites[i].c, &now.v[id].c);
 			/* an estimate that became less has not moved elsewhere */
 			if (to->estimated)
 				now.v[id].c = (struct counters){};
@@ -168,30 +158,25 @@ static int run_pass(const struct pass *pass, struct snapshot *to, const struct s
 	key_ids__done(&keys);
 	vec_done(left);
 	*left = now;
-	return err;
 }
 
-static int take_all_away(struct snapshot *to, const struct side *before, const struct side *after, enum since_live live)
+static void take_all_away(struct snapshot *to, const struct side *before, const struct side *after)
 {
 	struct key_ids there = {};
 	struct lefts left = {};
 	uint32_t id;
-	int err = 0;
 
-	for (size_t i = 0; i < to->n_processes && !err; i++)
-		err = key_ids__get(&there, (struct key){ .a = to->processes[i].id }, &id, NULL);
-	for (size_t i = 0; i < before->s->n_sites && !err; i++) {
+	for (size_t i = 0; i < to->n_processes; i++)
+		key_ids__get(&there, (struct key){ .a = to->processes[i].id }, &id, NULL);
+	for (size_t i = 0; i < before->s->n_sites; i++) {
 		struct left *l = vec_push(&left);
 
-		err = l ? 0 : -ENOMEM;
-		if (l)
-			*l = (struct left){ &before->s->sites[i], before->s->sites[i].c };
+		*l = (struct left){ &before->s->sites[i], before->s->sites[i].c };
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(passes) && !err; i++)
-		err = run_pass(&passes[i], to, before, after, &there, &left, live);
+	for (size_t i = 0; i < ARRAY_SIZE(passes); i++)
+		run_pass(&passes[i], to, before, after, &there, &left);
 	key_ids__done(&there);
 	vec_done(&left);
-	return err;
 }
 
 void snapshot__free_ended(struct snapshot *s)
@@ -201,31 +186,26 @@ void snapshot__free_ended(struct snapshot *s)
 			s->sites[i].c.live_blocks = s->sites[i].c.live_bytes = 0;
 }
 
-struct snapshot *snapshot__since(const struct snapshot *before, const struct snapshot *after, enum since_live live)
+struct snapshot *snapshot__since(const struct snapshot *before, const struct snapshot *after)
 {
 	struct counters totals = before->totals;
 	struct side a = {}, b = {};
 	struct snapshot *to = snapshot__new();
 	struct obstack arena;
-	int err = to ? side_init(&a, before) ?: side_init(&b, after) : -ENOMEM;
 
-	if (!err) {
-		arena = to->arena;
-		*to = *after;
-		to->arena = arena;
-		to->sites = snapshot__alloc(to, after->n_sites + 1, sizeof(*to->sites));
-		memcpy(to->sites, after->sites, after->n_sites * sizeof(*to->sites));
-		take_away(&to->totals, &totals, live);
-		to->wall_start_ns = before->wall_now_ns;
-		to->duration_ns = after->duration_ns - MIN(before->duration_ns, after->duration_ns);
-		b.s = to;
-		err = take_all_away(to, &a, &b, live);
-	}
+	side_init(&a, before);
+	side_init(&b, after);
+	arena = to->arena;
+	*to = *after;
+	to->arena = arena;
+	to->sites = snapshot__alloc(to, after->n_sites + 1, sizeof(*to->sites));
+	memcpy(to->sites, after->sites, after->n_sites * sizeof(*to->sites));
+	take_away(&to->totals, &totals);
+	to->wall_start_ns = before->wall_now_ns;
+	to->duration_ns = after->duration_ns - MIN(before->duration_ns, after->duration_ns);
+	b.s = to;
+	take_all_away(to, &a, &b);
 	side_done(&a);
 	side_done(&b);
-	if (err) {
-		snapshot__free(to);
-		return NULL;
-	}
 	return to;
 }

@@ -5,15 +5,12 @@
 
 #include "model/snapshot.h"
 
-/* What becomes of what is live: all of it, or what it changed by. */
-enum since_live { SINCE_LIVE_NOW, SINCE_LIVE_CHANGE };
-
 /*
- * The later one, whose counts of calls and bytes are those since the earlier one. A difference below 0, which live bytes may have,
+ * The later one, whose counts are those since the earlier one, and whose live figures are what they changed by. A difference below 0, which live bytes may have,
  * is its two's complement, as pprof takes it; sites that were there and are gone are left out. Strings, places and
- * modules remain those of `after`, which must outlive it; `before` need not. NULL without memory.
+ * modules remain those of `after`, which must outlive it; `before` need not.
  */
-struct snapshot *snapshot__since(const struct snapshot *before, const struct snapshot *after, enum since_live live);
+struct snapshot *snapshot__since(const struct snapshot *before, const struct snapshot *after);
 
 /* What processes held that have ended is nobody's memory any more: sites of theirs hold nothing, in place. */
 void snapshot__free_ended(struct snapshot *s);

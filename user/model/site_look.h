@@ -12,6 +12,7 @@ struct site_look {
 	uint32_t scans;		/* for pointers to them; 0: not searched for, and none is called unreached */
 	uint64_t blocks;	/* that were there */
 	uint64_t unreached_blocks, unreached_bytes;
+	bool partial;		/* snap_unreached__is_partial() */
 	const struct snap_share *types;
 	size_t n_types;
 	uint64_t sampled;	/* blocks that these are of */

@@ -59,9 +59,17 @@ struct snap_unreached {
 	uint64_t root_bytes;		/* memory that was searched for pointers beside the heap */
 	uint64_t swapped_bytes;		/* not searched: it is on the disk, and pointers there are not known */
 	uint64_t passed_over_bytes;	/* not searched: too much address space for a kernel before 6.7 */
+	uint64_t unread_shared_bytes;	/* not searched: shared memory and files that the process does not map at the moment */
+	bool async_io;			/* not searched: requests of Linux AIO and io_uring, which the kernel may have in hand */
 	const char *registers;		/* "read" without a stop, "stopped" for it, "read in part", "not read" */
 	uint64_t unread_threads;	/* registers of these were not read; 0: of all of them, or of none */
 };
+
+/* May pointers lie where nobody searched? Then what is unreached is perhaps leaked, not probably. */
+static inline bool snap_unreached__is_partial(const struct snap_unreached *u)
+{
+	return u->swapped_bytes || u->passed_over_bytes || u->unread_shared_bytes || u->async_io;
+}
 
 /* From where blocks are first reached. */
 enum root_kind { ROOT_GLOBAL, ROOT_STACK, ROOT_THREAD, ROOT_MAPPING, N_ROOT_KINDS };

@@ -4,9 +4,7 @@
  * addresses unfolds into frames.
  *
  * What always holds: everything that snapshot__alloc and snapshot__strdup gave
- * is zeroed or filled, never NULL, and goes in one stroke with the snapshot. A
- * process without memory for its report has nothing left to say, so here alone
- * running out of it ends the program (obstack_alloc_failed_handler).
+ * is zeroed or filled, never NULL, and goes in one stroke with the snapshot.
  */
 #include "model/runtimes.h"
 #include "model/snapshot.h"
@@ -17,7 +15,7 @@
 #include "bpf/abi.h"
 #include "util/util.h"
 
-#define obstack_chunk_alloc malloc
+#define obstack_chunk_alloc xmalloc
 #define obstack_chunk_free free
 
 /* glibc's obstacks count in int, with some room for their own header */
@@ -27,10 +25,8 @@ _Static_assert(SNAPSHOT_N_ENDS == MT_N_ENDS, "a word for each way a stack ends")
 
 struct snapshot *snapshot__new(void)
 {
-	struct snapshot *s = calloc(1, sizeof(*s));
+	struct snapshot *s = xcalloc(1, sizeof(*s));
 
-	if (!s)
-		return NULL;
 	obstack_init(&s->arena);
 	s->by = "process";
 	return s;
@@ -50,10 +46,8 @@ __attribute__((no_sanitize("pointer-overflow"))) void *snapshot__alloc(struct sn
 	size_t bytes;
 	void *p;
 
-	if (__builtin_mul_overflow(n, size, &bytes) || bytes > ARENA_MAX_BYTES) {
-		obstack_alloc_failed_handler();
-		abort();
-	}
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > ARENA_MAX_BYTES)
+		xmalloc__end_of(SIZE_MAX);
 	p = obstack_alloc(&s->arena, bytes);
 	memset(p, 0, bytes);
 	return p;
@@ -305,14 +299,6 @@ bool snapshot__has_both(const struct snapshot *s)
 	return any[0] && any[1];
 }
 
-const struct snap_cgroup *snapshot__cgroup(const struct snapshot *s, const char *path)
-{
-	for (size_t i = 0; path && i < s->n_cgroups; i++)
-		if (!strcmp(s->cgroups[i].path, path))
-			return &s->cgroups[i];
-	return NULL;
-}
-
 bool snap_source__is_of(const struct snap_source *src, const struct line *l)
 {
 	return l->file && !strcmp(src->file, l->file) && !strcmp(src->dir ? src->dir : "", l->dir ? l->dir : "");
@@ -336,4 +322,9 @@ const char *snapshot__source_line(const struct snapshot *s, const struct line *l
 			return src->text[number - src->from];
 	}
 	return NULL;
+}
+
+bool site__is_arena(const struct snap_site *site)
+{
+	return site->function && !strcmp(site->function, "arena");
 }

@@ -63,6 +63,7 @@ struct line {			/* one function at a place; several where functions were inlined
 	uint32_t line;		/* 0: unknown */
 	bool inlined;
 	const char *dir;	/* that file is named from; NULL: it is a whole path, or that is not known */
+	bool split;		/* calls that were inlined here are not known: a .dwo file has them */
 };
 
 /* Some lines of a source file, as a screen shows them. */
@@ -124,12 +125,6 @@ struct snap_age {		/* live blocks by age */
 	uint64_t below_ns;	/* UINT64_MAX: all the rest */
 	uint64_t blocks, bytes;
 	uint64_t from_ns;	/* ranges of ended processes may overlap others */
-};
-
-/* --older, of a profile that was recorded with another one: blocks that may be older or not. */
-struct older_unsure {
-	uint64_t blocks, bytes;
-	uint64_t from_ns, below_ns;	/* their ages */
 };
 
 /* --free-stacks: frees of a site's blocks, by place and by thread. */
@@ -226,7 +221,7 @@ struct snap_blind {
 	bool is;
 	bool idle;		/* it used no CPU time and did not grow: there was nothing to see */
 	uint64_t cpu_ns;	/* of the process, while it was traced, in the kernel's ticks */
-	int64_t grown_bytes;	/* its RSS */
+	int64_t grown_bytes;	/* its private memory, where that was read; else its RSS */
 	const char *probed;	/* in words: how many functions in which files; NULL where idle */
 	/* what looks like an allocator and is not probed, with the options that would; NULL: nothing does */
 	const char *candidates;
@@ -236,6 +231,7 @@ struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
 	uint64_t evicted_stacks;	/* it is the sum of so many, which held nothing, or little, when others needed their room; 0: it is a site */
+	uint32_t n_stacks;	/* of a row that several sites were merged into; 0 or 1: it has one stack */
 	enum growth_kind growth;
 	struct counters c;	/* unknown_frees is 0: a free has no site */
 	struct std_error error;
@@ -307,6 +303,7 @@ struct snap_process {
 	uint32_t n_ended;	/* of these, those that have ended */
 	uint64_t ended_live_blocks, ended_live_bytes;	/* what those of a row held that have ended, where others of it run */
 	int64_t wall_started_ns;	/* since 1970; 0: unknown */
+	uint64_t start_ticks;	/* in clock ticks since boot; 0: unknown */
 	/* it ran for this long before its allocator was probed, while others were traced already */
 	uint64_t unseen_ns;
 	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
@@ -336,6 +333,7 @@ struct snap_process {
 	size_t n_sizes;
 	const struct snap_lifetime *lifetimes;
 	size_t n_lifetimes;
+	enum { RSS_NOT_JUDGED, RSS_DOES_NOT_GROW, RSS_GROWS } rss_judged;	/* trends.c's: each of its sites asks */
 };
 
 struct snap_probe {
@@ -348,7 +346,7 @@ struct snap_probe {
 
 struct snap_counter {		/* a named way to lose something */
 	const char *name;	/* the JSON key */
-	const char *says;	/* one sentence for a person, e.g. "blocks found no room (--max-live N for more)" */
+	const char *says;	/* one sentence for a person, e.g. "blocks are in no figure: block table full (--max-live N for more)" */
 	uint64_t n;
 };
 
@@ -365,21 +363,6 @@ struct snap_machine {
 	uint64_t total_bytes, available_bytes, free_bytes;
 	uint64_t swap_bytes, swap_free_bytes;
 	uint64_t rss_bytes;	/* of the traced processes; what they share is in it more than once */
-	/* share of the last ten seconds in which some task, or all of them, waited for memory, in percent */
-	bool has_pressure;
-	double some_pct, full_pct;
-};
-
-/* What a cgroup may use, as it was when the snapshot was shown or written. */
-struct snap_cgroup {
-	const char *path;	/* as of struct snap_process */
-	uint64_t current_bytes;	/* UINT64_MAX: not known */
-	uint64_t max_bytes;	/* UINT64_MAX: it has no limit of its own */
-	/* the nearest one that has a limit, itself or one above; NULL: none has */
-	const char *limited_by;
-	uint64_t limit_bytes, limit_current_bytes;	/* of that one; UINT64_MAX: none, not known */
-	bool has_events;
-	uint64_t high, max, oom, oom_kill;	/* how often, since it was made */
 };
 
 /* The sentence that goes with a counter's name; the name itself, if it is not known here. */
@@ -390,6 +373,8 @@ struct snapshot {
 
 	const char *version, *kernel, *arch;
 	const char *host;	/* its name; NULL: unknown */
+	const char *boot_id;	/* which of its boots; NULL: unknown */
+	const char *combined;	/* of several profiles: what became of processes that are in several of them; NULL: none is */
 	const char *by;		/* --by: what rows are kept apart by */
 	struct recording recording;	/* free_stacks: free_sites and frees hold */
 	double observed_share;	/* of the time; below 1 with --overhead */
@@ -400,6 +385,7 @@ struct snapshot {
 	unsigned int known;	/* enum counter_bit: the others are 0 and mean nothing */
 	uint64_t duration_ns;
 	uint64_t paused_ns;	/* of it, without probes, as a program ran that translates code */
+	uint64_t n_unfollowed;	/* processes that the targets started, and that were not traced: without -f */
 	uint64_t n_left_out;	/* processes, and programs that processes began, which the user may not look into: not traced */
 	uint64_t n_unread;	/* mapped files that were not read: no more could be open at a time, or their readers failed */
 	struct heap_reading {	/* --mode leak: what is live, and what was freed, is of the last time that heaps were read */
@@ -412,14 +398,11 @@ struct snapshot {
 	} reading;
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
 	bool ended;		/* the trace is over: this is the last one */
-	struct older_unsure older_unsure;	/* blocks 0: what is older is known exactly */
 	bool baseline;		/* SIGUSR2 set one: changes count from it */
 	uint64_t baseline_ns;	/* since the trace's start */
 	const char *baseline_name;	/* another profile, from which changes count; NULL: a moment of this one */
 
 	struct snap_machine machine;
-	const struct snap_cgroup *cgroups;	/* those that limits were read of */
-	size_t n_cgroups;
 
 	struct counters totals;
 	struct std_error error;	/* of the totals */
@@ -483,6 +466,7 @@ void snapshot__free(struct snapshot *s);
 void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, from the arena; never NULL */
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
 
+bool site__is_arena(const struct snap_site *site);	/* its blocks are arenas of Python's small objects */
 /* "page_fault", "brk", "mmap": the site's function; NULL for none */
 const char *growth__name(enum growth_kind kind);
 enum growth_kind growth__of(const char *function);	/* GROWTH_NONE: such as what found no room */
@@ -550,7 +534,5 @@ uint64_t process__ended_bytes(const struct snap_process *p);
 uint64_t process__running_bytes(const struct snap_process *p);	/* what the others hold */
 /* What runs and what has ended are both in it: the latter is history. */
 bool snapshot__has_both(const struct snapshot *s);
-/* NULL: nothing was read of it. */
-const struct snap_cgroup *snapshot__cgroup(const struct snapshot *s, const char *path);
 
 #endif

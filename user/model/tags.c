@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "model/merge.h"
+#include "model/runtimes.h"
 #include "util/ids.h"
-#include "util/numbered.h"
+#include "util/text.h"
 
 int tagger__add(struct tagger *t, const char *name, const char *readable)
 {
@@ -28,12 +29,8 @@ int tagger__add(struct tagger *t, const char *name, const char *readable)
 	for (size_t i = 0; i < t->v.n; i++)
 		if (!strcmp(t->v.v[i].name, name))
 			return 0;
-	copy = strdup(readable);
-	want = copy ? vec_push(&t->v) : NULL;
-	if (!want) {
-		free(copy);
-		return -ENOMEM;
-	}
+	copy = xstrdup(readable);
+	want = vec_push(&t->v);
 	*want = (struct tag_want){ .name = name, .readable = copy };
 	func_ref__parse(copy, &want->ref);
 	return 0;
@@ -59,13 +56,23 @@ struct match {
 	bool inlined;
 };
 
+/* Names of Python's functions begin with what they are defined in, which may be left out: "H.render", "make.<locals>.render". */
+static bool is_python_name(const char *asked, const struct frame *f)
+{
+	const char *name = f->line->function;
+	size_t n = strlen(asked), len = strlen(name);
+
+	return is_python_module(f->module) && len > n && name[len - n - 1] == '.' && !strcmp(name + len - n, asked);
+}
+
 static uint32_t tag_of_frame(const struct tagger *t, const struct frame *f)
 {
 	if (!f->line || !f->line->function)
 		return 0;
 	for (size_t i = 0; i < t->v.n; i++)
 		if (func_ref__is_in(&t->v.v[i].ref, f->module) &&
-		    func_name__matches(t->v.v[i].ref.function, f->line->function, true))
+		    (func_name__matches(t->v.v[i].ref.function, f->line->function, true) ||
+		     is_python_name(t->v.v[i].ref.function, f)))
 			return (uint32_t)i + 1;
 	return 0;
 }
@@ -109,26 +116,19 @@ static void names_done(struct names *n)
 	string_ids__done(&n->patterns);
 }
 
-static int add_name(struct names *n, const char *name, uint32_t *ret)
+static void add_name(struct names *n, const char *name, uint32_t *ret)
 {
-	char *pattern = numbered__pattern(name), **text = pattern ? vec_push(&n->texts) : NULL, **sum;
+	char *pattern = numbered__pattern(name), **text = vec_push(&n->texts), **sum;
 
-	if (!text) {
-		free(pattern);
-		return -ENOMEM;
-	}
 	*text = pattern;
-	if (string_ids__get(&n->patterns, pattern, ret))
-		return -ENOMEM;
+	string_ids__get(&n->patterns, pattern, ret);
 	if (*ret < n->v.n) {
 		numbered__add(n->v.v[*ret], name);
 		free(n->texts.v[--n->texts.n]);
-		return 0;
+		return;
 	}
 	sum = vec_push(&n->v);
-	if (sum)
-		*sum = strdup(name);
-	return sum && *sum ? 0 : -ENOMEM;
+	*sum = xstrdup(name);
 }
 
 struct named {
@@ -136,25 +136,17 @@ struct named {
 	uint32_t pattern;
 };
 
-static int by_name(const void *a, const void *b)
-{
-	const struct named *na = a, *nb = b;
-	int d = strcmp(na->name, nb->name);
-
-	return d ? d : na->pattern < nb->pattern ? -1 : na->pattern > nb->pattern;
-}
+COMPARATOR(by_name, struct named, strcmp(a->name, b->name) ?: ORDER(a->pattern, b->pattern))
 
 /*
  * to: the tags after those of functions. The sites' tags are numbers of patterns until here,
  * counted from first + 1.
  */
-static int list_threads(struct snapshot *s, struct names *n, struct snap_tag *to, uint32_t first)
+static void list_threads(struct snapshot *s, struct names *n, struct snap_tag *to, uint32_t first)
 {
-	_cleanup_free_ struct named *order = calloc(n->v.n + 1, sizeof(*order));
-	_cleanup_free_ uint32_t *place_of = calloc(n->v.n + 1, sizeof(*place_of));
+	_cleanup_free_ struct named *order = xcalloc(n->v.n + 1, sizeof(*order));
+	_cleanup_free_ uint32_t *place_of = xcalloc(n->v.n + 1, sizeof(*place_of));
 
-	if (!order || !place_of)
-		return -ENOMEM;
 	for (size_t i = 0; i < n->v.n; i++) {
 		numbered__end(n->v.v[i]);
 		order[i] = (struct named){ n->v.v[i], (uint32_t)i };
@@ -169,36 +161,28 @@ static int list_threads(struct snapshot *s, struct names *n, struct snap_tag *to
 	for (size_t i = 0; i < s->n_sites; i++)
 		if (s->sites[i].tag > first)
 			s->sites[i].tag = first + place_of[s->sites[i].tag - first - 1] + 1;
-	return 0;
 }
 
-static int tag_threads(struct snapshot *s, struct names *n, uint32_t first)
+static void tag_threads(struct snapshot *s, struct names *n, uint32_t first)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < s->n_sites && !err; i++) {
+	for (size_t i = 0; i < s->n_sites; i++) {
 		struct snap_site *site = &s->sites[i];
 		uint32_t pattern;
 
 		if (site->tag || !site->thread || !*site->thread)
 			continue;
-		err = add_name(n, site->thread, &pattern);
-		if (!err)
-			site->tag = first + pattern + 1;
+		add_name(n, site->thread, &pattern);
+		site->tag = first + pattern + 1;
 	}
-	return err;
 }
 
-int snapshot__tag(struct snapshot *s, const struct tagger *t)
+void snapshot__tag(struct snapshot *s, const struct tagger *t)
 {
-	_cleanup_free_ struct match *places = calloc(s->n_places + 1, sizeof(*places));
+	_cleanup_free_ struct match *places = xcalloc(s->n_places + 1, sizeof(*places));
 	uint32_t n = (uint32_t)t->v.n;
 	struct names threads = {};
 	struct snap_tag *tags;
-	int err = 0;
 
-	if (!places)
-		return -ENOMEM;
 	for (size_t i = 0; i < s->n_places; i++)
 		places[i] = match_place(t, s, &s->places[i]);
 	for (size_t i = 0; i < s->n_sites; i++) {
@@ -209,7 +193,7 @@ int snapshot__tag(struct snapshot *s, const struct tagger *t)
 			site->tag = places[site->stack[k]].tag;
 	}
 	if (t->threads)
-		err = tag_threads(s, &threads, n);
+		tag_threads(s, &threads, n);
 	tags = snapshot__alloc(s, n + threads.v.n + 1, sizeof(*tags));
 	for (size_t i = 0; i < n; i++)
 		tags[i] = (struct snap_tag){ .name = snapshot__strdup(s, t->v.v[i].name),
@@ -217,14 +201,10 @@ int snapshot__tag(struct snapshot *s, const struct tagger *t)
 	for (size_t i = 0; i < s->n_places; i++)
 		if (places[i].tag && places[i].inlined)
 			tags[places[i].tag - 1].entered = UINT64_MAX;
-	if (!err)
-		err = list_threads(s, &threads, tags + n, n);
-	if (!err) {
-		s->tags = tags;
-		s->n_tags = n + threads.v.n;
-	}
+	list_threads(s, &threads, tags + n, n);
+	s->tags = tags;
+	s->n_tags = n + threads.v.n;
 	names_done(&threads);
-	return err;
 }
 
 void tag_sum__add(struct tag_sum *sum, const struct snap_site *site)
@@ -240,9 +220,9 @@ void tag_sum__add(struct tag_sum *sum, const struct snap_site *site)
 
 struct tag_sum *tags__add_up(const struct snapshot *s)
 {
-	struct tag_sum *v = calloc(s->n_tags + 1, sizeof(*v));
+	struct tag_sum *v = xcalloc(s->n_tags + 1, sizeof(*v));
 
-	for (size_t i = 0; v && i < s->n_sites; i++)
+	for (size_t i = 0; i < s->n_sites; i++)
 		tag_sum__add(&v[s->sites[i].tag], &s->sites[i]);
 	return v;
 }

@@ -20,7 +20,7 @@ struct tagger {
 	bool threads;
 };
 
-/* name must outlive it; readable is copied. -ENOMEM, or -EINVAL: no name of a function. */
+/* name must outlive it; readable is copied. -EINVAL: no name of a function. */
 int tagger__add(struct tagger *t, const char *name, const char *readable);
 void tagger__done(struct tagger *t);
 bool tagger__any(const struct tagger *t);
@@ -30,9 +30,9 @@ bool tagger__any(const struct tagger *t);
  * also one that was inlined; where there is none, the thread does, if threads are
  * wanted. Names must be known, and threads' names be in the sites. Takes the place of tags that
  * were there; how often a function was entered stays known by its name, unless
- * it was inlined somewhere: those calls cannot be counted. 0 or -ENOMEM.
+ * it was inlined somewhere: those calls cannot be counted. 0 or
  */
-int snapshot__tag(struct snapshot *s, const struct tagger *t);
+void snapshot__tag(struct snapshot *s, const struct tagger *t);
 
 struct tag_sum {
 	size_t n_sites;
@@ -44,7 +44,7 @@ void tag_sum__add(struct tag_sum *sum, const struct snap_site *site);
 
 /*
  * By tag, in the order of s->tags after the first, which is of all that has none. The caller's;
- * NULL without memory.
+ *
  */
 struct tag_sum *tags__add_up(const struct snapshot *s);
 

@@ -9,15 +9,11 @@
 
 void taken__add(struct taken *t, uint64_t t_ns, uint32_t number, const char *why)
 {
-	char *words = why ? strdup(why) : NULL;
+	char *words = why ? xstrdup(why) : NULL;
 	struct snap_taken *slot;
 
 	if (t->v.n < SNAPSHOT_MAX_TAKEN) {
 		slot = vec_push(&t->v);
-		if (!slot) {
-			free(words);
-			return;
-		}
 	} else {
 		slot = &t->v.v[t->first];
 		free((char *)slot->why);

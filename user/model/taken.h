@@ -11,7 +11,7 @@ struct taken {
 	size_t first;		/* the oldest */
 };
 
-/* why: NULL for a signal. What there is no memory for is not noted. */
+/* why: NULL for a signal. */
 void taken__add(struct taken *t, uint64_t t_ns, uint32_t number, const char *why);
 void taken__done(struct taken *t);
 /* Into a snapshot: the newest, in the order of their time. */

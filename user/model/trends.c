@@ -5,7 +5,8 @@
  * What always holds: a row's change is what it holds now less what it held when
  * the baseline was set, 0 for a site that was not there; the sites of a process
  * add up to it. A process is judged by its sites first: what all of it holds
- * swings more than what leaks.
+ * swings more than what leaks; then by its resident memory, which grows by more
+ * than what is traced.
  */
 #include "model/trends.h"
 
@@ -13,8 +14,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/heaps.h"
 #include "model/judge.h"
 #include "model/life.h"
+#include "model/merge.h"
+#include "model/rss_trend.h"
 #include "util/parse.h"
 
 struct baseline_site {
@@ -30,7 +34,7 @@ void baseline__done(struct baseline *b)
 	b->set = false;
 }
 
-int baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns)
+void baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns)
 {
 	struct baseline new = { .set = true, .t_ns = t_ns };
 
@@ -38,16 +42,12 @@ int baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns)
 		const struct cut_site *s = &cut->sites[i];
 
 		while (new.sites.n <= s->site)
-			if (!vec_push(&new.sites)) {
-				baseline__done(&new);
-				return -ENOMEM;
-			}
+			vec_push(&new.sites);
 		new.sites.v[s->site] = (struct baseline_site){ s->proc, s->first_ns,
 							       s->counts.alloc_bytes - s->counts.free_bytes };
 	}
 	baseline__done(b);
 	*b = new;
-	return 0;
 }
 
 int64_t baseline__change(const struct baseline *b, const struct cut_site *s)
@@ -72,6 +72,7 @@ static void copy_history(const struct course *c, struct snapshot *s, struct snap
 	for (size_t i = 0; i < c->points.n; i++) {
 		v[i].t_ns = c->points.v[i].t_ns;
 		v[i].live_bytes = c->points.v[i].live_bytes;
+		v[i].alloc_calls = c->points.v[i].alloc_calls;
 	}
 	to->history = v;
 	to->n_history = c->points.n;
@@ -90,6 +91,17 @@ static uint64_t leak_after(const struct snapshot_info *info)
 	return info->leak_after_ns ? info->leak_after_ns : JUDGE_LEAK_AFTER_NS;
 }
 
+/* Where it matters for a verdict on blocks. A timeline of an hour takes 70 us, and a process has thousands of sites. */
+static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_process *p)
+{
+	if (!(s->known & HAS_UNKNOWN_FREES) || !p->c.unknown_frees)
+		return 0;
+	if (!p->rss_judged)
+		((struct snap_process *)p)->rss_judged = rss_trend__of(p).grows ? RSS_GROWS : RSS_DOES_NOT_GROW;
+	return p->rss_judged == RSS_GROWS && p->rss_bytes > p->rss_at_attach_bytes ?
+	       p->rss_bytes - p->rss_at_attach_bytes : 0;
+}
+
 void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info,
 		  const struct course *c, const struct cut_look *look, int64_t since_baseline_bytes, struct snapshot *s,
 		  struct snap_site *to)
@@ -105,6 +117,8 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.live_blocks = to->c.live_blocks,
 		.lifetime_sum_ns = to->lifetime_sum_ns,
 		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
+		.process_blocks = p->c.live_blocks,
+		.rss_grown_bytes = rss_grown_bytes(s, p),
 		.oldest_ns = to->oldest_at_most ? 0 : to->oldest_ns,
 		.leak_after_ns = leak_after(info),
 		.no_lifetimes = !(s->known & HAS_LIFETIMES),
@@ -114,6 +128,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.scans = look->most ? look->most->scans : 0,
 		.looked_blocks = look->blocks,
 		.unreached_blocks = look->unreached_blocks,
+		.search_partial = look->most && look->most->partial,
 		.held = look->most ? look->most->held : NULL,
 	};
 
@@ -132,6 +147,53 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 	e.process_age_ns = age_at(p, e.end_ns);
 	copy_history(c, s, to);
 	judge(s, &e, &to->trend);
+}
+
+void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_ns)
+{
+	struct trend worst = row->trend;
+	const struct snap_process *p = &s->processes[row->process];
+	const struct snap_heap *heap = snapshot__heap_of(s, row->process);
+	struct course c = {};
+	struct evidence e = {
+		.first_ns = row->first_ns,
+		.last_ns = row->last_ns,
+		.alloc_calls = row->c.alloc_calls,
+		.free_calls = row->c.free_calls,
+		.live_blocks = row->c.live_blocks,
+		.lifetime_sum_ns = row->lifetime_sum_ns,
+		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
+		.process_blocks = p->c.live_blocks,
+		.rss_grown_bytes = rss_grown_bytes(s, p),
+		.oldest_ns = row->oldest_at_most ? 0 : row->oldest_ns,
+		.leak_after_ns = leak_after_ns ? leak_after_ns : JUDGE_LEAK_AFTER_NS,
+		/* files do not say when calls were made: whether they became more is not known */
+		.no_lifetimes = !(s->known & HAS_LIFETIMES) || !row->n_history || !row->history[row->n_history - 1].alloc_calls,
+		.unseen_frees = !(s->known & HAS_LIFETIMES),
+		.estimated = s->estimated,
+		.error_bytes = s->estimated ? row->error.live_bytes : 0,
+		.scans = heap && row->looked_blocks ? heap->unreached.scans : 0,
+		.looked_blocks = row->looked_blocks,
+		.unreached_blocks = row->unreached_blocks,
+		.search_partial = heap && snap_unreached__is_partial(&heap->unreached),
+		.held = row->held,
+	};
+
+	course__of_timeline(&c, row->history, row->n_history);
+	if (s->known & HAS_LIVE_BYTES && c.points.n) {
+		e.points = c.points.v;
+		e.n_points = c.points.n;
+		e.end_ns = p->ended ? c.points.v[c.points.n - 1].t_ns : s->duration_ns;
+		e.process_age_ns = age_at(p, e.end_ns);
+		judge(s, &e, &row->trend);
+		/*
+		 * what one stack leaks may be little beside what the others of its line hold; that one grows while others
+		 * drain is no growth, and that one is steady says nothing of the others
+		 */
+		if (verdict__is_alarm(worst.verdict) && (!row->trend.verdict || strcmp(worst.verdict, "growing")))
+			trend__worsen(&row->trend, &worst);
+	}
+	course__done(&c);
 }
 
 /* ---- processes */
@@ -188,6 +250,29 @@ static bool blames(struct snapshot *s, struct snap_process *p, const struct part
 	return true;
 }
 
+/* What resident memory did is part of every verdict: a process whose blocks are steady may grow by what is not probed. */
+static void add_resident(struct snapshot *s, struct snap_process *p)
+{
+	struct rss_trend r = rss_trend__of(p);
+	char words[RSS_TREND_MAX], a[FMT_MAX], text[320];
+
+	if (!r.known)
+		return;
+	rss_trend__words(words, &r);
+	if (verdict__is_alarm(p->trend.verdict)) {
+		snprintf(text, sizeof(text), "%s; %s", p->trend.why, words);
+	} else if (r.grows) {
+		p->trend.verdict = "growing";
+		snprintf(text, sizeof(text), "%s; live memory %s%s", words, s->estimated ? "~" : "", fmt_bytes(a, p->c.live_bytes));
+	} else if (rss_trend__may_grow(&r)) {
+		p->trend.verdict = p->trend.why = NULL;
+	} else if (p->trend.verdict) {
+		snprintf(text, sizeof(text), "%s; %s", p->trend.why, words);
+	}
+	if (p->trend.verdict)
+		p->trend.why = snapshot__strdup(s, text);
+}
+
 static void judge_process(const struct snapshot_info *info, struct snapshot *s, struct snap_process *p,
 			  const struct sums *sums)
 {
@@ -197,6 +282,8 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 		.free_calls = p->c.free_calls,
 		.lifetime_sum_ns = sums->lifetime_sum_ns,
 		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
+		.process_blocks = p->c.live_blocks,
+		.rss_grown_bytes = rss_grown_bytes(s, p),
 		.live_blocks = p->c.live_blocks,
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
@@ -205,18 +292,23 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 		.unseen_frees = !(s->known & HAS_LIFETIMES),
 	};
 
-	if (!p->n_timeline || course__of_timeline(&c, p->timeline, p->n_timeline)) {
+	if (!p->n_timeline) {
 		course__done(&c);
 		return;
 	}
+	course__of_timeline(&c, p->timeline, p->n_timeline);
 	e.points = c.points.v;
 	e.n_points = c.points.n;
 	e.first_ns = c.points.v[0].t_ns;
 	e.end_ns = e.last_ns = c.points.v[c.points.n - 1].t_ns;
 	e.process_age_ns = age_at(p, e.end_ns);
 	judge(s, &e, &p->trend);
+	/* the timeline ends before the last calls of free */
+	if (verdict__is_alarm(p->trend.verdict) && rss_trend__of(p).freed)
+		p->trend = (struct trend){ .verdict = "draining", .why = "it freed what it held before it ended" };
 	if (!blames(s, p, &sums->leaks, "leak", sums->leaks.n == 1 ? "leaks" : "leak"))
 		blames(s, p, &sums->suspects, "suspect", sums->suspects.n == 1 ? "is suspect" : "are suspect");
+	add_resident(s, p);
 	course__done(&c);
 }
 
@@ -226,9 +318,7 @@ void trends__processes(const struct snapshot_info *info, struct snapshot *s)
 
 	if (!(s->known & HAS_LIVE_BYTES))
 		return;
-	sums = calloc(s->n_processes + 1, sizeof(*sums));
-	if (!sums)
-		return;
+	sums = xcalloc(s->n_processes + 1, sizeof(*sums));
 	add_up(s, sums);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		struct snap_process *p = (struct snap_process *)&s->processes[i];

@@ -74,11 +74,9 @@ static const struct measure *find_measure(const char *name, size_t len)
 
 static int parse_limit(const char *text, struct condition *c)
 {
-	_cleanup_free_ char *number = strdup(text);
-	char *per = number ? strchr(number, '/') : NULL;
+	_cleanup_free_ char *number = xstrdup(text);
+	char *per = strchr(number, '/');
 
-	if (!number)
-		return -ENOMEM;
 	if (c->measure->rate != !!per)
 		return -EINVAL;
 	if (per) {
@@ -109,7 +107,7 @@ int condition__parse(const char *text, struct condition *ret, struct err *e)
 	}
 	err = *rest == '>' ? parse_limit(rest + 1 + strspn(rest + 1, " "), &c) : -EINVAL;
 	if (err)
-		return err_set(e, err == -ENOMEM ? err : -EINVAL, "want %s", c.measure->want);
+		return err_set(e, -EINVAL, "want %s", c.measure->want);
 	*ret = c;
 	return 0;
 }
@@ -147,16 +145,10 @@ struct triggers {
 
 struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t pause_ns)
 {
-	struct triggers *t = calloc(1, sizeof(*t));
+	struct triggers *t = xcalloc(1, sizeof(*t));
 
-	if (t) {
-		t->conditions = calloc(n + 1, sizeof(*t->conditions));
-		t->firings = calloc(n + 1, sizeof(*t->firings));
-	}
-	if (!t || !t->conditions || !t->firings) {
-		triggers__free(t);
-		return NULL;
-	}
+	t->conditions = xcalloc(n + 1, sizeof(*t->conditions));
+	t->firings = xcalloc(n + 1, sizeof(*t->firings));
 	t->pause_ns = pause_ns;
 	for (size_t i = 0; i < n; i++)
 		if (!condition__parse(texts[i], &t->conditions[t->n], NULL))
@@ -187,7 +179,7 @@ void triggers__free(struct triggers *t)
 	hash__done(&t->states);
 	drop_reasons(t);
 	vec_done(&t->reasons);
-	for (size_t i = 0; t->firings && i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		free(t->firings[i].why);
 	free(t->firings);
 	free(t->conditions);
@@ -210,11 +202,8 @@ static struct state *states_of(struct triggers *t, uint32_t proc)
 
 	if (v)
 		return v;
-	v = calloc(t->n, sizeof(*v));
-	if (v && hash__put(&t->states, proc, v)) {
-		free(v);
-		v = NULL;
-	}
+	v = xcalloc(t->n, sizeof(*v));
+	hash__put(&t->states, proc, v);
 	return v;
 }
 
@@ -225,27 +214,19 @@ void triggers__forget(struct triggers *t, uint32_t proc)
 
 /* ---- why a snapshot is to be taken */
 
-static int add_reason(struct triggers *t, const struct condition *c, const char *says, uint64_t now_ns)
+static void add_reason(struct triggers *t, const struct condition *c, const char *says, uint64_t now_ns)
 {
 	struct firings *firings = &t->firings[c - t->conditions];
-	char **slot, *why = strdup(says);
 
-	if (why) {
-		free(firings->why);
-		firings->why = why;
-	}
+	free(firings->why);
+	firings->why = xstrdup(says);
 	firings->n++;
 	firings->last_ns = now_ns;
 	if (t->reasons.n == MAX_REASONS) {
 		t->n_more++;
-		return 0;
+		return;
 	}
-	slot = vec_push(&t->reasons);
-	if (slot && asprintf(slot, "%s: %s", c->text, says) < 0) {
-		t->reasons.n--;
-		slot = NULL;
-	}
-	return slot ? 0 : -ENOMEM;
+	*vec_push(&t->reasons) = xasprintf("%s: %s", c->text, says);
 }
 
 char *triggers__reasons(struct triggers *t, uint64_t now_ns, bool last)
@@ -255,12 +236,12 @@ char *triggers__reasons(struct triggers *t, uint64_t now_ns, bool last)
 	if (!t->reasons.n || (!last && now_ns < t->quiet_until_ns))
 		return NULL;
 	for (size_t i = 0; i < t->reasons.n; i++) {
-		if (asprintf(&more, "%s%s%s", text ? text : "", text ? "; " : "", t->reasons.v[i]) < 0)
-			break;
+		more = xasprintf("%s%s%s", text ? text : "", text ? "; " : "", t->reasons.v[i]);
 		free(text);
 		text = more;
 	}
-	if (t->n_more && asprintf(&more, "%s; and %zu more", text ? text : "", t->n_more) >= 0) {
+	if (t->n_more) {
+		more = xasprintf("%s; and %zu more", text ? text : "", t->n_more);
 		free(text);
 		text = more;
 	}
@@ -283,14 +264,11 @@ struct fired triggers__fired(const struct triggers *t, size_t i)
 	return (struct fired){ t->conditions[i].text, t->firings[i].n, t->firings[i].last_ns, t->firings[i].why };
 }
 
-int triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns)
+void triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < t->n && !err; i++)
+	for (size_t i = 0; i < t->n; i++)
 		if (t->conditions[i].measure->event == event)
-			err = add_reason(t, &t->conditions[i], says, now_ns);
-	return err;
+			add_reason(t, &t->conditions[i], says, now_ns);
 }
 
 /* ---- checking */
@@ -314,12 +292,10 @@ static void note_first(struct state *s, enum figure figure, uint64_t now_ns)
  * Notes the figure; *ret is the point that the rate counts from: the youngest of those
  * that are as old as the time that it is for, else the oldest that there is.
  */
-static int note(struct state *s, const struct condition *c, uint64_t now_ns, uint64_t v, struct point *ret)
+static void note(struct state *s, const struct condition *c, uint64_t now_ns, uint64_t v, struct point *ret)
 {
 	if (!s->points) {
-		s->points = calloc(N_POINTS, sizeof(*s->points));
-		if (!s->points)
-			return -ENOMEM;
+		s->points = xcalloc(N_POINTS, sizeof(*s->points));
 		note_first(s, c->measure->figure, now_ns);
 	}
 	if (!s->n || (now_ns - point_at(s, s->n - 1)->t_ns >= c->per_ns / N_STEPS && s->n < N_POINTS))
@@ -329,26 +305,23 @@ static int note(struct state *s, const struct condition *c, uint64_t now_ns, uin
 		s->n--;
 	}
 	*ret = *point_at(s, 0);
-	return 0;
 }
 
 /* "nginx (1432) has 2.1 GiB resident", "nginx (1432) holds 11.0 MiB more than 14.3s ago"; age_ns: of a rate */
 static char *words_of(const struct measure *m, const struct look *l, uint64_t v, uint64_t age_ns)
 {
-	char a[FMT_MAX], b[FMT_MAX], *text;
+	char a[FMT_MAX], b[FMT_MAX];
 
 	if (m->bytes)
 		fmt_bytes(a, v);
 	else
 		fmt_exact(a, v);
-	if (asprintf(&text, "%s %s %s%s%s%s%s%s", l->who, m->does, m->figure == FIGURE_RSS ? "" : l->mark, a,
-		     m->what, m->rate ? " " : "", m->rate ? fmt_duration(b, age_ns) : "",
-		     m->rate && m->bytes ? " ago" : "") < 0)
-		return NULL;
-	return text;
+	return xasprintf("%s %s %s%s%s%s%s%s", l->who, m->does, m->figure == FIGURE_RSS ? "" : l->mark, a,
+			 m->what, m->rate ? " " : "", m->rate ? fmt_duration(b, age_ns) : "",
+			 m->rate && m->bytes ? " ago" : "");
 }
 
-static int look_at(struct triggers *t, const struct condition *c, struct state *s, const struct look *l,
+static void look_at(struct triggers *t, const struct condition *c, struct state *s, const struct look *l,
 		   uint64_t now_ns)
 {
 	uint64_t v = l->v[c->measure->figure], grown = 0, age_ns = 0;
@@ -356,36 +329,32 @@ static int look_at(struct triggers *t, const struct condition *c, struct state *
 
 	if (c->per_ns) {
 		struct point then;
-		int err = note(s, c, now_ns, v, &then);
 
-		if (err)
-			return err;
+		note(s, c, now_ns, v, &then);
 		age_ns = now_ns - then.t_ns;
 		grown = v > then.v ? v - then.v : 0;
 		v = age_ns > c->per_ns ? (uint64_t)((double)grown * (double)c->per_ns / (double)age_ns) : grown;
 	}
 	if (v <= c->limit) {
 		s->fired = false;
-		return 0;
+		return;
 	}
 	if (now_ns < t->quiet_until_ns || (s->fired && (c->per_ns || v / 2 < s->fired_v)))
-		return 0;
+		return;
 	s->fired = true;
 	s->fired_v = v;
 	words = words_of(c->measure, l, c->per_ns ? grown : v, age_ns);
-	return words ? add_reason(t, c, words, now_ns) : -ENOMEM;
+	add_reason(t, c, words, now_ns);
 }
 
-int triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns)
+void triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns)
 {
 	struct state *v = states_of(t, l->proc);
-	int err = v ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < t->n && !err; i++) {
+	for (size_t i = 0; i < t->n; i++) {
 		const struct condition *c = &t->conditions[i];
 
 		if (!c->measure->event && l->known & FIGURE_BIT(c->measure->figure))
-			err = look_at(t, c, &v[i], l, now_ns);
+			look_at(t, c, &v[i], l, now_ns);
 	}
-	return err;
 }

@@ -39,7 +39,7 @@ unsigned int condition__needs(const struct condition *c);
 
 struct triggers;
 
-/* The texts are good, and outlive it. NULL without memory. */
+/* The texts are good, and outlive it. */
 struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t pause_ns);
 void triggers__free(struct triggers *t);
 
@@ -55,10 +55,10 @@ struct look {
 	uint64_t v[N_FIGURES];
 };
 
-/* Some times a second, of each process. -ENOMEM */
-int triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns);
-/* It happened: what, in words. -ENOMEM */
-int triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns);
+/* Some times a second, of each process. */
+void triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns);
+/* It happened: what, in words. */
+void triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns);
 /* The number may be another process's from now on. */
 void triggers__forget(struct triggers *t, uint32_t proc);
 

@@ -88,14 +88,8 @@ static void notify(struct names *n)
 
 static void keep(struct names *n, const struct wish *w, const struct line *lines, size_t n_lines)
 {
-	struct found *f = vec_push(&n->found);
-	struct object **obj = vec_push(&n->done_with);
-
-	if (f)
-		*f = (struct found){ w->obj, w->vaddr, lines, n_lines };
-	/* without memory the object is kept until the end: it is in a table that holds it, too */
-	if (obj)
-		*obj = w->obj;
+	*(struct found *)vec_push(&n->found) = (struct found){ w->obj, w->vaddr, lines, n_lines };
+	*(struct object **)vec_push(&n->done_with) = w->obj;
 }
 
 static void *look_up(void *arg)
@@ -130,12 +124,10 @@ static void *look_up(void *arg)
 
 struct names *names__new(struct sym *sym)
 {
-	struct names *n = calloc(1, sizeof(*n));
+	struct names *n = xcalloc(1, sizeof(*n));
 	sigset_t all, was;
 	int err;
 
-	if (!n)
-		return NULL;
 	n->sym = sym;
 	n->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&n->lock, NULL);
@@ -238,12 +230,9 @@ static void learn(struct names *n, const struct found *found)
 		*f = *found;
 		return;
 	}
-	f = malloc(sizeof(*f));
-	if (!f)
-		return;
+	f = xmalloc(sizeof(*f));
 	*f = *found;
-	if (hash__put(&n->known, key_of(f->obj, f->vaddr), f))
-		free(f);
+	hash__put(&n->known, key_of(f->obj, f->vaddr), f);
 }
 
 void names__heard(struct names *n)
@@ -301,10 +290,8 @@ static bool fill(struct names *n, struct snapshot *s, struct place *p)
 	if (object__has_names(obj))
 		return false;
 	w = vec_push(&n->wishes);
-	if (w) {
-		object__hold(obj);
-		*w = (struct wish){ obj, p->offset, !strcmp(s->modules[p->module].path, "[vdso]") };
-	}
+	object__hold(obj);
+	*w = (struct wish){ obj, p->offset, !strcmp(s->modules[p->module].path, "[vdso]") };
 	return false;
 }
 

@@ -13,7 +13,7 @@
 struct names;
 
 /*
- * NULL without memory or threads. sym is used by that thread alone until names__free(), but between
+ * NULL without threads. sym is used by that thread alone until names__free(), but between
  * pause and resume.
  */
 struct names *names__new(struct sym *sym);

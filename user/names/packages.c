@@ -44,13 +44,9 @@ static bool lists(const char *list, size_t len, const char *path)
 
 static bool has_file(const char *list, size_t len, const char *path)
 {
-	_cleanup_free_ char *merged = NULL;
+	_cleanup_free_ char *merged = xasprintf("/usr%s", path);
 
-	if (lists(list, len, path))
-		return true;
-	if (!strncmp(path, "/usr/", 5))
-		return lists(list, len, path + 4);
-	return asprintf(&merged, "/usr%s", path) > 0 && lists(list, len, merged);
+	return lists(list, len, path) || lists(list, len, strncmp(path, "/usr/", 5) ? merged : path + 4);
 }
 
 static void put_package(FILE *out, const char *name, size_t len, size_t *n_put)
@@ -69,12 +65,10 @@ static void put_package(FILE *out, const char *name, size_t len, size_t *n_put)
 
 static void look(FILE *out, const char *dir, const char *name, const char *const *files, size_t n, size_t *n_put)
 {
-	_cleanup_free_ char *path = NULL, *list = NULL;
+	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name), *list = NULL;
 	size_t len;
 
-	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		path = NULL;
-	if (!path || read_small_file(path, &list, &len))
+	if (read_small_file(path, &list, &len))
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (has_file(list, len, files[i])) {
@@ -98,9 +92,9 @@ static int only_lists(const struct dirent *d)
 /* False: this is no Debian. */
 static bool debian(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)
 {
-	_cleanup_free_ char *dir = NULL;
+	_cleanup_free_ char *dir = xasprintf("%s" DPKG_INFO, root);
 	struct dirent **v = NULL;
-	int n_lists = asprintf(&dir, "%s" DPKG_INFO, root) < 0 ? -1 : scandir(dir, &v, only_lists, alphasort);
+	int n_lists = scandir(dir, &v, only_lists, alphasort);
 
 	for (int i = 0; i < n_lists; i++) {
 		if (*n_put < n)
@@ -125,10 +119,8 @@ static bool is_of_system(const char *path)
 
 static void rpm(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)
 {
-	_cleanup_free_ char *db = NULL, *sysimage = NULL;
+	_cleanup_free_ char *db = xasprintf("%s/var/lib/rpm", root), *sysimage = xasprintf("%s/usr/lib/sysimage/rpm", root);
 
-	if (asprintf(&db, "%s/var/lib/rpm", root) < 0 || asprintf(&sysimage, "%s/usr/lib/sysimage/rpm", root) < 0)
-		return;
 	if (access(db, F_OK) && access(sysimage, F_OK))
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -141,13 +133,12 @@ char *packages__debug(const char *root, const char *const *files, size_t n)
 {
 	char *ret = NULL;
 	size_t len = 0, n_put = 0;
-	FILE *out = open_memstream(&ret, &len);
+	FILE *out = text_stream__open(&ret, &len);
 
-	if (!out)
-		return NULL;
 	if (!debian(out, root, files, n, &n_put))
 		rpm(out, root, files, n, &n_put);
-	if (!fclose(out) && n_put)
+	text_stream__close(out);
+	if (n_put)
 		return ret;
 	free(ret);
 	return NULL;

@@ -7,7 +7,7 @@
 
 /*
  * "nginx-dbgsym libssl3-dbgsym", "symbols with: debuginfo-install $(rpm -qf /usr/sbin/nginx)". NULL: no package has any of these files,
- * the package manager is another one, or there is no memory. No program is run. root: "" but for tests. The caller's.
+ * the package manager is another one. No program is run. root: "" but for tests. The caller's.
  */
 char *packages__debug(const char *root, const char *const *files, size_t n);
 

@@ -13,6 +13,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "elf/elffile.h"
+#include "process/mounts.h"
 #include "util/invoker.h"
 #include "util/util.h"
 
@@ -31,13 +33,8 @@ struct wants {
 	struct vec(struct want) v;
 };
 
-static int by_file_and_line(const void *pa, const void *pb)
-{
-	const struct want *a = pa, *b = pb;
-	int r = strcmp(a->file, b->file) ?: strcmp(a->dir ?: "", b->dir ?: "");
-
-	return r ? r : a->line < b->line ? -1 : a->line > b->line;
-}
+COMPARATOR(by_file_and_line, struct want,
+	   strcmp(a->file, b->file) ?: strcmp(a->dir ?: "", b->dir ?: "") ?: ORDER(a->line, b->line))
 
 static bool same_file(const struct want *a, const struct want *b)
 {
@@ -53,7 +50,7 @@ static bool is_there(const struct snapshot *s, const struct line *l)
 	return false;
 }
 
-static int collect(struct wants *w, const struct snapshot *s)
+static void collect(struct wants *w, const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n_places; i++) {
 		const struct place *p = &s->places[i];
@@ -65,14 +62,11 @@ static int collect(struct wants *w, const struct snapshot *s)
 			if (!l->file || !l->line || is_there(s, l))
 				continue;
 			slot = vec_push(&w->v);
-			if (!slot)
-				return -ENOMEM;
 			*slot = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL, l->line };
 		}
 	}
 	if (w->v.n)
 		qsort(w->v.v, w->v.n, sizeof(*w->v.v), by_file_and_line);
-	return 0;
 }
 
 /* ---- files */
@@ -109,9 +103,10 @@ static bool may_show(const struct stat *st)
 
 static bool is_newer(const struct stat *source, const char *module)
 {
+	_cleanup_close_ int fd = module && module[0] == '/' ? path_walk__served(module) : -1;
 	struct stat st;
 
-	if (!module || module[0] != '/' || stat(module, &st))
+	if (fd < 0 || fstat(fd, &st))
 		return false;
 	return source->st_mtim.tv_sec > st.st_mtim.tv_sec;
 }
@@ -122,23 +117,34 @@ struct text {
 	bool newer;
 };
 
+/* Below sudo as the user who called it; a regular file. */
+static int open_source(const char *path)
+{
+	struct invoker_rights r = invoker__begin_below_sudo();
+	_cleanup_close_ int found = path_walk__served(path);
+	int fd = found < 0 ? found : elffile__open_found(found);
+
+	invoker__end(&r);
+	return fd;
+}
+
 static const char *read_file(const char *path, const char *module, struct text *ret)
 {
-	_cleanup_close_ int fd = is_source(path) ? invoker__open_to_read(path) : -ENOEXEC;
+	_cleanup_close_ int fd = is_source(path) ? open_source(path) : -ENOEXEC;
 	struct stat st;
 	ssize_t n;
 
 	if (fd == -ENOEXEC)
 		return "no source file by its name";
+	if (fd == -EXDEV)
+		return "it is on a file system that may not answer";
 	if (fd < 0 || fstat(fd, &st))
 		return strerrordesc_np(fd < 0 ? -fd : errno);
 	if (!may_show(&st))
 		return "not everybody may read it";
 	if (st.st_size <= 0 || st.st_size > SOURCE_MAX_BYTES)
 		return "no source file by its size";
-	ret->bytes = malloc((size_t)st.st_size);
-	if (!ret->bytes)
-		return "out of memory";
+	ret->bytes = xmalloc((size_t)st.st_size);
 	while (ret->len < (size_t)st.st_size && (n = read(fd, ret->bytes + ret->len, (size_t)st.st_size - ret->len)) > 0)
 		ret->len += (size_t)n;
 	ret->newer = is_newer(&st, module);
@@ -165,23 +171,19 @@ static void show_line(char buf[static LINE_MAX_COLS + TAB_COLS + 1], const char 
 	clean_name(buf);
 }
 
-/* Where its lines begin. 0 or -ENOMEM. */
+/* Where its lines begin. */
 struct begins {
 	struct vec(size_t) v;
 };
 
-static int find_lines(struct begins *b, const struct text *t)
+static void find_lines(struct begins *b, const struct text *t)
 {
 	for (size_t at = 0; at < t->len;) {
 		const char *end = memchr(t->bytes + at, '\n', t->len - at);
-		size_t *slot = vec_push(&b->v);
 
-		if (!slot)
-			return -ENOMEM;
-		*slot = at;
+		*(size_t *)vec_push(&b->v) = at;
 		at = end ? (size_t)(end - t->bytes) + 1 : t->len;
 	}
-	return 0;
 }
 
 /* Line number, from 1 on. */
@@ -201,24 +203,21 @@ struct ranges {
 	size_t bytes;		/* of text */
 };
 
-static int add_none(struct ranges *r, struct snapshot *s, const struct want *v, const char *why)
+static void add_none(struct ranges *r, struct snapshot *s, const struct want *v, const char *why)
 {
 	struct snap_source *slot = vec_push(&r->v);
 
-	if (!slot)
-		return -ENOMEM;
 	*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .why = snapshot__strdup(s, why) };
-	return 0;
 }
 
 /* The wanted lines of one file, and those around them: one range where they touch. */
-static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, const struct text *t, uint32_t around)
+static void add_ranges(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, const struct text *t, uint32_t around)
 {
 	struct begins begins = {};
 	bool short_of = false;
-	int err = find_lines(&begins, t);
 
-	for (size_t i = 0; i < n && !err;) {
+	find_lines(&begins, t);
+	for (size_t i = 0; i < n;) {
 		uint32_t from = v[i].line > around ? v[i].line - around : 1, to = v[i].line;
 		struct snap_source *slot;
 		const char **text;
@@ -239,13 +238,11 @@ static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v
 			r->bytes += strlen(text[k - from]);
 		}
 		slot = vec_push(&r->v);
-		if (!slot)
-			err = -ENOMEM;
-		else
-			*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1, .text = text };
+		*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1, .text = text };
 	}
 	vec_done(&begins.v);
-	return err || !short_of ? err : add_none(r, s, v, "it has fewer lines than the program was built from");
+	if (short_of)
+		add_none(r, s, v, "it has fewer lines than the program was built from");
 }
 
 /* In the folder that the compiler had; else in the one that malloctrace was started in. */
@@ -261,24 +258,22 @@ static const char *read_named(const char *dir, const char *file, const char *mod
 	return why && within && !read_file(file, module, ret) ? NULL : why;
 }
 
-static int add_file(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, uint32_t around, struct sources_read *ret)
+static void add_file(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, uint32_t around, struct sources_read *ret)
 {
 	char path[SOURCE_PATH_MAX];
 	struct text t = {};
 	const char *why = read_named(v->dir, v->file, v->module, &t, path);
-	int err = 0;
 
 	ret->n_files++;
 	if (!why)
-		err = add_ranges(r, s, v, n, &t, around);
+		add_ranges(r, s, v, n, &t, around);
 	else
-		err = add_none(r, s, v, why);
+		add_none(r, s, v, why);
 	if (why && !ret->n_missing++) {
 		snprintf(ret->path, sizeof(ret->path), "%s", path);
 		ret->why = why;
 	}
 	free(t.bytes);
-	return err;
 }
 
 static bool is_of_this_machine(const struct snapshot *s)
@@ -288,29 +283,29 @@ static bool is_of_this_machine(const struct snapshot *s)
 	return !s->host || uname(&here) || !strcmp(s->host, here.nodename);
 }
 
-int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret)
+void sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret)
 {
 	struct ranges r = {};
 	struct wants w = {};
-	int err = collect(&w, s);
 
+	collect(&w, s);
 	*ret = (struct sources_read){ .elsewhere = !is_of_this_machine(s) };
 	/* a file of that name is another one here */
-	for (size_t i = 0; i < w.v.n && !err && ret->elsewhere; i++)
+	for (size_t i = 0; i < w.v.n && ret->elsewhere; i++)
 		if (!i || !same_file(&w.v.v[i - 1], &w.v.v[i]))
-			err = add_none(&r, s, &w.v.v[i], "it was recorded on another machine: record with --embed-source");
+			add_none(&r, s, &w.v.v[i], "it was recorded on another machine: record with --embed-source");
 	if (ret->elsewhere)
 		w.v.n = 0;
-	for (size_t i = 0, n; i < w.v.n && !err; i += n) {
+	for (size_t i = 0, n; i < w.v.n; i += n) {
 		for (n = 1; i + n < w.v.n && same_file(&w.v.v[i], &w.v.v[i + n]); n++)
 			;
 		if (ret->n_files == SOURCE_MAX_FILES || r.bytes > EMBED_MAX_BYTES) {
 			ret->cut = true;
 			break;
 		}
-		err = add_file(&r, s, &w.v.v[i], n, around, ret);
+		add_file(&r, s, &w.v.v[i], n, around, ret);
 	}
-	if (!err && r.v.n) {
+	if (r.v.n) {
 		struct snap_source *all = snapshot__alloc(s, s->n_sources + r.v.n, sizeof(*all));
 
 		if (s->n_sources)
@@ -321,41 +316,32 @@ int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret)
 	}
 	vec_done(&r.v);
 	vec_done(&w.v);
-	return err;
 }
 
 struct source_file *source_file__read(const struct line *l, const char *module)
 {
-	struct source_file *f = calloc(1, sizeof(*f));
+	struct source_file *f = xcalloc(1, sizeof(*f));
 	struct begins begins = {};
 	struct text t = {};
 	const char **text;
 
-	if (!f)
-		return NULL;
 	f->why = read_named(l->dir, l->file, module, &t, f->path);
-	f->file = strdup(l->file);
-	f->dir = l->dir ? strdup(l->dir) : NULL;
-	if (!f->why && find_lines(&begins, &t))
-		f->why = "out of memory";
-	text = calloc(begins.v.n + 1, sizeof(*text));
-	for (size_t i = 0; text && !f->why && i < begins.v.n; i++) {
+	f->file = xstrdup(l->file);
+	f->dir = l->dir ? xstrdup(l->dir) : NULL;
+	if (!f->why)
+		find_lines(&begins, &t);
+	text = xcalloc(begins.v.n + 1, sizeof(*text));
+	for (size_t i = 0; !f->why && i < begins.v.n; i++) {
 		char buf[LINE_MAX_COLS + TAB_COLS + 1];
 
 		line_at(&begins, &t, i + 1, buf);
-		text[i] = strdup(buf);
-		if (!text[i])
-			f->why = "out of memory";
-		else
-			f->lines.n++;
+		text[i] = xstrdup(buf);
+		f->lines.n++;
 	}
 	f->lines = (struct snap_source){ .file = f->file, .dir = f->dir, .newer = t.newer, .from = 1, .n = f->lines.n, .text = text };
 	free(t.bytes);
 	vec_done(&begins.v);
-	if (text && f->file && (f->dir || !l->dir))
-		return f;
-	source_file__free(f);
-	return NULL;
+	return f;
 }
 
 void source_file__free(struct source_file *f)

@@ -23,9 +23,9 @@ struct sources_read {
 
 /*
  * Adds to s->sources the lines around all that its named places name, from files that can be read on this machine. What a
- * profile brought with it stays. Names must be known. 0 or -ENOMEM.
+ * profile brought with it stays. Names must be known. 0 or
  */
-int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret);
+void sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret);
 
 /* All lines of one file, for a screen. */
 struct source_file {
@@ -35,7 +35,7 @@ struct source_file {
 	char *file, *dir;	/* owned; what lines has of them */
 };
 
-/* The file that a line of a module names; NULL: out of memory. */
+/* The file that a line of a module names. */
 struct source_file *source_file__read(const struct line *l, const char *module);
 void source_file__free(struct source_file *f);
 

@@ -15,18 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/apart.h"
 #include "elf/code_book.h"
 #include "elf/debugfile.h"
-#include "elf/debugfind.h"
-#include "elf/debuginfod.h"
-#include "elf/demangle.h"
 #include "elf/dwarfinfo.h"
 #include "elf/jitmap.h"
-#include "elf/minidebug.h"
 #include "elf/object.h"
 #include "elf/pool.h"
 #include "elf/symtab.h"
-#include "names/sym_apart.h"
 #include "util/util.h"
 
 #define EXPECTED_MAX 256	/* addresses that are asked for at once */
@@ -44,6 +40,7 @@ struct module {			/* what is known of one object */
 	struct dwarfinfo *dwarf;	/* NULL: none */
 	struct hash results;	/* return address → struct result */
 	bool reported;		/* that the object changed */
+	bool reported_split;	/* that inlined calls are not known */
 	uint64_t id;		/* for a reader */
 	struct vec(uint64_t) expected;	/* return addresses that will be asked for */
 };
@@ -54,32 +51,21 @@ struct sym {
 	struct pool pool;
 	struct hash modules;	/* address of the object → struct module */
 	struct vec(struct module *) all;
-	struct sym_apart apart;	/* without a reader: files are read here */
+	struct reader *reader;	/* owned; NULL: files are read here */
 };
 
 static const struct line unnamed;
 
 struct sym *sym__new(const struct sym_opts *o)
 {
-	struct sym *s = calloc(1, sizeof(*s));
+	struct sym *s = xcalloc(1, sizeof(*s));
 
-	if (!s)
-		return NULL;
 	if (o)
 		s->opts = *o;
-	s->debug_dir = strdup(s->opts.debug_dir ?: DEBUG_DIR);
-	if (!s->debug_dir) {
-		free(s);
-		return NULL;
-	}
+	s->debug_dir = s->opts.debug_dir ? xstrdup(s->opts.debug_dir) : NULL;
 	pool__init(&s->pool);
-	s->apart = (struct sym_apart){ .opts = &s->opts, .debug_dir = s->debug_dir };
 	if (readers__are_apart())
-		s->apart.reader = reader__new();
-	if (readers__are_apart() && !s->apart.reader) {
-		sym__free(s);
-		return NULL;
-	}
+		s->reader = reader__new();
 	return s;
 }
 
@@ -102,7 +88,7 @@ void sym__free(struct sym *s)
 		return;
 	for (size_t i = 0; i < s->all.n; i++)
 		module__free(s->all.v[i]);
-	reader__free(s->apart.reader);
+	reader__free(s->reader);
 	vec_done(&s->all);
 	hash__done(&s->modules);
 	pool__done(&s->pool);
@@ -110,55 +96,26 @@ void sym__free(struct sym *s)
 	free(s);
 }
 
-static bool is_text(uint64_t addr, void *arg)
-{
-	const struct object *obj = arg;
-
-	for (size_t i = 0; i < obj->n_segments; i++)
-		if (obj->segments[i].exec && addr >= obj->segments[i].vaddr &&
-		    addr - obj->segments[i].vaddr < obj->segments[i].mem_size)
-			return true;
-	return false;
-}
-
-static int add_symbol(const struct object_symbol *sym, void *arg)
-{
-	symtab__add(arg, sym->name, sym->value, sym->size);
-	return 0;
-}
-
-/* As debugfile__open, from a server. */
-static int download(struct sym *s, struct module *m)
-{
-	int fd = m->obj->build_id ? debugfind__open(&(struct debug_wish){ WISH_DOWNLOAD, 0, "" }, m->obj, s->debug_dir, s->opts.debuginfod) :
-				    -ENOENT;
-
-	return fd < 0 ? fd : debugfile__take(&m->debug, fd, m->obj->build_id);
-}
-
 static void open_files(struct sym *s, struct module *m)
 {
-	struct elffile *with_dwarf = NULL;
+	struct elffile *with_dwarf = m->obj->is_elf ? debugfile__with_dwarf(&m->file, &m->debug, m->obj, s->debug_dir) : NULL;
 
-	if (!m->obj->is_elf || elffile__open_fd(&m->file, m->obj->fd))
+	if (!m->file.elf)
 		return;
-	if (!debugfile__open_dwarf(&m->file, m->obj, s->debug_dir)) {
-		with_dwarf = &m->file;
-	} else if (!debugfile__open(&m->debug, m->obj, m->file.elf, s->debug_dir) || !download(s, m)) {
-		symtab__add_elf(&m->symtab, m->debug.elf);
-		if (!debugfile__open_dwarf(&m->debug, m->obj, s->debug_dir))
-			with_dwarf = &m->debug;
-	}
+	if (!with_dwarf && !m->debug.elf && !debugfile__download(&m->debug, m->obj, s->opts.debuginfod) &&
+	    !debugfile__open_dwarf(&m->debug, m->obj, s->debug_dir))
+		with_dwarf = &m->debug;
 	/* What a debug file has of symbols is more. */
-	if (!m->debug.elf && !minidebug__open(&m->mini, m->file.elf))
-		symtab__add_elf(&m->symtab, m->mini.elf);
-	symtab__add_elf(&m->symtab, m->file.elf);
-	/* Without section headers the dynamic segment still leads to symbols. */
-	if (!m->symtab.n)
-		object__for_each_function(m->obj, add_symbol, &m->symtab, NULL);
+	if (m->debug.elf)
+		symtab__add_elf(&m->symtab, &m->debug);
+	else if (!minidebug__open(&m->mini, m->file.elf))
+		symtab__add_elf(&m->symtab, &m->mini);
+	symtab__add_elf(&m->symtab, &m->file);
+	if (!m->symtab.all.n)
+		symtab__add_by_segments(&m->symtab, m->obj, &m->file);
 	symtab__sort(&m->symtab);
 	if (with_dwarf)
-		m->dwarf = dwarfinfo__new(with_dwarf->dwarf, is_text, m->obj);
+		m->dwarf = dwarfinfo__new(with_dwarf->dwarf, m->obj);
 }
 
 static struct module *get_module(struct sym *s, struct object *obj)
@@ -167,18 +124,14 @@ static struct module *get_module(struct sym *s, struct object *obj)
 
 	if (m)
 		return m;
-	m = calloc(1, sizeof(*m));
-	slot = m ? vec_push(&s->all) : NULL;
-	if (!slot) {
-		free(m);
-		return NULL;
-	}
+	m = xcalloc(1, sizeof(*m));
+	slot = vec_push(&s->all);
 	*slot = m;
 	m->obj = obj;
 	object__hold(obj);
 	m->id = s->all.n;
 	hash__put(&s->modules, (uintptr_t)obj, m);
-	if (!s->apart.reader && !object__has_names(obj) && !object__look_for_change(obj))
+	if (!s->reader && !object__has_names(obj) && !object__look_for_change(obj))
 		open_files(s, m);
 	return m;
 }
@@ -284,6 +237,14 @@ static bool is_changed(struct sym *s, struct module *m)
 	return true;
 }
 
+static void report_split(struct sym *s, struct module *m, const struct result *r)
+{
+	if (!r->lines[0].split || m->reported_split || s->opts.no_inlines || !s->opts.on_split)
+		return;
+	s->opts.on_split(m->obj->path, s->opts.arg);
+	m->reported_split = true;
+}
+
 static const struct result *resolve(struct sym *s, struct module *m, uint64_t addr)
 {
 	const struct symbol *symbol = NULL;
@@ -317,61 +278,164 @@ static const struct result *resolve(struct sym *s, struct module *m, uint64_t ad
 			.function = f->inlined ? function_name(s, f->name) : own_name(s, m, f, frames.c, addr),
 			.line = f->line,
 			.inlined = f->inlined,
+			.split = frames.split,
 		};
 		l->file = file_name(s, f->file, f->comp_dir, &l->dir);
 	}
 	return r;
 }
 
-/* ---- by a reader */
+/* ---- asked of the sandbox: the same code answers there */
 
-struct asked {
-	struct sym *s;
-	struct module *m;
+#define LINES_MAX (DWARF_INLINES_MAX + 1)
+#define OBJECTS_MAX 512		/* that one process of the sandbox keeps open */
+#define FLUSH_NS SECOND_NS
+
+struct request {
+	uint64_t id;		/* the object's for as long as the process lives that is asked */
+	bool no_inlines, no_source;
+	uint64_t *vaddrs;
+	size_t n;
 };
 
-static void keep_lines(uint64_t vaddr, const struct line *lines, size_t n, void *arg)
+struct named {			/* an address */
+	struct line *lines;
+	size_t n;
+};
+
+struct answer {			/* in the order of the request */
+	struct named *v;
+	size_t n;
+};
+
+static const struct wire_field request_fields[] = {
+	WIRE_ANY(struct request, id),
+	WIRE_BOOL(struct request, no_inlines),
+	WIRE_BOOL(struct request, no_source),
+	WIRE_PLAIN(struct request, vaddrs, n),
+};
+
+static const struct wire_type request_type = WIRE_TYPE(struct request, request_fields);
+
+static const struct wire_field line_fields[] = {
+	WIRE_CLEAN(struct line, function, DEMANGLE_OUT_MAX),
+	WIRE_CLEAN(struct line, file, SYM_FILE_NAME_MAX),
+	WIRE_CLEAN(struct line, dir, SYM_FILE_NAME_MAX),
+	WIRE_UPTO(struct line, line, INT32_MAX),
+	WIRE_BOOL(struct line, inlined),
+	WIRE_BOOL(struct line, split),
+};
+
+static const struct wire_type line_type = WIRE_TYPE(struct line, line_fields);
+
+static const struct wire_field named_fields[] = { WIRE_LIST(struct named, lines, n, &line_type) };
+
+static bool is_named(const void *record)
 {
-	const struct asked *a = arg;
-	struct result *r = pool__alloc(&a->s->pool, sizeof(*r) + n * sizeof(r->lines[0]));
+	const struct named *n = record;
+
+	return n->n && n->n <= LINES_MAX;
+}
+
+static const struct wire_type named_type = WIRE_TYPE(struct named, named_fields, is_named);
+
+static const struct wire_field answer_fields[] = { WIRE_LIST(struct answer, v, n, &named_type) };
+static const struct wire_type answer_type = WIRE_TYPE(struct answer, answer_fields);
+
+static struct {			/* of a process of the sandbox */
+	struct sym *sym;
+	struct hash objects;	/* by id; sym holds them, too */
+} kept;
+
+/* What is sent of the file each time is of use the first time alone. */
+static struct object *object_of(struct reader_request *q, uint64_t id)
+{
+	struct object *obj = hash__get(&kept.objects, id);
+
+	if (!obj) {
+		obj = apart__object(q);
+		if (obj)
+			hash__put(&kept.objects, id, obj);
+	}
+	q->tired = kept.objects.n >= OBJECTS_MAX;
+	return obj;
+}
+
+static int serve(struct reader_request *q, const void *args, void *ret)
+{
+	const struct request *of = args;
+	struct object *obj = object_of(q, of->id);
+	uint64_t flushed_ns = now_ns();
+
+	if (!kept.sym)
+		kept.sym = sym__new(&(struct sym_opts){ .no_inlines = of->no_inlines, .no_source = of->no_source });
+	/* each one is sent as soon as it took long */
+	q->sent = true;
+	wire__u64(&q->out, of->n);
+	for (size_t i = 0; i < of->n; i++) {
+		const struct line *lines;
+		size_t n = sym__resolve(kept.sym, obj, of->vaddrs[i], &lines);
+
+		wire__put(&q->out, &named_type, &(struct named){ (struct line *)lines, MIN(n, (size_t)LINES_MAX) });
+		if (now_ns() - flushed_ns > FLUSH_NS) {
+			reader_child__flush(q);
+			flushed_ns = now_ns();
+		}
+	}
+	return 0;
+}
+
+const struct reader_question names_question = { READ_NAMES, &request_type, &answer_type, serve };
+
+static void keep_lines(struct sym *s, struct module *m, uint64_t vaddr, const struct line *lines, size_t n)
+{
+	struct result *r = pool__alloc(&s->pool, sizeof(*r) + n * sizeof(r->lines[0]));
 
 	r->n = n;
 	for (size_t i = 0; i < n; i++) {
 		r->lines[i] = lines[i];
-		r->lines[i].function = pool__string(&a->s->pool, lines[i].function);
-		r->lines[i].file = pool__string(&a->s->pool, lines[i].file);
-		r->lines[i].dir = pool__string(&a->s->pool, lines[i].dir);
+		r->lines[i].function = pool__string(&s->pool, lines[i].function);
+		r->lines[i].file = pool__string(&s->pool, lines[i].file);
+		r->lines[i].dir = pool__string(&s->pool, lines[i].dir);
 	}
-	hash__put(&a->m->results, vaddr, r);	/* without memory it is asked for again */
+	report_split(s, m, r);
+	hash__put(&m->results, vaddr, r);
 }
 
-/* All that are expected. */
+/* All that are expected. A file that was lost has lines without names. */
 static void ask(struct sym *s, struct module *m)
 {
-	if (!is_changed(s, m))
-		sym_apart__ask(&s->apart, m->id, m->obj, m->expected.v, m->expected.n, keep_lines, &(struct asked){ s, m });
+	apart_cleanup struct apart a = {
+		.about = &names_question, .obj = m->obj, .debug_dir = s->debug_dir, .debuginfod = s->opts.debuginfod, .reader = s->reader,
+	};
+	struct request of = { m->id, s->opts.no_inlines, s->opts.no_source, m->expected.v, m->expected.n };
+	struct answer got = {};
+	int err = is_changed(s, m) ? -EINTR : apart__ask(&a, &of, &got, NULL);
+
+	if (!err && got.n != of.n)
+		err = apart__distrust(&a, &got);
+	for (size_t i = 0; i < of.n && err != -EINTR; i++)
+		keep_lines(s, m, of.vaddrs[i], err ? &unnamed : got.v[i].lines, err ? 1 : got.v[i].n);
+	wire_type__done(&answer_type, &got);
 	m->expected.n = 0;
 }
 
 static void expect(struct sym *s, struct module *m, uint64_t vaddr)
 {
-	uint64_t *slot = vec_push(&m->expected);
-
-	if (slot)
-		*slot = vaddr;
+	*(uint64_t *)vec_push(&m->expected) = vaddr;
 	if (m->expected.n >= EXPECTED_MAX)
 		ask(s, m);
 }
 
 void sym__expect(struct sym *s, struct object *obj, uint64_t vaddr)
 {
-	struct module *m = s->apart.reader && obj && !object__has_names(obj) && vaddr ? get_module(s, obj) : NULL;
+	struct module *m = s->reader && obj && !object__has_names(obj) && vaddr ? get_module(s, obj) : NULL;
 
 	if (m && !hash__get(&m->results, vaddr))
 		expect(s, m, vaddr);
 }
 
-/* NULL: an end is asked for, or there is no memory. */
+/* NULL: an end is asked for. */
 static const struct result *ask_for(struct sym *s, struct module *m, uint64_t vaddr)
 {
 	expect(s, m, vaddr);
@@ -395,13 +459,14 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 			*ret = &unnamed;
 			return 1;
 		}
-		if (s->apart.reader && !object__has_names(m->obj)) {
+		if (s->reader && !object__has_names(m->obj)) {
 			r = ask_for(s, m, vaddr);
 			*ret = r ? r->lines : &unnamed;
 			return r ? r->n : 1;
 		}
 		r = m->obj->script ? resolve_script(s, m, vaddr - 1) : m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
-		hash__put(&m->results, vaddr, (void *)r);	/* without memory it is resolved again */
+		report_split(s, m, r);
+		hash__put(&m->results, vaddr, (void *)r);
 	}
 	*ret = r->lines;
 	return r->n;

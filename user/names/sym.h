@@ -14,6 +14,7 @@
 
 struct debuginfod;
 struct object;
+struct reader_question;
 
 struct sym_opts {
 	bool no_inlines;	/* only functions that are there as such, at the line of the call in them */
@@ -25,6 +26,8 @@ struct sym_opts {
 	 * May be NULL.
 	 */
 	void (*on_changed)(const char *path, void *arg);
+	/* Called once per object whose inlined calls are not known, because a .dwo file has them. May be NULL. */
+	void (*on_split)(const char *path, void *arg);
 	void *arg;
 };
 
@@ -32,7 +35,7 @@ struct sym_opts {
 
 struct sym;
 
-/* NULL without memory; o may be NULL for the defaults. */
+/* o may be NULL for the defaults. */
 struct sym *sym__new(const struct sym_opts *o);
 /* Gives back the objects it holds: call it before objects__free(). */
 void sym__free(struct sym *s);
@@ -50,5 +53,7 @@ void sym__free(struct sym *s);
 size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const struct line **ret);
 /* It will be asked for soon: what is asked for together costs less. */
 void sym__expect(struct sym *s, struct object *obj, uint64_t vaddr);
+
+extern const struct reader_question names_question;	/* of the sandbox, which keeps the files open from one question to the next */
 
 #endif

@@ -3,14 +3,13 @@
  * Owns what shells are told about options: a script of completion/ with its
  * lines that begin with @ replaced by what the tables of options and commands
  * have. What always holds: a shell offers what this malloctrace takes, to
- * each command what means something to it, and nothing of later versions.
+ * each command what means something to it.
  */
-#include "options/complete.h"
+#include "options/opts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "options/opts_check.h"
 #include "options/opts_table.h"
 #include "util/util.h"
 
@@ -28,17 +27,17 @@ static const char fish_script[] =
 
 /* ---- what is the same for all */
 
+static bool is_offered(const struct row *r)
+{
+	return *r->name && r->help;
+}
+
 /* NULL: of a trace. */
 static bool takes(const struct command_row *c, const struct row *r)
 {
-	if (!*r->name)
+	if (!is_offered(r))
 		return false;
 	return c ? r->flags & c->flag : !(r->flags & NO_TRACE);
-}
-
-static bool is_offered(const struct row *r)
-{
-	return *r->name;
 }
 
 static bool is_list(const struct row *r)

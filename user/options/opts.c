@@ -16,7 +16,6 @@
 #include "options/opts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +24,16 @@
 #include "files/export.h"
 #include "model/group.h"
 #include "model/snapshot.h"
-#include "options/opts_check.h"
+#include "options/opts_table.h"
 #include "present/rank.h"
 #include "present/text/report.h"
 #include "util/invoker.h"
 #include "util/log.h"
-#include "util/nearness.h"
 #include "util/parse.h"
+#include "util/text.h"
 #include "util/util.h"
 
-#define SEE_HELP "; malloctrace --help lists them"
+#define SEE_HELP "; malloctrace --help all lists them"
 #define MIN_INTERVAL_NS (10 * MS_NS)
 #define SERVE_OVERHEAD_PCT 2
 #define SERVE_KEEP_FILES 100
@@ -54,21 +53,18 @@ const size_t n_opt_commands = ARRAY_SIZE(opt_commands);
 
 static int unknown_option(const char *name, size_t len, struct err *e)
 {
+	_cleanup_free_ char *word = xstrndup(name, len);
 	const char *nearest = NULL;
-	char word[OPT_NAME_MAX + 1] = "";
 	size_t best = SIZE_MAX;
 
-	if (len <= OPT_NAME_MAX)
-		memcpy(word, name, len);
-	for (size_t i = 0; *word && i < n_opt_rows; i++) {
-		size_t d = edit_distance(word, opt_rows[i].name, OPT_NAME_MAX);
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		size_t d = *opt_rows[i].name ? typo_distance(word, opt_rows[i].name) : SIZE_MAX;
 
-		if (!*opt_rows[i].name || d >= best)
-			continue;
-		best = d;
-		nearest = opt_rows[i].name;
+		if (d < best)
+			nearest = opt_rows[i].name;
+		best = MIN(best, d);
 	}
-	if (nearest && is_slip(word, nearest))
+	if (nearest)
 		return err_set(e, -EINVAL, "--%.*s: no such option; did you mean --%s?",
 			       (int)len, name, nearest);
 	return err_set(e, -EINVAL, "--%.*s: no such option" SEE_HELP, (int)len, name);
@@ -160,8 +156,6 @@ static int take_file(struct opts *o, const char *w, const struct command_row *co
 	if (o->files.n == command->max_files)
 		return err_set(e, -EINVAL, "%s: '%s' is one argument too many", command->name, w);
 	slot = vec_push(&o->files);
-	if (!slot)
-		return err_set(e, -ENOMEM, "out of memory");
 	*slot = w;
 	return 0;
 }
@@ -216,15 +210,11 @@ static int take_interval(struct opts *o, const char *w, struct err *e)
 	return 0;
 }
 
-/* `malloctrace 1234`, `malloctrace nginx`: -p is what they mean. A command that is misspelt is no process. */
+/* `malloctrace 1234`, `malloctrace nginx`: -p is what they mean. */
 static int take_bare_target(struct parser *p, const char *w, struct err *e)
 {
 	if (strchr(w, '/'))
 		return err_set(e, -EINVAL, "%s: a program to start comes after --, as in: malloctrace -- %s", w, w);
-	for (size_t i = 0; strlen(w) <= OPT_NAME_MAX && i < n_opt_commands; i++)
-		if (is_slip(w, opt_commands[i].name))
-			return err_set(e, -EINVAL, "%s: no such command; did you mean %s? For a process of that name: -p %s", w,
-				       opt_commands[i].name, w);
 	return take(p, row_named(p, "pid", strlen("pid")), true, w, e);
 }
 
@@ -270,23 +260,20 @@ static int choose_seed(struct opts *o, struct err *e)
 }
 
 /* "handle_get, handle_put" */
-static int name_withins(struct opts *o, struct err *e)
+static void name_withins(struct opts *o)
 {
 	size_t len = 1;
 	char *to;
 
 	if (!o->withins.n)
-		return 0;
+		return;
 	for (size_t i = 0; i < o->withins.n; i++)
 		len += strlen(o->withins.v[i]) + strlen(", ");
-	o->within_names = to = malloc(len);
-	if (!to)
-		return err_set(e, -ENOMEM, "out of memory");
+	o->within_names = to = xmalloc(len);
 	for (size_t i = 0; i < o->withins.n; i++)
 		to = stpcpy(stpcpy(to, i ? ", " : ""), o->withins.v[i]);
 	clean_name(o->within_names);
 	o->recording.within = o->within_names;
-	return 0;
 }
 
 static int complete(struct parser *p, struct err *e)
@@ -318,10 +305,11 @@ static int complete(struct parser *p, struct err *e)
 		o->format = "json";
 		o->batch = true;
 	}
-	if ((o->json || asked__find(&p->all, "format")) && !opts__has_output(o, "-") && opts__add_output(o, "-", e))
-		return -ENOMEM;
+	if ((o->json || asked__find(&p->all, "format")) && !opts__has_output(o, "-"))
+		opts__add_output(o, "-");
 	o->recording.by_thread = grouping__find(o->by)->threads;
-	return opts__check_outputs(o, e) ?: name_withins(o, e) ?: choose_seed(o, e);
+	name_withins(o);
+	return opts__check_outputs(o, e) ?: choose_seed(o, e);
 }
 
 /* `heap --help`, `help heap` */
@@ -333,6 +321,14 @@ static const struct command_row *help_of(const struct parser *p)
 		if (!strcmp(p->all.o->files.v[0], opt_commands[i].name))
 			return &opt_commands[i];
 	return c;
+}
+
+/* `--help all`, `help all` */
+static bool wants_all(const struct parser *p)
+{
+	const char *word = p->all.o->files.n ? p->all.o->files.v[0] : p->at < p->n ? p->argv[p->at] : "";
+
+	return !strcmp(word, "all");
 }
 
 /* "name = value", "name"; # begins a comment */
@@ -386,7 +382,7 @@ static int take_config(struct parser *p, struct err *e)
 
 	if (p->n < 2 || strcmp(p->argv[1], "serve") || !path)
 		return 0;
-	fd = invoker__open_named(path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0);
+	fd = invoker__open_named(path);
 	err = fd < 0 ? fd : read_small_fd(fd, &o->serve.config_text, NULL);
 	if (err)
 		return err_set(e, -EINVAL, "--config %s: %s", path, strerror(-err));
@@ -419,8 +415,6 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.fail_over = UINT64_MAX,
 		.serve.listen = "127.0.0.1:9464",
 		.serve.listen_fd = -1,
-		.serve.push_every_ns = 15 * SECOND_NS,
-		.serve.exec_fd = -1,
 	};
 	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)
 		;
@@ -437,8 +431,10 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		else
 			err = take_word(&p, s, e);
 	}
-	if (!err && o->command == CMD_HELP)
+	if (!err && o->command == CMD_HELP) {
 		o->help_of = help_of(&p);
+		o->help_all = wants_all(&p);
+	}
 	if (!err && !p.over) {
 		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
 			err = err_set(e, -EINVAL, "--: want a program to start after it");

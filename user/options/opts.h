@@ -12,14 +12,10 @@
 #include "files/outnames.h"
 #include "present/views.h"
 #include "recording/recording.h"
+#include "serve/listen.h"
 #include "util/err.h"
 
 enum command { CMD_TRACE, CMD_HEAP, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF, CMD_COMPLETION };
-
-struct opt_strings {
-	const char **v;
-	size_t n, room;
-};
 
 struct opt_words {
 	char **v;		/* owned, each of them too */
@@ -31,64 +27,49 @@ struct opt_pids {
 	size_t n, room;
 };
 
-struct opt_serve {
-	bool on;		/* the command is `serve`: a trace that answers over HTTP */
-	const char *listen;	/* "127.0.0.1:9464" */
-	int listen_fd;		/* that is open already; -1: none */
-	const char *config;	/* NULL: none */
-	char *config_text;	/* owned: what it says, which other fields point into */
-	const char *push;	/* the URL of a server; NULL: none */
-	uint64_t push_every_ns;	/* 15 s */
-	const char *exec;	/* a program that is run with each file of --when; NULL: none */
-	int exec_fd;		/* where it is asked for, from the process that traces; -1: nowhere */
-	/* files that the user named; NULL: none */
-	const char *token_file, *cert, *key, *client_ca;
-};
-
 struct opts {
 	enum command command;
-	struct opt_strings files;	/* of `report`, at least one, and `diff`, two */
+	struct strings files;	/* of `report`, at least one, and `diff`, two */
 
 	/* targets */
 	struct opt_pids pids;	/* no pid twice */
 	struct opt_words names;	/* -p NAME: of processes whose pids are still to be found */
 	bool all;		/* -a */
-	struct opt_strings comms, cgroups;	/* --comm, --cgroup */
-	struct opt_strings containers, pods;	/* --container, --pod: their cgroups are still to be found */
+	struct strings comms, cgroups;	/* --comm, --cgroup */
+	struct strings containers, pods;	/* --container, --pod: their cgroups are still to be found */
 	struct opt_words found_cgroups;		/* those, once they are among cgroups */
 	bool follow;		/* -f */
 	char **cmd;		/* argv of -- CMD; NULL without; points into argv */
 	bool as_root;
 	const char *cmd_output;	/* --cmd-output: the file that CMD writes to; NULL: where malloctrace does */
-	struct opt_strings objects, syms;	/* -O, --sym */
+	struct strings objects, syms;	/* -O, --sym */
 	const char *prefix;
 
 	/* recording */
 	struct recording recording;
-	struct opt_strings withins;	/* --within */
+	struct strings withins;	/* --within */
 	char *within_names;		/* owned: recording.within */
-	struct opt_strings tags;	/* --tag; "thread" among them: by is "thread" */
-	struct opt_strings whens;	/* --when, good ones */
+	struct strings tags;	/* --tag; "thread" among them: by is "thread" */
+	struct strings whens;	/* --when, good ones */
 	uint64_t pause_ns;		/* 10 s */
-	struct opt_strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
+	struct strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
 
 	const struct command_row *help_of;	/* CMD_HELP: of this command; NULL: of all */
+	bool help_all;			/* `--help all` */
 
 	/* the heap as it is: `heap`, and a trace */
 	bool reachable;			/* --reachable: search for pointers to blocks */
+	bool no_reachable;		/* --no-reachable: do not search unasked at the end */
 	bool roots;			/* --roots: who holds them; reachable, too */
 	bool pause;			/* --pause: stop the process meanwhile */
-	bool python_objects;		/* --python-objects */
 	bool exact;			/* --exact: the same, of --mode leak */
-	double pace;			/* --pace: reading takes at most this part of the time; 0: not given */
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */
 	uint64_t count;			/* of interval reports; 0: no end */
-	struct opt_strings outputs;	/* -o; "-" also for --json and --format; none twice */
+	struct strings outputs;	/* -o; "-" also for --json and --format; none twice */
 	const char *format;		/* of -o -; "text" */
 	bool batch, json;
-	bool tty;			/* --tty: the live view, on /dev/tty */
 	int verbosity;			/* enum log_level */
 	unsigned int views;		/* enum view_bit; 0: by what was recorded and of how many */
 	const char *by;			/* "process", "thread", "comm", "cgroup", "none"; NULL: not given */
@@ -107,23 +88,21 @@ struct opts {
 	const char *suppressions;	/* a file; NULL: none */
 	uint64_t fail_over;		/* `diff`; UINT64_MAX: not given */
 	bool events;			/* lines on standard output; recording is precise then */
-	unsigned int events_rate;	/* a second; 0: all */
 	bool no_inlines, no_source;
 	bool embed_source;
 	bool debuginfod;
 	const char *completion;		/* CMD_COMPLETION: the shell */
-	struct opt_serve serve;
+	struct serve_options serve;
 };
 
 /*
  * 0, or -EINVAL with a message that names the option, what was given and what
- * is taken (the caller prints it and exits 2). A contract option of a later
- * version says "not in this version". Without any target: -EINVAL with the
- * short usage as the message.
+ * is taken (the caller prints it and exits 2). Without any target: -EINVAL
+ * with the short usage as the message.
  */
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
 void opts__done(struct opts *o);
-void opts__help(FILE *out, const struct command_row *of);	/* NULL: of all */
+void opts__help(FILE *out, const struct command_row *of, bool all);	/* of: NULL for all commands; all: every option, not a screen */
 extern const char opts__usage[];	/* the short one */
 extern const char opts__heap_usage[], opts__heap_about[];	/* of `heap` */
 extern const char opts__serve_usage[], opts__serve_about[];
@@ -136,5 +115,12 @@ bool opts__oldest_blocks(const struct opts *o);
 bool opts__has_output(const struct opts *o, const char *output);	/* was it named? */
 /* "text", "json", ...: the format of one of o->outputs. */
 const char *opts__output_format(const struct opts *o, const char *output);
+
+/* ---- completion scripts for shells, made from the table of options (complete.c) */
+
+#define COMPLETION_SHELLS "bash zsh fish"
+
+/* The script of one of COMPLETION_SHELLS; nothing of another one. */
+void complete__print(FILE *out, const char *shell);
 
 #endif

@@ -6,7 +6,7 @@
  * What always holds: after success no option contradicts
  * another, and nothing is requested that the mode does not record.
  */
-#include "options/opts_check.h"
+#include "options/opts_table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static int check_command(const struct asked *a, struct err *e)
 
 static int check_serve(const struct asked *a, struct err *e)
 {
-	const struct opt_serve *s = &a->o->serve;
+	const struct serve_options *s = &a->o->serve;
 
 	if (a->o->follow && !asked__target(a))
 		return err_set(e, -EINVAL, "%s: want targets whose children to follow: -p, --comm or --cgroup", asked__find(a, "follow")->as);
@@ -69,13 +69,6 @@ static int check_serve(const struct asked *a, struct err *e)
 			return err_set(e, -EINVAL, "-o %s: want a name with %%t in it, the time: serve writes many files", a->o->outputs.v[i]);
 	if (a->o->whens.n && !a->o->outputs.n)
 		return err_set(e, -EINVAL, "--when: goes with -o FILE, whose name has %%t in it: where its profiles are written");
-	if (s->exec && !a->o->whens.n)
-		return err_set(e, -EINVAL, "--exec: goes with --when");
-	if (asked__find(a, "push-every") && !s->push)
-		return err_set(e, -EINVAL, "--push-every: goes with --push");
-	if (s->push && ((strncmp(s->push, "http://", 7) && strncmp(s->push, "https://", 8)) || strpbrk(s->push, "\n?#")))
-		/* it may have a password in it */
-		return err_set(e, -EINVAL, "--push: want http://HOST:PORT or https://HOST:PORT");
 	if (!s->cert != !s->key)
 		return err_set(e, -EINVAL, "--tls-cert and --tls-key go together");
 	if (s->client_ca && !s->cert)
@@ -115,7 +108,7 @@ static int check_targets(const struct asked *a, struct err *e)
 			       asked__find(a, "follow")->as);
 	return err_set(e, -EINVAL,
 		       "no target: name a running process, or a program to start\n%s"
-		       "malloctrace --help lists all options", opts__usage);
+		       "malloctrace --help all lists all options", opts__usage);
 }
 
 /* What each option alone cannot see. */
@@ -144,13 +137,8 @@ static int check_together(const struct asked *a, struct err *e)
 	if (o->cmd_output && opts__has_output(o, o->cmd_output))
 		return err_set(e, -EINVAL, "--cmd-output %s and -o %s cannot be combined: one would write over the other", o->cmd_output,
 			       o->cmd_output);
-	if (o->tty && (opts__has_output(o, "-") || o->json || format))
-		return err_set(e, -EINVAL, "--tty and %s cannot be combined: that is a report on standard output, without a live view; write it to a file with -o FILE",
-			       o->json ? "--json" : format ? "--format" : "-o -");
 	if (o->views & VIEW_SOURCE && o->no_source)
 		return err_set(e, -EINVAL, "--view source and --no-source cannot be combined: without source lines there is nothing to show");
-	if (o->tty && (o->batch || o->interval_ns))
-		return err_set(e, -EINVAL, "--tty and %s cannot be combined: that is a report without a live view", o->batch ? "--batch" : "INTERVAL");
 	if (o->recording.min_size > o->recording.max_size)
 		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
 			       asked__find(a, "min-size")->val, asked__find(a, "max-size")->val);
@@ -158,17 +146,11 @@ static int check_together(const struct asked *a, struct err *e)
 		return err_set(e, -EINVAL, "--pause: goes with --when only");
 	if (o->views & VIEW_FREES && !o->recording.free_stacks)
 		return err_set(e, -EINVAL, "--view frees: goes with --free-stacks");
-	if (o->events_rate && !o->events)
-		return err_set(e, -EINVAL, "--events-rate: goes with --events only");
 	if (o->events && (opts__has_output(o, "-") || o->json || format))
 		return err_set(e, -EINVAL, "--events and %s cannot be combined: both write to standard output; write the report to a file with -o FILE",
 			       o->json ? "--json" : format ? "--format" : "-o -");
 	if (o->exact && !recording__is_leak(&o->recording))
 		return err_set(e, -EINVAL, "--exact: goes with --mode leak; other modes are exact without a stop");
-	if (o->python_objects && !o->cmd)
-		return err_set(e, -EINVAL, "--python-objects: goes with -- CMD; how Python divides memory is settled when it starts");
-	if (o->pace && !o->reachable && !o->roots && !(o->views & (VIEW_HEAP | VIEW_BLOCKS)))
-		return err_set(e, -EINVAL, "--pace: goes with --reachable, with --view heap or blocks, and with the command heap");
 	if (asked__find(a, "keep") && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return a->command ? 0 : check_trace(a, e);
@@ -226,11 +208,12 @@ static const struct {
 	{ "roots", NULL, "mode", "leak", "use the command heap for that: malloctrace heap --roots PID" },
 	{ "events", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "events", NULL, "overhead", NULL, "probes are in place part of the time only" },
-	{ "events", NULL, "tty", NULL, "lines and the live view would be in each other's way" },
 	{ "events", NULL, "mmap", NULL, "mappings are given back in parts, which have no lines" },
 	{ "reachable", NULL, "mode", "count", "that mode does not see where blocks are" },
 	{ "reachable", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "reachable", NULL, "sample", NULL, "that skips most blocks" },
+	{ "no-reachable", NULL, "reachable", NULL, "one of them searches, the other does not" },
+	{ "no-reachable", NULL, "roots", NULL, "one of them searches, the other does not" },
 	{ "roots", NULL, "mode", "count", "that mode does not see where blocks are" },
 	{ "roots", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "roots", NULL, "sample", NULL, "that skips most blocks" },

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "options/opts_check.h"
 #include "options/opts_table.h"
 #include "util/util.h"
 
@@ -34,8 +33,7 @@ const char opts__serve_usage[] =
 
 const char opts__heap_usage[] =
 	"usage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
-	"                        [--pace PCT] [--view VIEW] [--full] [--top N] [--json]\n"
-	"                        [-o FILE] [-q]";
+	"                        [--view VIEW] [--full] [--top N] [--json] [-o FILE] [-q]";
 
 const char opts__heap_about[] =
 	"What is in the memory of a running process, traced or not: blocks in use by size\n"
@@ -67,11 +65,9 @@ static void print_wrapped(FILE *out, size_t at, const char *text)
 	fputc('\n', out);
 }
 
-static void print_row(FILE *out, const struct row *r, bool alone)
+/* "  -d, --duration TIME", up to the column of what it does */
+static void print_name(FILE *out, const struct row *r)
 {
-	const char *own = alone ? r->help_alone : NULL, *preset = own ? NULL : r->preset;
-	_cleanup_free_ char *choices = own ? NULL : row__choices(r);
-	_cleanup_free_ char *text = NULL;
 	int at;
 
 	if (!*r->name)
@@ -85,10 +81,17 @@ static void print_row(FILE *out, const struct row *r, bool alone)
 		fprintf(out, "\n%*s", HELP_INDENT, "");
 	else
 		fprintf(out, "%*s", HELP_INDENT - at, "");
-	if (asprintf(&text, "%s%s%s%s%s%s", own ?: r->help, choices ? ": " : "", choices ?: "",
-		     preset ? " (" : "", preset ?: "", preset ? ")" : "") < 0)
-		text = NULL;
-	print_wrapped(out, HELP_INDENT, text ?: own ?: r->help);
+}
+
+static void print_row(FILE *out, const struct row *r, bool alone)
+{
+	const char *own = alone ? r->help_alone : NULL, *preset = own ? NULL : r->preset;
+	_cleanup_free_ char *choices = own ? NULL : row__choices(r);
+	_cleanup_free_ char *text = xasprintf("%s%s%s%s%s%s", own ?: r->help, choices ? ": " : "", choices ?: "",
+					      preset ? " (" : "", preset ?: "", preset ? ")" : "");
+
+	print_name(out, r);
+	print_wrapped(out, HELP_INDENT, text);
 }
 
 /* flag: of the command whose options they are; 0: all */
@@ -104,7 +107,7 @@ static void print_groups(FILE *out, unsigned int flag)
 		for (size_t i = 0; i < n_opt_rows; i++) {
 			const struct row *r = &opt_rows[i];
 
-			if ((int)r->group != group || (flag && !(r->flags & flag)))
+			if (!r->help || (int)r->group != group || (flag && !(r->flags & flag)))
 				continue;
 			if (first)
 				fprintf(out, "\n%s:\n", titles[group]);
@@ -114,12 +117,46 @@ static void print_groups(FILE *out, unsigned int flag)
 	}
 }
 
-void opts__help(FILE *out, const struct command_row *of)
+static void print_brief(FILE *out)
+{
+	fprintf(out,
+		"usage: malloctrace -p PID [OPTION...] [INTERVAL [COUNT]]\n"
+		"       malloctrace -a [OPTION...] [INTERVAL [COUNT]]\n"
+		"       malloctrace [OPTION...] -- CMD [ARG...]\n\n"
+		"Shows which call stacks of a running program hold its memory: live on a\n"
+		"terminal, as a report at the end, every INTERVAL seconds, or in files.\n\n"
+		"Options:\n");
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (!opt_rows[i].brief)
+			continue;
+		print_name(out, &opt_rows[i]);
+		fprintf(out, "%s\n", opt_rows[i].brief);
+	}
+	fprintf(out,
+		"\nCommands:\n"
+		"  report FILE.json...      show a saved profile again, in any view or format\n"
+		"  diff OLD.json NEW.json   show what grew and what shrank, by call stack\n"
+		"  heap -p PID              show a process's heap and RSS, without a trace\n"
+		"  serve                    trace for weeks, for Prometheus, Parca and pprof\n"
+		"  doctor [-p PID]          show what this kernel and user can do\n\n"
+		"Examples:\n"
+		"  sudo malloctrace -p nginx              the live view; q ends it with a report\n"
+		"  sudo malloctrace -p 4711 -d 30 -o leak.html\n"
+		"  sudo malloctrace --reachable -- ./program\n\n"
+		"malloctrace --help all lists every option, heap --help and serve --help those\n"
+		"of a command; man malloctrace explains them.\n");
+}
+
+void opts__help(FILE *out, const struct command_row *of, bool all)
 {
 	if (of && of->usage) {
 		fprintf(out, "%s\n\n%s", of->usage, of->about);
 		print_groups(out, of->flag);
 		fprintf(out, "\nIn parentheses: the default. %s\n", of->exits);
+		return;
+	}
+	if (!all) {
+		print_brief(out);
 		return;
 	}
 	fprintf(out, "%s\n"

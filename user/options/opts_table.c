@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "options/complete.h"
-#include "options/opts_values.h"
+#include "options/opts.h"
 #include "present/rank.h"
 #include "util/log.h"
 #include "util/util.h"
@@ -22,7 +21,6 @@
 #define SAMPLE_MAX (1ULL << 40)
 /* what is held is sampled once a second */
 #define LEAK_AFTER_MIN SECOND_NS
-#define PUSH_EVERY_MIN SECOND_NS
 
 #define FIELD(f) .field = offsetof(struct opts, f)
 
@@ -30,9 +28,11 @@
 
 const struct row opt_rows[] = {
 	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR | HEAP | SERVE, take_pids, .fill = FILL_PIDS,
-	  .help = "running processes, all their threads; or the name of one; repeatable" },
+	  .help = "running processes, all their threads; or the name of one; repeatable",
+	  .brief = "a running process, by its pid or name" },
 	{ 'a', "all", NULL, TARGETS, DOCTOR | SERVE, take_flag, FIELD(all),
-	  .help = "every process of the machine, including those that start later" },
+	  .help = "every process of the machine, including those that start later",
+	  .brief = "every process of the machine" },
 	{ 0, "comm", "GLOB", TARGETS, DOCTOR | SERVE, take_list, FIELD(comms), .fill = FILL_COMMS,
 	  .help = "processes whose name matches, now and later; repeatable" },
 	{ 0, "cgroup", "PATH", TARGETS, DOCTOR | SERVE, take_list, FIELD(cgroups), .fill = FILL_CGROUPS,
@@ -44,10 +44,12 @@ const struct row opt_rows[] = {
 	{ 0, "pod", "NAME", TARGETS, DOCTOR | SERVE, take_list, FIELD(pods), .fill = FILL_PODS,
 	  .help = "processes of a pod of Kubernetes, now and later: NAME, NAMESPACE/NAME, or the first 4 digits of its uid or more; repeatable" },
 	{ 'f', "follow", NULL, TARGETS, SERVE, take_flag, FIELD(follow),
-	  .help = "also the children of the targets, across fork and exec" },
+	  .help = "also the children of the targets, across fork and exec",
+	  .brief = "also the children of the targets" },
 	{ 0, "", "CMD [ARG...]", TARGETS,
 	  .help = "start CMD as the invoking user and trace it from its first allocation; "
-		  "must be last" },
+		  "must be last",
+	  .brief = "start CMD, and trace it from its first allocation" },
 	{ 0, "as-root", NULL, TARGETS, 0, take_flag, FIELD(as_root),
 	  .help = "start CMD as root, not as the user who ran sudo" },
 	{ 0, "cmd-output", "FILE", TARGETS, 0, take_string, FIELD(cmd_output), .fill = FILL_FILES,
@@ -61,7 +63,7 @@ const struct row opt_rows[] = {
 
 	{ 0, "mode", "MODE", RECORDING, SERVE, take_enum, FIELD(recording.mode), .of = &mode_choices,
 	  .help = "what is recorded: every allocation and free (full); every allocation, and what is live is read from the heap now "
-		  "and then (leak; half the cost); allocation calls and their bytes alone (count); or only page faults, brk and mmap, "
+		  "and then (leak or census; half the cost); allocation calls and their bytes alone (count); or only page faults, brk and mmap, "
 		  "where resident memory grows (growth)", .preset = "full" },
 	{ 0, "size", "WHICH", RECORDING, SERVE, take_enum, FIELD(recording.size), .of = &size_choices,
 	  .help = "which bytes of a block are counted: those requested, or those that the allocator set aside "
@@ -71,7 +73,8 @@ const struct row opt_rows[] = {
 	  .preset = "off" },
 	{ 0, "overhead", "PCT", RECORDING, SERVE, take_percent, FIELD(recording.overhead_pct),
 	  .help = "take no more than PCT percent of the targets' CPU time, averaged over any second: probe part of "
-		  "the time, estimate, and say so", .preset = "off" },
+		  "the time, estimate, and say so", .preset = "off",
+	  .brief = "probe for at most PCT% of its CPU time, and estimate" },
 	{ 0, "min-size", "SIZE", RECORDING, SERVE, take_size, FIELD(recording.min_size),
 	  .help = "only blocks of at least SIZE bytes" },
 	{ 0, "max-size", "SIZE", RECORDING, SERVE, take_size, FIELD(recording.max_size),
@@ -101,17 +104,11 @@ const struct row opt_rows[] = {
 		  "allocator maps" },
 	{ 0, "precise-times", NULL, RECORDING, SERVE, take_flag, FIELD(recording.precise_times),
 	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
-	{ 0, "unwind", "HOW", RECORDING, DOCTOR | SERVE, take_enum, FIELD(recording.unwind), .of = &unwind_choices,
-	  .help = "how stacks are walked: by frame pointers, by tables made from .eh_frame, or the cheaper "
-		  "of the two that is right", .preset = "auto" },
-	{ 0, "points", "WHICH", RECORDING, DOCTOR | SERVE, take_enum, FIELD(recording.points), .of = &points_choices,
-	  .help = "where functions are probed: at the cheapest points that are right, or, for diagnosis, at their first "
-		  "instructions with uretprobes", .preset = "auto" },
+	{ 0, "unwind", "HOW", RECORDING, DOCTOR | SERVE, take_enum, FIELD(recording.unwind), .of = &unwind_choices },
+	{ 0, "points", "WHICH", RECORDING, DOCTOR | SERVE, take_enum, FIELD(recording.points), .of = &points_choices },
 	{ 0, "python", "HOW", RECORDING, SERVE, take_enum, FIELD(recording.python), .of = &python_choices,
 	  .help = "in a process that runs Python: its functions and lines in place of the interpreter's (auto), the interpreter's "
 		  "own (off), or no frames but Python's (only)", .preset = "auto" },
-	{ 0, "python-objects", NULL, RECORDING, 0, take_flag, FIELD(python_objects),
-	  .help = "with -- CMD: small objects of Python, too, which otherwise share memory that Python divides itself" },
 	{ 0, "when", "COND", RECORDING, SERVE, take_when, FIELD(whens),
 	  .help = "take a snapshot, as at SIGUSR1 or, without -o FILE, a report, when a process passes a limit: rss>2G, live>1G, "
 		  "blocks>1M, growth>10M/min, rss-growth>1G/h, allocs>100K/s; when a signal ends it: killed; when the kernel "
@@ -122,23 +119,26 @@ const struct row opt_rows[] = {
 	  .help = "with --mode leak: stop the process while its heap is read, for some milliseconds; the report says for how long" },
 
 	{ 0, "reachable", NULL, HEAPS, HEAP, take_flag, FIELD(reachable),
-	  .help = "find blocks that nothing points to any more (leaked): with heap, or at the end of a trace, which then lasts some seconds longer",
-	  .help_alone = "find blocks that nothing points to any more (leaked)" },
+	  .help = "find blocks that nothing points to any more (leaked): with heap, or after a trace; without it, a trace of one process "
+		  "searches where that decides and takes about a second",
+	  .help_alone = "find blocks that nothing points to any more (leaked)",
+	  .brief = "find live blocks that nothing points to: leaks" },
+	{ 0, "no-reachable", NULL, HEAPS, 0, take_flag, FIELD(no_reachable),
+	  .help = "do not search for pointers unasked after a trace" },
 	{ 0, "roots", NULL, HEAPS, HEAP, take_flag, FIELD(roots),
 	  .help = "as --reachable, and name the global variable, thread or stack that holds each of the other blocks" },
-	{ 0, "pace", "PCT", HEAPS, HEAP, take_pace, FIELD(pace),
-	  .help = "read the target's memory in no more than PCT percent of the time, from 1 to 100: slower, and less in its way",
-	  .preset = "100" },
 	{ 0, "pause", NULL, HEAPS, HEAP_ALONE, take_flag, FIELD(pause),
 	  .help = "with heap: stop the process while its memory is read, for exact figures; the report says for how long",
 	  .help_alone = "stop the process while its memory is read, for exact figures; the report says for how long" },
 
 	{ 'd', "duration", "TIME", REPORTING, SERVE, take_duration, FIELD(duration_ns),
-	  .help = "stop after TIME: 30, 30s, 10m", .preset = "at Ctrl-C, or when the targets end" },
+	  .help = "stop after TIME: 30, 30s, 10m", .preset = "at Ctrl-C, or when the targets end",
+	  .brief = "stop after TIME: 30, 10m" },
 	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF | HEAP | SERVE, take_output, .fill = FILL_FILES,
 	  .help = "write at the end, and at SIGUSR1; the suffix selects the format:" EXPORT_FORMATS(EXPORT_SUFFIX)
 		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
-		  "serve: written when a condition of --when holds, and at SIGUSR1; repeatable", .help_alone = "write it there, too: .txt, .json or .html; repeatable" },
+		  "serve: written when a condition of --when holds, and at SIGUSR1; repeatable", .help_alone = "write it there, too: .txt, .json or .html; repeatable",
+	  .brief = "write a file: .html, .json, .pb.gz, .folded, ..." },
 	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF | HEAP, take_choice, FIELD(format),
 	  .choices = EXPORT_NAMES,
 	  .help = "write to standard output (-o -) in this format", .help_alone = "write to standard output in this format: text, json or html" },
@@ -146,9 +146,6 @@ const struct row opt_rows[] = {
 	  .help = "the same as --format json -o - --batch" },
 	{ 0, "batch", NULL, REPORTING, DOCTOR | REPORT | HEAP, take_flag, FIELD(batch),
 	  .help = "plain timestamped reports also on a terminal" },
-	{ 0, "tty", NULL, REPORTING, 0, take_flag, FIELD(tty),
-	  .help = "the live view on the terminal, also where standard output is none, and with -- CMD; what CMD prints on the "
-		  "terminal comes after the live view, and it reads nothing from there" },
 	{ 'v', "verbose", NULL, REPORTING, DOCTOR | REPORT | DIFF | HEAP | SERVE, take_verbosity, .min = LOG_VERBOSE,
 	  .help = "more messages on standard error" },
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF | HEAP | SERVE, take_verbosity, .min = LOG_QUIET,
@@ -156,13 +153,13 @@ const struct row opt_rows[] = {
 	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT | HEAP, take_views,
 	  .words = views__names,
 	  .help = "what a report shows (leaks is another name of live); repeatable", .preset = "one screen; with --full processes, if there are several, live and allocs; with --tag, tags and live; with --free-stacks, frees",
-	  .help_alone = "heap, or blocks: single blocks by their address" },
+	  .help_alone = "heap, or blocks: single blocks by their address",
+	  .brief = "show one view: live, allocs, peak, tree, heap, ..." },
 	{ 0, "full", NULL, REPORTING, REPORT | HEAP, take_flag, FIELD(full),
-	  .help = "every stack of the views that are shown, not the first ones alone", .help_alone = "every row of the tables, not the first ones alone" },
+	  .help = "every stack of the views that are shown, not the first ones alone", .help_alone = "every row of the tables, not the first ones alone",
+	  .brief = "every stack, not only the first ones" },
 	{ 0, "events", NULL, REPORTING, 0, take_flag, FIELD(events),
 	  .help = "print a line for each allocation and free as it happens; the report follows at the end, unless -q is given" },
-	{ 0, "events-rate", "N", REPORTING, 0, take_number, FIELD(events_rate), 1, 10000000,
-	  .help = "print no more than N lines of --events in a second, and how many were skipped", .preset = "all" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are separated by; the same stack in all processes of one name or cgroup, or in all processes, is "
 		  "one row", .preset = "process; with -a comm in reports, where what has ended is apart" },
@@ -172,8 +169,8 @@ const struct row opt_rows[] = {
 	  .help = "order of the rows: the title of a column, or a metric", .preset = "by the view" },
 	{ 'T', "top", "N", REPORTING, REPORT | DIFF | HEAP, take_number, FIELD(top), 1, TOP_MAX,
 	  .help = "rows shown", .preset = "10" },
-	{ 0, "older", "AGE", REPORTING, REPORT, take_age, FIELD(recording.older_ns),
-	  .help = "the live view and report: only blocks older than AGE", .preset = "0" },
+	{ 0, "older", "AGE", REPORTING, 0, take_age, FIELD(recording.older_ns),
+	  .help = "in the view live: only blocks older than AGE", .preset = "0" },
 	{ 0, "leak-after", "AGE", REPORTING, SERVE, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
 	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
 	{ 0, "tree", "ORDER", REPORTING, REPORT, take_choice, FIELD(tree), .choices = "callers callees",
@@ -204,19 +201,12 @@ const struct row opt_rows[] = {
 	  .help = "download missing debug files from the servers in DEBUGINFOD_URLS" },
 
 	{ 0, "listen", "ADDR", SERVING, SERVE_ALONE, take_string, FIELD(serve.listen),
-	  .help = "where HTTP is spoken: ADDRESS:PORT, or unix:PATH; another address than a loopback one needs --token-file or --tls-client-ca",
+	  .help = "address of the HTTP server: ADDRESS:PORT, or unix:PATH; one that is not loopback needs --token-file or --tls-client-ca",
 	  .preset = "127.0.0.1:9464" },
 	{ 0, "config", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.config), .fill = FILL_FILES,
 	  .help = "read options from FILE, a line each: overhead = 2; what the command line says comes after them; read again at SIGHUP" },
-	{ 0, "push", "URL", SERVING, SERVE_ALONE, take_string, FIELD(serve.push),
-	  .help = "also send profiles to the Pyroscope at URL, which cannot ask for them: what was allocated since the last one, and what is live" },
-	{ 0, "push-every", "TIME", SERVING, SERVE_ALONE, take_age, FIELD(serve.push_every_ns), PUSH_EVERY_MIN,
-	  .help = "how often", .preset = "15s" },
-	{ 0, "exec", "PROGRAM", SERVING, SERVE_ALONE, take_string, FIELD(serve.exec), .fill = FILL_FILES,
-	  .help = "with --when: run PROGRAM once for each time, with the name of the file as its argument and the file as its standard input, as "
-		  "a user without rights (who ran sudo, else one that nobody else is), for a minute at most" },
 	{ 0, "token-file", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.token_file), .fill = FILL_FILES,
-	  .help = "answer only requests that carry what stands in FILE: Authorization: Bearer TOKEN" },
+	  .help = "answer only requests with the token in FILE (Authorization: Bearer TOKEN)" },
 	{ 0, "tls-cert", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.cert), .fill = FILL_FILES,
 	  .help = "speak HTTPS, with this certificate (PEM)" },
 	{ 0, "tls-key", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.key), .fill = FILL_FILES,
@@ -224,7 +214,8 @@ const struct row opt_rows[] = {
 	{ 0, "tls-client-ca", "FILE", SERVING, SERVE_ALONE, take_string, FIELD(serve.client_ca), .fill = FILL_FILES,
 	  .help = "answer only clients whose certificate this authority has signed (PEM)" },
 
-	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF | HEAP | SERVE, take_command, .min = CMD_HELP, .help = "print this" },
+	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF | HEAP | SERVE, take_command, .min = CMD_HELP,
+	  .help = "print the options that most people need; --help all: every option" },
 	{ 'V', "version", NULL, OTHER, DOCTOR | REPORT | DIFF | HEAP | SERVE, take_command, .min = CMD_VERSION,
 	  .help = "print the version" },
 	{ 0, "completion", "SHELL", OTHER, 0, take_completion, FIELD(completion), .choices = COMPLETION_SHELLS,
@@ -241,10 +232,8 @@ static char *or_list(const char *words)
 {
 	const char *last = strrchr(words, ' ');
 	size_t len = 0;
-	char *s = malloc(strlen(words) * 2 + sizeof(" or "));
+	char *s = xmalloc(strlen(words) * 2 + sizeof(" or "));
 
-	if (!s)
-		return NULL;
 	for (; *words; words++) {
 		if (*words != ' ')
 			s[len++] = *words;
@@ -259,7 +248,7 @@ char *row__words(const struct row *r)
 {
 	const char *words = r->words ? r->words() : r->choices;
 
-	return r->of ? choices__words(r->of) : words ? strdup(words) : NULL;
+	return r->of ? choices__words(r->of) : words ? xstrdup(words) : NULL;
 }
 
 char *row__choices(const struct row *r)

@@ -13,7 +13,6 @@
 /* `heap` alone: an option of a trace may have its name, and mean another thing. */
 #define HEAP_ALONE (HEAP | NO_TRACE)
 #define SERVE_ALONE (SERVE | NO_TRACE)
-#define NOT_YET "not in this version"
 
 enum group { TARGETS, RECORDING, HEAPS, REPORTING, SERVING, OTHER, N_GROUPS };
 
@@ -43,10 +42,10 @@ struct row {
 	const char *choices;	/* of a choice; separated by spaces */
 	const struct choices *of;	/* of one that is an enum */
 	const char *(*words)(void);	/* or what gives its choices */
-	const char *later;	/* choices of later versions */
 	enum fill fill;
-	const char *help;
+	const char *help;	/* NULL: for tests, in no help and no completion */
 	const char *preset;	/* what holds without the option, in words */
+	const char *brief;	/* in --help, the short one; NULL: not there */
 	const char *help_alone;	/* in the help of a command that has its own: all that is said there; NULL: the same */
 };
 
@@ -60,10 +59,51 @@ struct given {
 extern const struct row opt_rows[];
 extern const size_t n_opt_rows;
 
-/* What it takes: "a b c", to be freed; NULL if that is no choice, or without memory */
+/* What it takes: "a b c", to be freed; NULL if that is no choice */
 char *row__words(const struct row *r);
 /* The same as "a, b or c" */
 char *row__choices(const struct row *r);
-int opts__add_output(struct opts *o, const char *output, struct err *e);
+void opts__add_output(struct opts *o, const char *output);
+
+/* ---- what turns the text of a value into a field of struct opts, by the kind of value (opts_values.c) */
+
+typedef int take_value(struct opts *o, const struct given *g, struct err *e);
+take_value take_flag, take_string, take_list, take_size, take_room, take_number, take_keep,
+	take_age, take_between, take_duration, take_percent, take_choice, take_words, take_enum,
+	take_threshold, take_regex, take_pids, take_when, take_sym, take_function, take_tag,
+	take_output, take_views, take_verbosity, take_command, take_completion;
+
+/* ---- whether options go together (opts_check.c) */
+
+/* A first word that says what to do, other than to trace. */
+struct command_row {
+	const char *name;
+	enum command command;
+	unsigned int flag;	/* of the options that it takes */
+	size_t min_files, max_files;
+	bool takes_target;	/* words are processes, as -p takes them */
+	const char *usage;	/* of a command that has a help of its own; NULL: that of all */
+	const char *about, *exits;	/* then, too */
+};
+
+extern const struct command_row opt_commands[];
+extern const size_t n_opt_commands;
+
+struct asked {
+	struct opts *o;
+	const struct command_row *command;	/* NULL: a trace */
+	struct given given[OPT_ROWS_MAX];	/* the last one of each, in the order of opt_rows */
+};
+
+/* NULL: not given. */
+const struct given *asked__find(const struct asked *a, const char *name);
+
+/* An option that selects running processes. NULL: none was given. */
+const struct given *asked__target(const struct asked *a);
+
+/* -EINVAL: what does not go together, and why. --tag thread brings --by thread along. */
+int opts__check(const struct asked *a, struct err *e);
+/* The same of outputs, once --json and --format have added theirs. */
+int opts__check_outputs(const struct opts *o, struct err *e);
 
 #endif

@@ -5,7 +5,7 @@
  * What always holds: a bad value is refused with the option as it was written,
  * what was given, and what is taken; the field is untouched then.
  */
-#include "options/opts_values.h"
+#include "options/opts_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +19,7 @@
 #include "model/triggers.h"
 #include "util/funcname.h"
 #include "util/parse.h"
+#include "util/text.h"
 #include "util/util.h"
 
 static bool in_words(const char *words, const char *w, size_t len)
@@ -36,11 +37,6 @@ static bool in_words(const char *words, const char *w, size_t len)
 static int bad(const struct given *g, const char *want, struct err *e)
 {
 	return err_set(e, -EINVAL, "%s %s: want %s", g->as, g->val, want);
-}
-
-static int no_memory(struct err *e)
-{
-	return err_set(e, -ENOMEM, "no memory for the options");
 }
 
 static void *field(struct opts *o, const struct given *g)
@@ -64,14 +60,9 @@ int take_string(struct opts *o, const struct given *g, struct err *e)
 
 int take_list(struct opts *o, const struct given *g, struct err *e)
 {
-	const char **slot;
-
 	if (!*g->val)
 		return err_set(e, -EINVAL, "%s '': want a name", g->as);
-	slot = vec_push((struct opt_strings *)field(o, g));
-	if (!slot)
-		return no_memory(e);
-	*slot = g->val;
+	*(const char **)vec_push((struct strings *)field(o, g)) = g->val;
 	return 0;
 }
 
@@ -139,9 +130,9 @@ int take_age(struct opts *o, const struct given *g, struct err *e)
 static const char *comma_of(const char *val)
 {
 	for (const char *comma = strchr(val, ','); comma; comma = strchr(comma + 1, ',')) {
-		_cleanup_free_ char *first = strndup(val, comma - val);
+		_cleanup_free_ char *first = xstrndup(val, comma - val);
 
-		if (first && marks__is_moment(first) && marks__is_moment(comma + 1))
+		if (marks__is_moment(first) && marks__is_moment(comma + 1))
 			return comma;
 	}
 	return NULL;
@@ -150,7 +141,7 @@ static const char *comma_of(const char *val)
 int take_between(struct opts *o, const struct given *g, struct err *e)
 {
 	const char *comma = comma_of(g->val);
-	_cleanup_free_ char *first = comma ? strndup(g->val, comma - g->val) : NULL;
+	_cleanup_free_ char *first = comma ? xstrndup(g->val, comma - g->val) : NULL;
 	uint64_t from_ns = 0, to_ns = 0;
 	bool ages = first && !parse_age(first, &from_ns) && !parse_age(comma + 1, &to_ns);
 
@@ -168,7 +159,7 @@ int take_duration(struct opts *o, const struct given *g, struct err *e)
 	uint64_t ns;
 
 	if (parse_duration(g->val, &ns) || !ns)
-		return bad(g, "a time, more than 0: seconds, such as 30 or 0.5, or a number with ms, s, m or h, such as 10m", e);
+		return bad(g, "a time above 0: seconds (30, 0.5), or a number with ms, s, m or h (10m)", e);
 	*(uint64_t *)field(o, g) = ns;
 	return 0;
 }
@@ -184,24 +175,28 @@ int take_percent(struct opts *o, const struct given *g, struct err *e)
 	return 0;
 }
 
-int take_pace(struct opts *o, const struct given *g, struct err *e)
+/* The word that may have been meant; NULL: none. */
+static const char *meant_of(char *words, const char *typed)
 {
-	uint64_t billionths;
+	const char *w, *nearest = NULL;
+	size_t best = SIZE_MAX;
 
-	if (parse_seconds(g->val, &billionths) || billionths < 1000000000 || billionths > 100000000000)
-		return bad(g, "percent from 1 to 100, such as 20", e);
-	*(double *)field(o, g) = billionths / 1e11;
-	return 0;
+	while ((w = strsep(&words, " "))) {
+		size_t d = typo_distance(typed, w);
+
+		if (d < best)
+			nearest = w;
+		best = MIN(best, d);
+	}
+	return nearest;
 }
 
 static int bad_choice(const struct given *g, const char *word, size_t len, struct err *e)
 {
-	_cleanup_free_ char *want = NULL;
+	_cleanup_free_ char *want = row__choices(g->row), *words = row__words(g->row), *typed = xstrndup(word, len);
+	const char *meant = meant_of(words, typed);
 
-	if (in_words(g->row->later, word, len))
-		return err_set(e, -EINVAL, "%s %.*s: " NOT_YET, g->as, (int)len, word);
-	want = row__choices(g->row);
-	return want ? bad(g, want, e) : no_memory(e);
+	return meant ? err_set(e, -EINVAL, "%s %s: want %s; did you mean %s?", g->as, g->val, want, meant) : bad(g, want, e);
 }
 
 static int check_choice(const struct given *g, const char *word, size_t len, struct err *e)
@@ -263,29 +258,19 @@ static bool is_process_name(const char *word)
 
 int take_pids(struct opts *o, const struct given *g, struct err *e)
 {
-	_cleanup_free_ char *list = strdup(g->val);
+	_cleanup_free_ char *list = xstrdup(g->val);
 	char *rest = list, *word;
 	uint64_t pid;
-	pid_t *slot;
 
-	if (!list)
-		return no_memory(e);
 	while ((word = strsep(&rest, ","))) {
 		if (is_process_name(word)) {
-			char **name = vec_push(&o->names);
-
-			if (!name || !(*name = strdup(word)))
-				return no_memory(e);
+			*(char **)vec_push(&o->names) = xstrdup(word);
 			continue;
 		}
 		if (parse_u64(word, 1, INT_MAX, &pid))
 			return bad(g, "process ids, or names of processes, separated by commas", e);
-		if (has_pid(o, (pid_t)pid))
-			continue;
-		slot = vec_push(&o->pids);
-		if (!slot)
-			return no_memory(e);
-		*slot = (pid_t)pid;
+		if (!has_pid(o, (pid_t)pid))
+			*(pid_t *)vec_push(&o->pids) = (pid_t)pid;
 	}
 	return 0;
 }
@@ -346,14 +331,9 @@ bool opts__has_output(const struct opts *o, const char *output)
 	return false;
 }
 
-int opts__add_output(struct opts *o, const char *output, struct err *e)
+void opts__add_output(struct opts *o, const char *output)
 {
-	const char **slot = vec_push(&o->outputs);
-
-	if (!slot)
-		return no_memory(e);
-	*slot = output;
-	return 0;
+	*(const char **)vec_push(&o->outputs) = output;
 }
 
 int take_output(struct opts *o, const struct given *g, struct err *e)
@@ -368,7 +348,8 @@ int take_output(struct opts *o, const struct given *g, struct err *e)
 		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% after a %%", g->as, g->val);
 	if (opts__has_output(o, g->val))
 		return err_set(e, -EINVAL, "%s %s: given twice", g->as, g->val);
-	return opts__add_output(o, g->val, e);
+	opts__add_output(o, g->val);
+	return 0;
 }
 
 int take_views(struct opts *o, const struct given *g, struct err *e)

@@ -2,14 +2,9 @@
 /*
  * Sites that would have the same name in a list, and what is added to it:
  *
- *	init in libfoo.so		a function of that name in another file
  *	parse:120			another line of the same function
  *	leaf_183 < mid_4		another caller
  *	leaf_183 < … < top_2		another caller further out: those between are the same
- *	leaf_183 < mid_4:20 < top_2	another call in a caller; in the order of the stack, always
- *	load via _M_create		another way in the libraries that it calls
- *	leaf_183 @0x1184		another call in the same function, where the source is not known
- *	load [realloc]			another allocation function
  */
 #ifndef MT_ALIKE_H
 #define MT_ALIKE_H
@@ -23,8 +18,7 @@ struct alike_site {
 	const struct snap_site *site;
 	size_t at;		/* its telling frame's number */
 	struct frame frame;	/* and that frame; place NULL: no stack */
-	struct alike_frame *frames;	/* alike.c's own, while it works; words, too */
-	struct alike_words *words;
+	struct alike_frame *frames;	/* alike.c's own, while it works */
 	size_t n_frames;
 	char *name;		/* given to those that are alike others; the caller's. NULL: it is its frame's (frame__own_name) */
 };
@@ -34,7 +28,7 @@ struct alike_site {
  * whose they are.
  */
 uint64_t alike__key(const struct snap_site *site, const struct frame *telling);
-/* All sites of one key. Without memory names are as they were. */
+/* All sites of one key. */
 void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n);
 
 #endif

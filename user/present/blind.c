@@ -2,13 +2,13 @@
 /*
  * Owns how it is told that nothing was seen:
  *
- *	BLIND  no call was seen of shopd (1432), which ran for 1.20s and grew by 64.0 MiB
+ *	BLIND  no allocation call was seen in shopd (1432), which ran for 1.20s and grew by 64.0 MiB
  *	       probed: 38 functions in libc.so.6
- *	       what else looks like an allocator: shop_malloc and shop_free in shopd (--prefix shop_)
+ *	       possible allocator: shop_malloc and shop_free in shopd (--prefix shop_)
  *	idle   sleeper (1433) did not run: it used no CPU time while it was traced
  *
- * What always holds: it is said of each process that ran without a call that was seen, and
- * nobody is told that nothing was lost where nothing was seen.
+ * What always holds: each process that ran without a call that was seen is named, and where
+ * nothing was seen, no line says that nothing was lost.
  */
 #include "present/blind.h"
 
@@ -16,6 +16,7 @@
 
 #include "present/figures.h"
 #include "present/text/report_parts.h"
+#include "util/text.h"
 #include "util/util.h"
 
 #define NAMED 3
@@ -36,7 +37,7 @@ const struct snap_process *blind__first(const struct snapshot *s)
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 
-		if (p->blind.is && !p->blind.idle && (!found || (p->blind.candidates && !found->blind.candidates)))
+		if (p->blind.is && !p->blind.idle && (!found || p->blind.grown_bytes > found->blind.grown_bytes))
 			found = p;
 	}
 	return found;
@@ -63,19 +64,14 @@ static void tell_one(struct report *r, const struct snap_process *p, const char 
 	_cleanup_free_ char *owner = report__owner(r, p, r->width);
 	char ran[BLIND_MAX];
 
-	para__begin(&r->para, label, LABEL_WIDTH);
-	para__item(&r->para, "no call was seen of %s, which %s", owner ? owner : "", blind__ran(p, ran));
-	para__end(&r->para);
-	if (p->blind.probed) {
-		para__begin(&r->para, "", LABEL_WIDTH);
-		para__item(&r->para, "probed: %s", p->blind.probed);
-		para__end(&r->para);
-	}
+	report__item(r, label, "no allocation call was seen in %s, which %s", owner, blind__ran(p, ran));
+	if (p->blind.probed)
+		report__item(r, "", "probed: %s", p->blind.probed);
 	para__begin(&r->para, "", LABEL_WIDTH);
 	if (p->blind.candidates)
-		para__item(&r->para, "what else looks like an allocator: %s", p->blind.candidates);
+		para__item(&r->para, "possible allocator: %s", p->blind.candidates);
 	else
-		para__item(&r->para, "nothing else that it maps looks like an allocator by its names (a stripped file has none; --sym names functions)");
+		para__item(&r->para, "no other mapped function has the name of an allocator: it made no call, or a stripped file has no names (--sym names functions)");
 	para__end(&r->para);
 }
 
@@ -91,10 +87,23 @@ static void tell_idle(struct report *r)
 		if (!p->blind.is || !p->blind.idle || n++ >= NAMED)
 			continue;
 		owner = report__owner(r, p, r->width);
-		para__begin(&r->para, n == 1 ? "idle" : "", LABEL_WIDTH);
-		para__item(&r->para, "%s did not run: it used no CPU time while it was traced", owner ? owner : "");
-		para__end(&r->para);
+		report__item(r, n == 1 ? "idle" : "", "%s did not run: it used no CPU time while it was traced", owner);
 	}
+}
+
+/* One screen has two lines for it: of the process that grew most, and how many others there are. */
+static void tell_briefly(struct report *r, size_t n)
+{
+	const struct snap_process *p = blind__first(r->s);
+	_cleanup_free_ char *owner = p ? report__owner(r, p, r->width / 2) : NULL;
+	char ran[BLIND_MAX], a[FMT_MAX], more[FMT_MAX + 16] = "";
+
+	if (!p)
+		return;
+	if (n > 1)
+		snprintf(more, sizeof(more), ", nor in %s more", fmt_exact(a, n - 1));
+	report__item(r, "BLIND", "no allocation call was seen in %s, which %s%s", owner ? owner : "", blind__ran(p, ran), more);
+	report__item(r, "", p->blind.candidates ? "--full names functions that look like an allocator" : "it made none, or its allocator is not known: --sym names functions");
 }
 
 void report__blind_lines(struct report *r)
@@ -102,13 +111,223 @@ void report__blind_lines(struct report *r)
 	size_t n = blind__n(r->s), told = 0;
 	char a[FMT_MAX];
 
+	if (r->o->brief) {
+		tell_briefly(r, n);
+		tell_idle(r);
+		return;
+	}
 	for (size_t i = 0; i < r->s->n_processes && told < NAMED; i++)
 		if (r->s->processes[i].blind.is && !r->s->processes[i].blind.idle)
 			tell_one(r, &r->s->processes[i], told++ ? "" : "BLIND");
-	if (n > told) {
-		para__begin(&r->para, "", LABEL_WIDTH);
-		para__item(&r->para, "and of %s more", fmt_exact(a, n - told));
+	if (n > told)
+		report__item(r, "", "nor in %s more", fmt_exact(a, n - told));
+	tell_idle(r);
+}
+
+/* ---- growth that no call explains */
+
+/*
+ * The line about a process that grew by more than the calls that were seen explain:
+ *
+ *	UNSEEN hider (1432) grew by 150.0 MiB, and the calls that were seen explain 20.0 MiB of it: at least
+ *	       130.0 MiB of its heap came from unseen calls
+ */
+
+const struct snap_process *unexplained__most(const struct snapshot *s)
+{
+	const struct snap_process *most = NULL;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (s->processes[i].memory.unexplained_bytes > (most ? most->memory.unexplained_bytes : 0))
+			most = &s->processes[i];
+	return most;
+}
+
+const char *unexplained__words(const struct snap_process *p, char buf[static UNEXPLAINED_MAX])
+{
+	uint64_t grown = (uint64_t)(p->memory.heap_grown + p->memory.large_grown), n = p->memory.unexplained_bytes;
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+
+	snprintf(buf, UNEXPLAINED_MAX, "grew by %s, and the calls that were seen explain %s of it: at least %s of its heap came from unseen calls",
+		 fmt_bytes(a, grown), fmt_bytes(b, grown - MIN(n, grown)), fmt_bytes(c, n));
+	return buf;
+}
+
+void report__unexplained_lines(struct report *r)
+{
+	char words[UNEXPLAINED_MAX];
+	size_t told = 0;
+
+	for (size_t i = 0; i < r->s->n_processes && told < NAMED; i++) {
+		const struct snap_process *p = &r->s->processes[i];
+		_cleanup_free_ char *owner = NULL;
+
+		if (!p->memory.unexplained_bytes)
+			continue;
+		owner = report__owner(r, p, r->width);
+		report__item(r, told++ ? "" : "UNSEEN", "%s %s", owner, unexplained__words(p, words));
+	}
+}
+
+/* ---- losses and edges */
+
+/*
+ * What a report's header says of losses and edges, and of many processes who lost. What always holds: that there are none
+ * is said only where calls were seen, and on request.
+ */
+
+#define LOUD_WIDTH 8	/* "LOSSES: " */
+#define WHO_NAMED 3		/* processes in a line that says who did something */
+#define WHO_MAX (2 * FMT_MAX)
+
+/* A line for each counter that is not zero, the label before the first. */
+static void counter_lines(struct report *r, const char *label, size_t indent, const struct snap_counter *v, size_t n)
+{
+	char a[FMT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].n)
+			continue;
+		para__begin(&r->para, label, indent);
+		para__item(&r->para, "%s %s", fmt_exact(a, v[i].n), v[i].says);
+		para__end(&r->para);
+		label = "";
+	}
+}
+
+void report__edge_lines(struct report *r)
+{
+	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
+}
+
+/* ---- of many processes, who */
+
+enum amount { LOST, LOST_BLOCKS, LOST_STACKS, HELD_BLOCKS, STACKS, N_AMOUNTS };
+
+/* A row for each process. */
+struct amounts {
+	uint64_t of[N_AMOUNTS];
+};
+
+/* The caller's. */
+static struct amounts *add_up(const struct snapshot *s)
+{
+	struct amounts *rows = xcalloc(s->n_processes + 1, sizeof(*rows));
+
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		rows[i].of[LOST] = p->lost_blocks + p->lost_stacks + p->missed_frees;
+		rows[i].of[LOST_BLOCKS] = p->lost_blocks;
+		rows[i].of[LOST_STACKS] = p->lost_stacks;
+		/* what those have that ended holds no room: others get it. But stacks that hold nothing any more took theirs, when it was short */
+		rows[i].of[HELD_BLOCKS] = p->ended ? 0 : p->c.live_blocks;
+	}
+	for (size_t i = 0; i < s->n_sites; i++)
+		rows[s->sites[i].process].of[STACKS] += MAX(s->sites[i].evicted_stacks, 1u);
+	return rows;
+}
+
+static bool was_named(const size_t *named, size_t n, size_t row)
+{
+	for (size_t i = 0; i < n; i++)
+		if (named[i] == row)
+			return true;
+	return false;
+}
+
+/* The row with the most, but for those that were named already; n_processes: no more that has any. */
+static size_t next_most(const struct amounts *rows, size_t n_processes, enum amount a, const size_t *named, size_t n_named)
+{
+	size_t most = n_processes;
+
+	for (size_t i = 0; i < n_processes; i++)
+		if (rows[i].of[a] && (most == n_processes || rows[i].of[a] > rows[most].of[a]) && !was_named(named, n_named, i))
+			most = i;
+	return most;
+}
+
+static const char *name_of(const struct report *r, size_t row, char buf[static WHO_MAX])
+{
+	const struct snap_process *p = &r->s->processes[row];
+	_cleanup_free_ char *name = text_shorten(p->comm, 24);
+
+	if (p->pid > 0)
+		snprintf(buf, WHO_MAX, "%.48s (%d)", name, p->pid);
+	else
+		snprintf(buf, WHO_MAX, "%.48s", name);
+	return buf;
+}
+
+/* Whoever lost is not always who took the room. */
+static void who_took(struct report *r, const char *words, const char *what, const struct amounts *rows, enum amount lost, enum amount held)
+{
+	size_t n = r->s->n_processes, most = next_most(rows, n, held, NULL, 0);
+	char who[WHO_MAX], a[FMT_MAX], b[FMT_MAX];
+	uint64_t all = 0;
+
+	if (most == n || next_most(rows, n, lost, NULL, 0) == n)
+		return;
+	for (size_t i = 0; i < n; i++)
+		all += rows[i].of[held];
+	para__begin(&r->para, "", LOUD_WIDTH);
+	para__item(&r->para, "%s %s: %s of %s %s", words, name_of(r, most, who), fmt_exact(a, rows[most].of[held]),
+		   fmt_exact(b, all), what);
+	para__end(&r->para);
+}
+
+/*
+ *	by stress (1501): 1,100 blocks, 3 allocations without a stack
+ *	by redis-server (1432): 104 blocks
+ *	most room is held by stress (1501): 3,900,000 of 4,000,000 live blocks
+ *	most stacks came from cc1 (15154): 4,210 of 19,333 stacks
+ */
+static void who_lost(struct report *r)
+{
+	_cleanup_free_ struct amounts *rows = NULL;
+	char who[WHO_MAX + 8], a[FMT_MAX];
+	size_t named[WHO_NAMED], row;
+
+	if (report__is_one(r))
+		return;
+	rows = add_up(r->s);
+	for (size_t n = 0; n < WHO_NAMED && (row = next_most(rows, r->s->n_processes, LOST, named, n)) < r->s->n_processes; n++) {
+		uint64_t blocks = rows[row].of[LOST_BLOCKS], stacks = rows[row].of[LOST_STACKS], frees = r->s->processes[row].missed_frees;
+
+		named[n] = row;
+		para__begin(&r->para, "", LOUD_WIDTH);
+		memcpy(who, "by ", 4);
+		name_of(r, row, who + 3);
+		if (blocks)
+			para__item(&r->para, "%s: %s block%s", who, fmt_exact(a, blocks), plural(blocks));
+		if (stacks)
+			para__item(&r->para, "%s%s%s allocation%s without a stack", blocks ? "" : who, blocks ? "" : ": ",
+				   fmt_exact(a, stacks), plural(stacks));
+		if (frees)
+			para__item(&r->para, "%s%s%s free%s that %s missed%s", blocks || stacks ? "" : who, blocks || stacks ? "" : ": ",
+				   fmt_exact(a, frees), plural(frees), frees == 1 ? "was" : "were", r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
 		para__end(&r->para);
 	}
-	tell_idle(r);
+	who_took(r, "most room is held by", "live blocks", rows, LOST_BLOCKS, HELD_BLOCKS);
+	who_took(r, "most came from", "stacks", rows, LOST_STACKS, STACKS);
+}
+
+/* ---- the whole */
+
+void report__losses(struct report *r)
+{
+	char a[FMT_MAX];
+
+	if (!r->s->losses_total) {
+		if (r->o->verbose)
+			fprintf(r->out, "losses %s\n", blind__n(r->s) == report__n_processes(r, false) ? "not known: nothing was seen" :
+				unexplained__most(r->s) ? "none that was counted" : "none");
+		return;
+	}
+	fputc('\n', r->out);
+	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
+	who_lost(r);
+	para__begin(&r->para, "", LOUD_WIDTH);
+	para__item(&r->para, "%s lost in all: figures are not exact", fmt_exact(a, r->s->losses_total));
+	para__end(&r->para);
 }

@@ -11,8 +11,7 @@
 #include "model/marks.h"
 #include "present/columns.h"
 #include "present/figures.h"
-#include "present/sums.h"
-#include "present/text/tag_table.h"
+#include "present/rows.h"
 #include "util/util.h"
 
 /* Where the fields lie of what a row is about. */

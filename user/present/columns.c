@@ -13,12 +13,13 @@
 #include <string.h>
 
 #include "model/group.h"
+#include "model/rss_trend.h"
 #include "present/deaths.h"
 #include "present/figures.h"
 #include "present/heap_words.h"
 #include "present/machine_words.h"
+#include "present/rows.h"
 #include "present/telling.h"
-#include "present/verdicts.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -30,6 +31,27 @@
 #define PROCESS(key) IS(process_fields, key)
 #define SITE(key) IS(site_fields, key)
 
+/* ---- verdicts */
+
+const struct verdict_word verdict_words[] = {
+	{ "leak", TONE_BAD, "it has grown all the time and what it allocates is not freed, or no pointer leads to its blocks" },
+	{ "suspect", TONE_WARN, "the same, but not for long enough yet, or not evenly, or the process frees blocks from before the trace" },
+	{ "growing", TONE_WARN, "it grows, but its blocks are freed later, or pointers to them were found: a cache, a queue" },
+	{ "new", TONE_DIM, "its first allocation was moments ago" },
+	{ "steady", TONE_GOOD, "it does not grow, or not any more, or it was as high before" },
+	{ "draining", TONE_GOOD, "what it holds becomes less" },
+};
+const size_t n_verdict_words = ARRAY_SIZE(verdict_words);
+
+/* NULL: none of them, or NULL */
+static const struct verdict_word *find_verdict(const char *name)
+{
+	for (size_t i = 0; name && i < n_verdict_words; i++)
+		if (!strcmp(verdict_words[i].name, name))
+			return &verdict_words[i];
+	return NULL;
+}
+
 /* ---- cells of any row */
 
 static const struct counters *counters_of(const struct row_of *r)
@@ -39,7 +61,7 @@ static const struct counters *counters_of(const struct row_of *r)
 
 static const struct trend *trend_of(const struct row_of *r)
 {
-	return r->site ? &r->site->trend : &r->process->trend;
+	return r->site ? &r->site->trend : r->sum ? &r->sum->trend : &r->process->trend;
 }
 
 static double per_second(const struct row_of *r, uint64_t n)
@@ -149,28 +171,35 @@ static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX
 	return !r->site && r->process->n_heaps_unread && r->process->n_members < 2 ? "not read" : "-";
 }
 
-static enum tone verdict_tone(const struct row_of *r)
+enum tone row__verdict_tone(const struct row_of *r)
 {
-	const struct verdict_word *v = verdict__find(trend_of(r)->verdict);
+	const struct verdict_word *v = find_verdict(trend_of(r)->verdict);
 
 	return v ? v->tone : TONE_DIM;
 }
 
-static enum tone growth_tone(const struct row_of *r)
+enum tone row__growth_tone(const struct row_of *r)
 {
-	return trend_of(r)->known && trend_of(r)->growth_bytes_per_s >= 1 ? verdict_tone(r) : TONE_DIM;
+	return trend_of(r)->known && trend_of(r)->growth_bytes_per_s >= 1 ? row__verdict_tone(r) : TONE_DIM;
 }
 
 /* ---- of processes */
 
-static double rss(const struct row_of *r)
+FIGURE(rss, r->process->ended ? NAN : (double)r->process->rss_bytes,
+       r->process->ended || !r->process->rss_bytes ? "-" : fmt_bytes(buf, r->process->rss_bytes))
+
+static double rss_change(const struct row_of *r)
 {
-	return r->process->ended ? NAN : (double)r->process->rss_bytes;
+	struct rss_trend t = rss_trend__of(r->process);
+
+	return t.known ? (double)t.change_bytes : NAN;
 }
 
-static const char *show_rss(const struct row_of *r, char buf[static CELL_MAX])
+static const char *show_rss_change(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->process->ended || !r->process->rss_bytes ? "-" : fmt_bytes(buf, r->process->rss_bytes);
+	double change = rss_change(r);
+
+	return isnan(change) ? "-" : fmt_change(buf, change);
 }
 
 static double age(const struct row_of *r)
@@ -196,86 +225,9 @@ static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 {
 	const struct snap_process *p = r->process;
 	const char *where = process__where(p, buf);
-	const struct snap_cgroup *c = cgroup__of_row(r->s, p);
 
-	/* --by cgroup: the name says it, but not whose the limit is */
-	if (c && c->limited_by && strcmp(c->limited_by, c->path)) {
-		const char *name = path_basename(c->limited_by);
-
-		snprintf(buf, CELL_MAX, "limit of %.*s", (int)text_head(name, CELL_MAX / 4 - 3), name);
-		return buf;
-	}
+	/* --by cgroup: the name says it */
 	return where && !(p->cgroup && !strcmp(p->cgroup, p->comm)) ? where : "";
-}
-
-/* ---- of cgroups: what they use of what they may */
-
-static double used(const struct row_of *r)
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return c && c->current_bytes != UINT64_MAX ? (double)c->current_bytes : NAN;
-}
-
-static const char *show_used(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return !c ? "" : c->current_bytes == UINT64_MAX ? "-" : fmt_bytes(buf, c->current_bytes);
-}
-
-static double limit(const struct row_of *r)
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return c && c->limited_by ? (double)c->limit_bytes : NAN;
-}
-
-static const char *show_limit(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return !c ? "" : !c->limited_by ? "none" : fmt_bytes(buf, c->limit_bytes);
-}
-
-static double nearness(const struct row_of *r)
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return c ? cgroup__nearness(c) : NAN;
-}
-
-static const char *show_nearness(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return !c || isnan(cgroup__nearness(c)) ? "" : fmt_percent(buf, c->limit_current_bytes, c->limit_bytes);
-}
-
-static enum tone nearness_tone(const struct row_of *r)
-{
-	double share = nearness(r);
-
-	return share >= 0.95 ? TONE_BAD : share >= 0.8 ? TONE_WARN : TONE_PLAIN;
-}
-
-static double kills(const struct row_of *r)
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return c && c->has_events ? (double)c->oom_kill : NAN;
-}
-
-static const char *show_kills(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
-
-	return !c || !c->oom_kill ? "" : fmt_count(buf, c->oom_kill);
-}
-
-static enum tone kills_tone(const struct row_of *r)
-{
-	return kills(r) > 0 ? TONE_BAD : TONE_DIM;
 }
 
 static const struct column of_process[] = {
@@ -286,7 +238,7 @@ static const struct column of_process[] = {
 	  .tone = delta_tone },
 	{ "change", "CHANGE", 10, .scaled = true, .field = PROCESS("since_baseline_bytes") },
 	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = PROCESS("growth_bytes_per_s"), .value = growth,
-	  .format = show_growth, .tone = growth_tone },
+	  .format = show_growth, .tone = row__growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 7, .field = COUNTER("live_blocks") },
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .drop = 3, .field = COUNTER("alloc_calls"), .value = calls_rate,
 	  .format = show_calls_rate, .tone = rate_tone },
@@ -294,14 +246,12 @@ static const struct column of_process[] = {
 	  .format = show_bytes_rate, .tone = rate_tone },
 	{ "peak", "PEAK", 9, .scaled = true, .drop = 9, .field = COUNTER("peak_bytes") },
 	{ "rss", "RSS", 9, .drop = 2, .label = "RSS", .field = PROCESS("rss_bytes"), .value = rss, .format = show_rss },
+	{ "rss-change", "RSS CHANGE", 10, .drop = 1, .tip = "Of resident memory, since the trace began", .value = rss_change,
+	  .format = show_rss_change, .tone = row__growth_tone },
 	{ "age", "AGE", 6, .drop = 6, .value = age, .format = show_age },
 	{ "lost", "LOST", 7, .two_snapshots = true, .field = PROCESS("lost_blocks") },
 	{ "attached", "ATTACHED", 8, .two_snapshots = true, .tip = "How long after its start", .field = PROCESS("age_at_attach_ns") },
-	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .format = show_verdict, .tone = verdict_tone },
-	{ "used", "USED", 9, .drop = 4, .value = used, .format = show_used },
-	{ "limit", "LIMIT", 9, .value = limit, .format = show_limit },
-	{ "of-limit", "FULL", 4, .value = nearness, .format = show_nearness, .tone = nearness_tone },
-	{ "kills", "KILLS", 5, .value = kills, .format = show_kills, .tone = kills_tone },
+	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .format = show_verdict, .tone = row__verdict_tone },
 	{ "members", "PROCS", 7, .field = PROCESS("members"), .format = show_members },
 	{ "pid", "PID", 7, .field = PROCESS("pid") },
 	{ "container-pid", "NSPID", 7, .drop = 1, .field = PROCESS("container_pid") },
@@ -402,60 +352,20 @@ static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX]
 	return r->site->oldest_ns ? fmt_oldest(buf, r->site) : "-";
 }
 
-static double share_of_whole(const struct row_of *r)
-{
-	return (double)r->weight;
-}
-
-static const char *show_share_of_whole(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_share(buf, r->weight, r->whole);
-}
-
-static double peak_share(const struct row_of *r)
-{
-	return r->process->c.peak_bytes ? (double)r->site->at_peak_bytes / (double)r->process->c.peak_bytes : NAN;
-}
-
-static const char *show_peak_share(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->process->c.peak_bytes ? fmt_share(buf, r->site->at_peak_bytes, r->process->c.peak_bytes) : "-";
-}
-
-static double last(const struct row_of *r)
-{
-	return -(double)r->site->last_ns;
-}
-
-static const char *show_last(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_duration(buf, r->s->duration_ns > r->site->last_ns ? r->s->duration_ns - r->site->last_ns : 0);
-}
-
-static double frees_rate(const struct row_of *r)
-{
-	return r->rates.frees;
-}
-
-static const char *show_frees_rate(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return show_rate(r->rates.frees, buf);
-}
+FIGURE(share_of_whole, (double)r->weight, fmt_share(buf, r->weight, r->whole))
+FIGURE(peak_share, r->process->c.peak_bytes ? (double)r->site->at_peak_bytes / (double)r->process->c.peak_bytes : NAN,
+       r->process->c.peak_bytes ? fmt_share(buf, r->site->at_peak_bytes, r->process->c.peak_bytes) : "-")
+FIGURE(last, -(double)r->site->last_ns,
+       fmt_duration(buf, r->s->duration_ns > r->site->last_ns ? r->s->duration_ns - r->site->last_ns : 0))
+FIGURE(frees_rate, r->rates.frees, show_rate(r->rates.frees, buf))
 
 static enum tone frees_rate_tone(const struct row_of *r)
 {
 	return r->rates.frees > 0 ? TONE_PLAIN : TONE_DIM;
 }
 
-static double lived(const struct row_of *r)
-{
-	return r->site->c.free_calls ? (double)r->site->lifetime_sum_ns / (double)r->site->c.free_calls : NAN;
-}
-
-static const char *show_lived(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->site->c.free_calls ? fmt_lived(buf, r->s, r->site->lifetime_sum_ns, r->site->c.free_calls) : "-";
-}
+FIGURE(lived, r->site->c.free_calls ? (double)r->site->lifetime_sum_ns / (double)r->site->c.free_calls : NAN,
+       r->site->c.free_calls ? fmt_lived(buf, r->s, r->site->lifetime_sum_ns, r->site->c.free_calls) : "-")
 
 /* Over all of the trace, with what it is per: "70,000/s" */
 static const char *show_rate_of_trace(const struct row_of *r, char buf[static CELL_MAX])
@@ -523,13 +433,13 @@ static const struct column of_site[] = {
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
 	  .tone = delta_tone },
 	{ "change", "CHANGE", 10, .scaled = true, .label = "Δ", .field = SITE("since_baseline_bytes") },
-	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .value = growth_order, .tone = growth_tone },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .value = growth_order, .tone = row__growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .field = COUNTER("live_blocks"), .older = SITE("older_blocks") },
-	{ "unreached", "UNREACHED", 9, .tip = "Bytes of its live blocks that no pointer was found to", .any_age = true, .field = SITE("unreached_bytes"), .tone = unreached_tone },
+	{ "unreached", "UNREACHABLE", 11, .tip = "Bytes of its live blocks that no pointer was found to", .any_age = true, .field = SITE("unreached_bytes"), .tone = unreached_tone },
 	{ "types", "TYPES", 0, true, .tip = "What its live blocks are, of those that were looked at", .format = show_types, .fit = fit_types },
 	{ "freed", "FREED", 5, .tip = "Of the blocks that it allocated", .field = COUNTER("free_calls"), .over = COUNTER("alloc_calls") },
 	{ "oldest", "OLDEST", 7, .tip = "Age of the oldest live block", .field = SITE("oldest_ns"), .format = show_oldest },
-	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },
+	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .needs = LIVE, .format = show_verdict, .tone = row__verdict_tone },
 	{ "calls", "CALLS", 7, .scaled = true, .field = COUNTER("alloc_calls") },
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .label = "Rate", .field = COUNTER("alloc_calls"), .value = calls_rate,
 	  .format = show_calls_rate, .tone = rate_tone },
@@ -583,3 +493,56 @@ static const struct column of_site[] = {
 const struct columns process_columns = { of_process, ARRAY_SIZE(of_process) };
 const struct columns thread_columns = { of_thread, ARRAY_SIZE(of_thread) };
 const struct columns site_columns = { of_site, ARRAY_SIZE(of_site) };
+
+/* ---- tables that only a page has */
+
+/*
+ * The columns of tables that only a page has (files/html/page/): places where
+ * blocks were freed, what changed between two moments that its reader chose, and
+ * functions, each with what it allocates itself and with what its callees do.
+ * What is no field of the schema is made by the page's script, by the column's name.
+ */
+
+static const struct column of_free_place[] = {
+	{ "frees", "FREES", 7, .field = IS(free_site_fields, "calls") },
+	{ "share", "SHARE", .width = 5 },
+	{ "bytes", "BYTES", 9, .field = IS(free_site_fields, "bytes") },
+	{ "cross", "OTHERS'", 7, .tip = "Of blocks that another thread allocated" },
+	{ "lived", "LIVED", 6, .tip = "How long the blocks had lived, on average" },
+	{ "threads", "THREADS", .left = true },
+	{ "process", "PROCESS", .left = true },
+	{ "site", "FREED AT", .left = true },
+};
+const struct columns free_place_columns = { of_free_place, ARRAY_SIZE(of_free_place) };
+
+static const struct column of_change[] = {
+	{ "change", "CHANGE", 10, .scaled = true },
+	{ "share", "SHARE", .width = 5 },
+	{ "from", "FROM", 9, .scaled = true },
+	{ "to", "TO", 9, .scaled = true },
+	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED },
+	{ "process", "PROCESS", .left = true },
+	{ "site", "SITE", .left = true },
+};
+const struct columns change_columns = { of_change, ARRAY_SIZE(of_change) };
+
+#define SELF "Of the stacks that are named by it"
+#define TOTAL "Of all stacks that it is in, each of them once"
+
+/* those without TOTAL are what reports show of a function (present/sums.c) */
+static const struct column of_function[] = {
+	{ "live", "LIVE SELF", 9, .scaled = true, .tip = SELF, .field = IS(counter_fields, "live_bytes") },
+	{ "share", "SHARE", .width = 5 },
+	{ "live-total", "LIVE TOTAL", 10, .scaled = true, .needs = LIVE, .tip = TOTAL },
+	{ "blocks", "BLOCKS SELF", 11, .scaled = true, .tip = SELF, .field = IS(counter_fields, "live_blocks") },
+	{ "blocks-total", "BLOCKS TOTAL", 12, .scaled = true, .needs = LIVE, .tip = TOTAL },
+	{ "calls", "CALLS SELF", 10, .scaled = true, .tip = SELF, .field = IS(counter_fields, "alloc_calls") },
+	{ "calls-total", "CALLS TOTAL", 11, .scaled = true, .tip = TOTAL },
+	{ "bytes", "BYTES", 9, .scaled = true, .tip = "Allocated, by the stacks that are named by it", .field = IS(counter_fields, "alloc_bytes") },
+	{ "freed", "FREED", 5, .tip = SELF, .field = IS(counter_fields, "free_calls"), .over = IS(counter_fields, "alloc_calls") },
+	{ "stacks", "STACKS", 7, .tip = "Those that are named by it" },
+	{ "change", "Δ SELF", 10, .scaled = true, .needs = LIVE },
+	{ "change-total", "Δ TOTAL", 10, .scaled = true, .needs = LIVE },
+	{ "function", "FUNCTION", .left = true },
+};
+const struct columns function_columns = { of_function, ARRAY_SIZE(of_function) };

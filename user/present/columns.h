@@ -15,7 +15,7 @@
 
 #define CELL_MAX 64
 
-/* A thread, or several of one process whose names differ in digits alone (present/threads.h). */
+/* A thread, or several of one process whose names differ in digits alone (present/rows.h). */
 struct thread_row {
 	uint32_t process;	/* index into processes */
 	int tid;		/* 0: of several, or of none that is known by it */
@@ -39,8 +39,8 @@ struct row_of {
 	const struct snap_process *process;	/* also that of the site or the thread */
 	const struct snap_site *site;		/* NULL: the row is no site */
 	const struct thread_row *thread;	/* NULL: it is no thread */
-	const struct tag_row *tag;		/* NULL: it is no tag (present/text/tag_table.c) */
-	const struct sum_row *sum;		/* NULL: it is none of several sites (present/sums.h) */
+	const struct tag_row *tag;		/* NULL: it is no tag (present/rows.h) */
+	const struct sum_row *sum;		/* NULL: it is none of several sites (present/rows.h) */
 	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
 	const struct snap_when *when;
 	/* what a look at the process's heap found; one of its parts beside it, none: its blocks with a mapping of their own */
@@ -98,10 +98,15 @@ struct column {
 	double (*value)(const struct row_of *r);
 	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. */
 	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);
-	/* In reports instead of format, where a cell may be of any length: it in at most `width` columns; the caller's, NULL without memory. */
+	/* In reports instead of format, where a cell may be of any length: it in at most `width` columns; the caller's. */
 	char *(*fit)(const struct row_of *r, size_t width);
 	enum tone (*tone)(const struct row_of *r);	/* NULL: plain */
 };
+
+/* The two functions of such a column: name, and show_name. In both r is the row, and in what is shown buf has room for it. */
+#define FIGURE(name, number, shown)										\
+	static double name(const struct row_of *r) { return number; }						\
+	static const char *show_##name(const struct row_of *r, char buf[static CELL_MAX]) { return shown; }
 
 struct columns {
 	const struct column *v;
@@ -112,8 +117,8 @@ extern const struct columns process_columns, thread_columns, site_columns;
 extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
 extern const struct columns class_columns, type_columns, arena_columns, part_columns, root_columns;	/* of a heap: present/heap_columns.c */
-extern const struct columns block_columns;	/* of its blocks: present/block_columns.c */
-extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone: present/page_columns.c */
+extern const struct columns block_columns;	/* of its blocks: present/heap_columns.c */
+extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone: present/columns.c */
 extern const struct columns sum_columns, file_columns, module_columns;	/* of sums: present/sums.c */
 
 /* ---- present/column_field.c */
@@ -136,14 +141,19 @@ const char *column__cell(const struct column *c, const struct row_of *r, char bu
 /* ---- cells that several tables have */
 
 #define COLUMN_JUDGED "Where its live bytes are going, and why it is judged so"
+enum tone row__verdict_tone(const struct row_of *r);	/* of a site, a sum or a process */
+enum tone row__growth_tone(const struct row_of *r);
 const char *show_rate(double per_second, char buf[static CELL_MAX]);	/* "182,400", "12.5", "-": at most 7 */
 double rates__calls(const struct row_of *r);
 const char *rates__show_calls(const struct row_of *r, char buf[static CELL_MAX]);
 double rates__delta(const struct row_of *r);
 const char *rates__show_delta(const struct row_of *r, char buf[static CELL_MAX]);
 
-/* ---- figures of a process: present/process_figures.c */
+/* ---- figures of a process: present/figures.c */
 
+struct rss_trend;
+/* Bytes that a process grew by while it was traced: live ones or, while RSS (r) grows, resident ones, whichever are more. */
+double process__grown_bytes(const struct snapshot *s, const struct snap_process *p, const struct rss_trend *r);
 /* Growth of live bytes per second, from the trend or else from the timeline; NAN: unknown. */
 double process__growth(const struct snap_process *p);
 /*
@@ -167,8 +177,20 @@ char *fmt_change(char buf[static CELL_MAX], double bytes);
 
 /*
  * A table: a line of titles and a line for each row, in as many columns as fit
- * into width; columns without anything in them are left out. 0 or -ENOMEM.
+ * into width; columns without anything in them are left out. whole: no name is cut, and lines may be longer.
  */
-int columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width);
+void columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width, bool whole);
+
+/* ---- verdicts (model/judge.c) as a reader meets them: how much each asks for attention, and what it means */
+
+struct verdict_word {
+	const char *name;
+	enum tone tone;
+	const char *says;
+};
+
+/* The worst first. */
+extern const struct verdict_word verdict_words[];
+extern const size_t n_verdict_words;
 
 #endif

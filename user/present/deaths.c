@@ -109,7 +109,7 @@ void report__died_line(struct report *r)
 	for (size_t k = 0; k < n_named; k++) {
 		_cleanup_free_ char *who = text_shorten(named[k]->comm, 24);
 
-		para__item(&r->para, "%s (%d) by %s%s", who ? who : "", (int)named[k]->pid, signal_name(named[k]->exit_signal, name),
+		para__item(&r->para, "%s (%d) by %s%s", who, (int)named[k]->pid, signal_name(named[k]->exit_signal, name),
 			   named[k]->oom_killed ? ": out of memory" : "");
 	}
 	if (n > n_named)

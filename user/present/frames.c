@@ -51,11 +51,9 @@ static char *fold_brackets(const char *name, char open, char close)
 {
 	static const char keep[] = "(anonymous namespace)";
 	/* "<x>" may become "<…>", longer by two bytes than what it replaces, at most once every three bytes */
-	char *ret = malloc(strlen(name) * 2 + 1), *to = ret;
+	char *ret = xmalloc(strlen(name) * 2 + 1), *to = ret;
 	int depth = 0;
 
-	if (!ret)
-		return NULL;
 	for (const char *s = name; *s;) {
 		size_t skip = operator_len(s, name);
 
@@ -84,7 +82,21 @@ static char *fold_brackets(const char *name, char open, char close)
 	if (!depth)
 		return ret;
 	free(ret);
-	return strdup(name);
+	return xstrdup(name);
+}
+
+/* Of a qualified name, and of an address in a file, the end says more; of others, and of lists, the beginning. */
+static char *cut_one_end(const char *name, size_t width)
+{
+	bool qualified = (strstr(name, "::") || strstr(name, "+0x")) && !strstr(name, " < ") && !strstr(name, ", ");
+
+	if (text_width(name) <= width)
+		return xstrdup(name);
+	if (width < 2)
+		return xstrdup(width ? ELLIPSIS : "");
+	if (qualified)
+		return xasprintf(ELLIPSIS "%s", name + text_tail(name, width - 1));
+	return xasprintf("%.*s" ELLIPSIS, (int)text_head(name, width - 1), name);
 }
 
 char *name__shorten(const char *name, size_t width)
@@ -92,16 +104,12 @@ char *name__shorten(const char *name, size_t width)
 	_cleanup_free_ char *no_params = NULL, *no_args = NULL;
 
 	if (text_width(name) <= width)
-		return strdup(name);
+		return xstrdup(name);
 	no_params = fold_brackets(name, '(', ')');
-	if (!no_params)
-		return NULL;
 	if (text_width(no_params) <= width)
-		return strdup(no_params);
+		return xstrdup(no_params);
 	no_args = fold_brackets(no_params, '<', '>');
-	if (!no_args)
-		return NULL;
-	return text_shorten(no_args, width);
+	return cut_one_end(no_args, width);
 }
 
 /* ---- the two columns of a frame */
@@ -113,19 +121,14 @@ static bool has_name(const struct frame *f)
 
 static char *address(const struct frame *f)
 {
-	char *ret = NULL;
-	int n;
-
 	if (f->module)
-		n = asprintf(&ret, "%s+0x%" PRIx64, path_basename(f->module), f->place->offset);
-	else
-		n = asprintf(&ret, "0x%" PRIx64, f->place->offset);
-	return n < 0 ? NULL : ret;
+		return xasprintf("%s+0x%" PRIx64, path_basename(f->module), f->place->offset);
+	return xasprintf("0x%" PRIx64, f->place->offset);
 }
 
 char *frame__name(const struct frame *f)
 {
-	return has_name(f) ? strdup(f->line->function) : address(f);
+	return has_name(f) ? xstrdup(f->line->function) : address(f);
 }
 
 char *frame__own_name(const struct frame *f)
@@ -138,13 +141,11 @@ char *frame__where(const struct frame *f, size_t width)
 	char *ret = NULL;
 
 	if (!f->line || !f->line->file)
-		return has_name(f) ? address(f) : strdup("");
+		return has_name(f) ? address(f) : xstrdup("");
 	for (int whole = 1; whole >= 0; whole--) {
 		const char *file = whole ? path_tail(f->line->file) : path_basename(f->line->file);
-		int n = f->line->line ? asprintf(&ret, "%s:%u", file, f->line->line) : asprintf(&ret, "%s", file);
 
-		if (n < 0)
-			return NULL;
+		ret = f->line->line ? xasprintf("%s:%u", file, f->line->line) : xstrdup(file);
 		if (!whole || text_width(ret) <= width)
 			break;
 		free(ret);
@@ -157,22 +158,21 @@ char *frame__where_short(const struct frame *f, const char *exe, size_t width)
 	if (f->line && f->line->file)
 		return frame__where(f, width);
 	if (!has_name(f) || !f->module || (exe && !strcmp(exe, f->module)) || !strstr(path_basename(f->module), ".so"))
-		return strdup("");
-	return strdup(path_basename(f->module));
+		return xstrdup("");
+	return xstrdup(path_basename(f->module));
 }
 
 /* ---- stacks */
 
 struct walk {
-	int (*fn)(const struct frame *f, size_t n_left_out, void *arg);	/* f NULL: frames are left out here */
+	void (*fn)(const struct frame *f, size_t n_left_out, void *arg);	/* f NULL: frames are left out here */
 	void *arg;
 };
 
-static int walk(const struct snapshot *s, const struct snap_site *site, const struct walk *w)
+static void walk(const struct snapshot *s, const struct snap_site *site, const struct walk *w)
 {
 	size_t n = site__n_frames(s, site), at = 0;
 	bool cut = n > STACK_MAX;
-	int err;
 
 	for (uint32_t i = 0; i < site->n_stack; i++) {
 		const struct place *p = &s->places[site->stack[i]];
@@ -181,27 +181,22 @@ static int walk(const struct snapshot *s, const struct snap_site *site, const st
 			struct frame f = place__frame(s, p, k);
 			bool shown = !cut || at < STACK_HEAD || at >= n - STACK_TAIL;
 
-			err = 0;
 			if (shown)
-				err = w->fn(&f, 0, w->arg);
+				w->fn(&f, 0, w->arg);
 			else if (at == STACK_HEAD)
-				err = w->fn(NULL, n - STACK_HEAD - STACK_TAIL, w->arg);
-			if (err)
-				return err;
+				w->fn(NULL, n - STACK_HEAD - STACK_TAIL, w->arg);
 		}
 	}
-	return 0;
 }
 
-static int measure_one(const struct frame *f, size_t n_left_out, void *arg)
+static void measure_one(const struct frame *f, size_t n_left_out, void *arg)
 {
 	size_t *widest = arg;
 
 	/* a frame without a second column may run into it */
 	if (!f || !has_name(f))
-		return 0;
+		return;
 	*widest = MAX(*widest, text_width(f->line->function) + (f->inlined ? sizeof(INLINED) - 1 : 0));
-	return 0;
 }
 
 size_t frames__name_width(const struct snapshot *s, const struct snap_site *site)
@@ -219,7 +214,7 @@ struct print {
 	size_t room;		/* for both columns */
 };
 
-static int print_one(const struct frame *f, size_t n_left_out, void *arg)
+static void print_one(const struct frame *f, size_t n_left_out, void *arg)
 {
 	_cleanup_free_ char *name = NULL, *name_shown = NULL, *at = NULL, *at_shown = NULL;
 	const struct print *p = arg;
@@ -228,47 +223,36 @@ static int print_one(const struct frame *f, size_t n_left_out, void *arg)
 
 	if (!f) {
 		fprintf(p->out, "%*s… %zu more frames\n", (int)p->indent, "", n_left_out);
-		return 0;
+		return;
 	}
 	if (f->inlined)
 		mark = INLINED;
 	name = frame__name(f);
 	at = frame__where(f, room - p->name_col - 2);
-	if (!name || !at)
-		return -ENOMEM;
 	/* a wide location may begin before its column, as far as the name leaves room */
 	at_shown = text_shorten(at, room - 2 - MIN(text_width(name) + strlen(mark), p->name_col));
-	if (!at_shown)
-		return -ENOMEM;
 	at_col = MIN(p->name_col + 2, room - text_width(at_shown));
 	if (*at_shown)
 		room -= 2 + text_width(at_shown);
 	name_shown = name__shorten(name, room - strlen(mark));
-	if (!name_shown)
-		return -ENOMEM;
 	fprintf(p->out, "%*s%s%s", (int)p->indent, "", name_shown, mark);
 	used = text_width(name_shown) + strlen(mark);
 	if (*at_shown)
 		fprintf(p->out, "%*s%s", at_col > used + 2 ? (int)(at_col - used) : 2, "", at_shown);
 	fputc('\n', p->out);
-	return 0;
 }
 
-int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
-		  size_t width)
+void frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
+		   size_t width)
 {
 	size_t room = MAX(width, indent + ROOM_MIN) - indent;
 	struct print p = { out, indent, MIN(name_width, MIN(room * 4 / 7, (size_t)NAME_COL_MAX)), room };
-	int err;
 
 	if (!site->n_stack) {
 		fprintf(out, "%*s%s\n", (int)indent, "", site__no_stack(site));
-		return 0;
+		return;
 	}
-	err = walk(s, site, &(struct walk){ print_one, &p });
-	if (err)
-		return err;
+	walk(s, site, &(struct walk){ print_one, &p });
 	if (site->end)
-		fprintf(out, "%*s… not whole: %s\n", (int)indent, "", site__end_says(s, site));
-	return 0;
+		fprintf(out, "%*s… truncated: %s\n", (int)indent, "", site__end_says(s, site));
 }

@@ -15,12 +15,11 @@
 
 /*
  * name in at most width columns: C++ parameters, then template arguments give
- * way to "…" before the middle of the name does. Owned by the caller; NULL
- * without memory.
+ * way to "…" before the middle of the name does. Owned by the caller.
  */
 char *name__shorten(const char *name, size_t width);
 
-/* A frame's two columns; the caller's, NULL without memory. The second, "" if there is none, is shorter where width is too small. */
+/* A frame's two columns; the caller's. The second, "" if there is none, is shorter where width is too small. */
 char *frame__name(const struct frame *f);	/* "main", "libc.so.6+0x27740" */
 char *frame__own_name(const struct frame *f);	/* without parameters and what it returns (own_name.h); for lists, where stacks stand elsewhere */
 char *frame__where(const struct frame *f, size_t width);	/* "src/a.c:12", "a.c:12", "app+0x1184" */
@@ -35,7 +34,7 @@ char *frame__where_short(const struct frame *f, const char *exe, size_t width);
 size_t frames__name_width(const struct snapshot *s, const struct snap_site *site);
 
 /* name_width: of all stacks of a table, so that they share a column. width counts from the line's start. */
-int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
+void frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
 		  size_t width);
 
 #endif

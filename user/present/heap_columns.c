@@ -4,6 +4,7 @@
  * memory, and from where blocks are reached. What always holds: bytes of blocks are usable ones; what was not
  * looked for is "-"; what is scaled up from a sample has a "~".
  */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/heap_words.h"
+#include "present/telling.h"
 #include "util/parse.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -47,34 +49,22 @@ static const char *show_process(const struct row_of *r, char buf[static CELL_MAX
 
 #define PROCESS { "process", "PROCESS", 0, true, .groups = true, .format = show_process }
 
-/* A column of a figure that its row has. */
-#define FIGURE(name, its, member)							\
-	static double name(const struct row_of *r) { return (double)r->its->member; }	\
-	static const char *show_##name(const struct row_of *r, char buf[static CELL_MAX])
-
-#define BYTES(name, its, member) FIGURE(name, its, member) { return fmt_bytes(buf, r->its->member); }
-#define COUNT(name, its, member) FIGURE(name, its, member) { return fmt_count(buf, r->its->member); }
+#define BYTES(name, its, member) FIGURE(name, (double)r->its->member, fmt_bytes(buf, r->its->member))
+#define COUNT(name, its, member) FIGURE(name, (double)r->its->member, fmt_count(buf, r->its->member))
 
 /* ---- blocks by size */
 
 BYTES(class_bytes, class, bytes)
 COUNT(class_blocks, class, blocks)
-FIGURE(class_usable, class, usable) { return heap__size_words(buf, r->class); }
+FIGURE(class_usable, (double)r->class->usable, heap__size_words(buf, r->class))
 
 static const char *show_class_share(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return share(r->class->bytes, r->heap->bytes, buf);
 }
 
-static double class_unreached(const struct row_of *r)
-{
-	return r->heap->unreached.scans ? (double)r->class->unreached_bytes : NAN;
-}
-
-static const char *show_class_unreached(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return bytes_or_dash(class_unreached(r), buf);
-}
+FIGURE(class_unreached, r->heap->unreached.scans ? (double)r->class->unreached_bytes : NAN,
+       bytes_or_dash(class_unreached(r), buf))
 
 static enum tone class_unreached_tone(const struct row_of *r)
 {
@@ -121,31 +111,24 @@ const struct columns class_columns = { of_class, ARRAY_SIZE(of_class) };
 
 /* ---- blocks by type */
 
-static double type_bytes(const struct row_of *r)
-{
-	return (double)r->type->bytes;
-}
-
-static double type_blocks(const struct row_of *r)
-{
-	return (double)r->type->blocks;
-}
-
-static const char *show_type_bytes(const struct row_of *r, char buf[static CELL_MAX])
+static const char *type_bytes_text(const struct snap_type *t, char buf[static CELL_MAX])
 {
 	char a[FMT_MAX];
 
-	snprintf(buf, CELL_MAX, "%s%s", r->type->estimated ? "~" : "", fmt_bytes(a, r->type->bytes));
+	snprintf(buf, CELL_MAX, "%s%s", t->estimated ? "~" : "", fmt_bytes(a, t->bytes));
 	return buf;
 }
 
-static const char *show_type_blocks(const struct row_of *r, char buf[static CELL_MAX])
+static const char *type_blocks_text(const struct snap_type *t, char buf[static CELL_MAX])
 {
 	char a[FMT_MAX];
 
-	snprintf(buf, CELL_MAX, "%s%s", r->type->estimated ? "~" : "", fmt_count(a, r->type->blocks));
+	snprintf(buf, CELL_MAX, "%s%s", t->estimated ? "~" : "", fmt_count(a, t->blocks));
 	return buf;
 }
+
+FIGURE(type_bytes, (double)r->type->bytes, type_bytes_text(r->type, buf))
+FIGURE(type_blocks, (double)r->type->blocks, type_blocks_text(r->type, buf))
 
 static const char *show_type_share(const struct row_of *r, char buf[static CELL_MAX])
 {
@@ -179,12 +162,8 @@ static double type_unreached(const struct row_of *r)
 static const char *show_type_unreached(const struct row_of *r, char buf[static CELL_MAX])
 {
 	struct snap_type lost = unreached_of(r);
-	char a[FMT_MAX];
 
-	if (!r->heap->unreached.scans)
-		return "-";
-	snprintf(buf, CELL_MAX, "%s%s", lost.estimated ? "~" : "", fmt_bytes(a, lost.bytes));
-	return buf;
+	return r->heap->unreached.scans ? type_bytes_text(&lost, buf) : "-";
 }
 
 static enum tone type_unreached_tone(const struct row_of *r)
@@ -205,12 +184,8 @@ static double type_older(const struct row_of *r)
 static const char *show_type_older(const struct row_of *r, char buf[static CELL_MAX])
 {
 	struct snap_type older = older_of(r);
-	char a[FMT_MAX];
 
-	if (!r->heap->older_known)
-		return "-";
-	snprintf(buf, CELL_MAX, "%s%s", older.estimated ? "~" : "", fmt_count(a, older.blocks));
-	return buf;
+	return r->heap->older_known ? type_blocks_text(&older, buf) : "-";
 }
 
 static const char *show_type_what(const struct row_of *r, char buf[static CELL_MAX])
@@ -237,12 +212,8 @@ const struct columns type_columns = { of_type, ARRAY_SIZE(of_type) };
 
 /* ---- arenas: a row without one is that of blocks with a mapping of their own, of which nothing is free */
 
-#define ARENA(name, member)									\
-	static double arena_##name(const struct row_of *r) { return r->arena ? (double)r->arena->member : NAN; }	\
-	static const char *show_arena_##name(const struct row_of *r, char buf[static CELL_MAX])	\
-	{											\
-		return r->arena ? fmt_bytes(buf, r->arena->member) : "-";			\
-	}
+#define ARENA(name, member) \
+	FIGURE(arena_##name, r->arena ? (double)r->arena->member : NAN, r->arena ? fmt_bytes(buf, r->arena->member) : "-")
 
 ARENA(free, free_bytes)
 ARENA(tcache, tcache_bytes)
@@ -257,30 +228,14 @@ static uint64_t arena_uses(const struct row_of *r)
 	return r->arena ? r->arena->bytes : r->heap->mapped_bytes;
 }
 
-static double arena_bytes(const struct row_of *r)
-{
-	return (double)arena_uses(r);
-}
-
-static const char *show_arena_bytes(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, arena_uses(r));
-}
+FIGURE(arena_bytes, (double)arena_uses(r), fmt_bytes(buf, arena_uses(r)))
 
 static uint64_t arena_has(const struct row_of *r)
 {
 	return r->arena ? r->arena->blocks : r->heap->mapped_blocks;
 }
 
-static double arena_blocks(const struct row_of *r)
-{
-	return (double)arena_has(r);
-}
-
-static const char *show_arena_blocks(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, arena_has(r));
-}
+FIGURE(arena_blocks, (double)arena_has(r), fmt_count(buf, arena_has(r)))
 
 /* Half of what it has, and at least a megabyte, is free: that is worth a look. */
 static enum tone free_tone(const struct row_of *r)
@@ -312,22 +267,16 @@ const struct columns arena_columns = { of_arena, ARRAY_SIZE(of_arena) };
 
 BYTES(part_resident, part, resident_bytes)
 BYTES(part_mapped, part, mapped_bytes)
-FIGURE(part_swapped, part, swapped_bytes) { return r->part->swapped_bytes ? fmt_bytes(buf, r->part->swapped_bytes) : ""; }
+FIGURE(part_swapped, (double)r->part->swapped_bytes,
+       r->part->swapped_bytes ? fmt_bytes(buf, r->part->swapped_bytes) : "")
 
 static const char *show_part_share(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return share(r->part->resident_bytes, r->heap->rss_bytes, buf);
 }
 
-static double part_deepest(const struct row_of *r)
-{
-	return r->part->kind == PART_STACK ? (double)r->part->deepest_bytes : NAN;
-}
-
-static const char *show_part_deepest(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->part->kind == PART_STACK ? fmt_bytes(buf, r->part->deepest_bytes) : "";
-}
+FIGURE(part_deepest, r->part->kind == PART_STACK ? (double)r->part->deepest_bytes : NAN,
+       r->part->kind == PART_STACK ? fmt_bytes(buf, r->part->deepest_bytes) : "")
 
 static double part_tid(const struct row_of *r)
 {
@@ -398,3 +347,97 @@ static const struct column of_root[] = {
 	{ "root", "NAME", 0, true, .format = show_root },
 };
 const struct columns root_columns = { of_root, ARRAY_SIZE(of_root) };
+
+/* ---- live blocks */
+
+/* The columns of live blocks (--view blocks). What always holds: what is not known, or not so, is "-". */
+
+static double address(const struct row_of *r)
+{
+	return -(double)r->block->addr;
+}
+
+static const char *show_address(const struct row_of *r, char buf[static CELL_MAX])
+{
+	snprintf(buf, CELL_MAX, "%#" PRIx64, r->block->addr);
+	return buf;
+}
+
+/* All digits: it is typed again in a debugger. */
+FIGURE(size, (double)r->block->bytes, fmt_exact(buf, r->block->bytes))
+
+/* Of a trace that leaves blocks out, one without a site may be older than it, or was not recorded. */
+static bool is_older(const struct row_of *r)
+{
+	return !r->block->site && r->heap && r->heap->older_known;
+}
+
+static double age(const struct row_of *r)
+{
+	return r->block->age_ns ? (double)r->block->age_ns : NAN;
+}
+
+static const char *show_age(const struct row_of *r, char buf[static CELL_MAX])
+{
+	char a[FMT_MAX];
+
+	if (r->block->age_ns)
+		return fmt_duration(buf, r->block->age_ns);
+	if (!is_older(r))
+		return "-";
+	snprintf(buf, CELL_MAX, ">%s", fmt_duration(a, r->s->duration_ns));
+	return buf;
+}
+
+static double tid(const struct row_of *r)
+{
+	return r->block->tid ? -(double)r->block->tid : NAN;
+}
+
+static const char *show_tid(const struct row_of *r, char buf[static CELL_MAX])
+{
+	snprintf(buf, CELL_MAX, "%d", r->block->tid);
+	return r->block->tid ? buf : "-";
+}
+
+static bool is_lost(const struct row_of *r)
+{
+	return r->block->reach == REACH_UNREACHED || r->block->reach == REACH_INDIRECT;
+}
+
+/* The words of the sentence above it; what a pointer was found to has none. */
+static const char *show_unreached(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return !is_lost(r) ? "-" : r->block->reach == REACH_INDIRECT ? "indirect" : "direct";
+}
+
+static enum tone block_unreached_tone(const struct row_of *r)
+{
+	return is_lost(r) ? TONE_BAD : TONE_DIM;
+}
+
+static const char *show_block_type(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->block->type ? r->block->type : "-";
+}
+
+static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct column *site = columns__find(&site_columns, "site");
+
+	/* of no trace there are no sites */
+	if (!r->site)
+		return is_older(r) ? "[older]" : r->s->known & HAS_ALL ? "-" : "";
+	return site->format(r, buf);
+}
+
+static const struct column of_block[] = {
+	{ "address", "ADDRESS", 18, .value = address, .format = show_address },
+	{ "size", "BYTES", 19, .value = size, .format = show_size },
+	{ "age", "AGE", 7, .value = age, .format = show_age },
+	{ "tid", "TID", 7, .value = tid, .format = show_tid },
+	{ "unreached", "UNREACHED", 9, true, .format = show_unreached, .tone = block_unreached_tone },
+	{ "type", "TYPE", 0, true, .code = true, .format = show_block_type },
+	{ "site", "SITE", 0, true, .code = true, .format = show_site },
+};
+const struct columns block_columns = { of_block, ARRAY_SIZE(of_block) };

@@ -14,10 +14,10 @@ char *heap__size_words(char buf[static CELL_MAX], const struct snap_class *c);
 #define HEAP_TYPE_COLS 12	/* of a type that is told at all: its share, and the beginning of its name */
 /*
  * "98% app::Session, 2% app::Page" in at most `width` columns: names give way before shares do, then the last ones go.
- * "" where nothing is known; the caller's, NULL without memory.
+ * "" where nothing is known; the caller's.
  */
 char *heap__types_text(const struct snap_share *v, size_t n, size_t width);
-/* Whose a part of resident memory is: "cprog: static_buf", "libc.so.6: other data", "worker-0". The caller's; NULL without memory. */
+/* Whose a part of resident memory is: "cprog: static_buf", "libc.so.6: other data", "worker-0". The caller's. */
 char *heap__part_text(const struct snap_part *p);
 /* "main", "arena 2"; NULL: "own mappings" */
 const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a);

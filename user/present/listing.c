@@ -5,7 +5,6 @@
  */
 #include "present/listing.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,60 +21,49 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-bool listing__same(const struct line *a, const struct line *b)
+/* Do two lines belong to one listing? */
+static bool is_same(const struct line *a, const struct line *b)
 {
 	return same_text(a->function, b->function) && same_text(a->file, b->file) && same_text(a->dir, b->dir);
 }
 
-static int charge(struct work *w, uint32_t number, const struct counters *c)
+static void charge(struct work *w, uint32_t number, const struct counters *c)
 {
 	struct listed_line *to = NULL;
 	uint32_t *seen;
 
 	for (size_t i = 0; i < w->seen.n; i++)
 		if (w->seen.v[i] == number)
-			return 0;
+			return;
 	seen = vec_push(&w->seen);
 	for (size_t i = 0; i < w->v.n && !to; i++)
 		if (w->v.v[i].number == number)
 			to = &w->v.v[i];
 	if (!to) {
 		to = vec_push(&w->v);
-		if (to)
-			*to = (struct listed_line){ .number = number, .calls = true };
+		*to = (struct listed_line){ .number = number, .calls = true };
 	}
-	if (!to || !seen)
-		return -ENOMEM;
 	*seen = number;
 	counters__add(&to->c, c);
-	return 0;
 }
 
-static int charge_site(struct work *w, struct listing *l, const struct snapshot *s, const struct snap_site *site)
+static void charge_site(struct work *w, struct listing *l, const struct snapshot *s, const struct snap_site *site)
 {
-	int err = 0;
-
 	w->seen.n = 0;
 	for (uint32_t i = 0; i < site->n_stack; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 
-		for (size_t k = 0; k < p->n_lines && !err; k++)
-			if (p->lines[k].line && listing__same(&p->lines[k], &l->of))
-				err = charge(w, p->lines[k].line, &site->c);
+		for (size_t k = 0; k < p->n_lines; k++)
+			if (p->lines[k].line && is_same(&p->lines[k], &l->of))
+				charge(w, p->lines[k].line, &site->c);
 	}
 	if (w->seen.n)
 		counters__add(&l->sum, &site->c);
-	return err;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct listed_line *la = a, *lb = b;
+COMPARATOR(by_number, struct listed_line, ORDER(a->number, b->number))
 
-	return la->number < lb->number ? -1 : la->number > lb->number;
-}
-
-static int list(struct listing *l, const struct snapshot *s, const struct work *w, uint32_t around)
+static void list(struct listing *l, const struct snapshot *s, const struct work *w, uint32_t around)
 {
 	struct vec(struct listed_line) all = {};
 	uint32_t last = 0;
@@ -90,10 +78,6 @@ static int list(struct listing *l, const struct snapshot *s, const struct work *
 			struct listed_line *slot = text || n == at->number ? vec_push(&all) : NULL;
 
 			l->has_text |= text != NULL;
-			if (!slot && (text || n == at->number)) {
-				vec_done(&all);
-				return -ENOMEM;
-			}
 			if (slot)
 				*slot = n == at->number ? *at : (struct listed_line){ .number = n };
 			if (slot)
@@ -103,23 +87,20 @@ static int list(struct listing *l, const struct snapshot *s, const struct work *
 	}
 	l->v = all.v;
 	l->n = all.n;
-	return 0;
 }
 
-int listing__init(struct listing *l, const struct snapshot *s, const struct line *of, uint32_t around,
+void listing__init(struct listing *l, const struct snapshot *s, const struct line *of, uint32_t around,
 		  bool (*takes)(void *arg, const struct snap_site *site), void *arg)
 {
 	struct work w = {};
-	int err = 0;
 
 	*l = (struct listing){ .of = *of };
-	for (size_t i = 0; i < s->n_sites && !err; i++)
+	for (size_t i = 0; i < s->n_sites; i++)
 		if (!takes || takes(arg, &s->sites[i]))
-			err = charge_site(&w, l, s, &s->sites[i]);
+			charge_site(&w, l, s, &s->sites[i]);
 	if (w.v.n)
 		qsort(w.v.v, w.v.n, sizeof(*w.v.v), by_number);
-	if (!err)
-		err = list(l, s, &w, around);
+	list(l, s, &w, around);
 	for (size_t i = 0; i < s->n_sources; i++)
 		if (snap_source__is_of(&s->sources[i], of)) {
 			l->newer |= s->sources[i].newer;
@@ -127,7 +108,6 @@ int listing__init(struct listing *l, const struct snapshot *s, const struct line
 		}
 	vec_done(&w.v);
 	vec_done(&w.seen);
-	return err;
 }
 
 void listing__done(struct listing *l)

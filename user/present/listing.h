@@ -27,13 +27,10 @@ struct listing {		/* all zero: none */
 
 /*
  * Of the function and file that a line names. around: how many lines without calls are listed before and after one with.
- * takes NULL: all sites; else those that it takes. 0 or -ENOMEM.
+ * takes NULL: all sites; else those that it takes.
  */
-int listing__init(struct listing *l, const struct snapshot *s, const struct line *of, uint32_t around,
+void listing__init(struct listing *l, const struct snapshot *s, const struct line *of, uint32_t around,
 		  bool (*takes)(void *arg, const struct snap_site *site), void *arg);
 void listing__done(struct listing *l);
-
-/* Do two lines belong to one listing? */
-bool listing__same(const struct line *a, const struct line *b);
 
 #endif

@@ -2,19 +2,23 @@
 /* Owns these words. What always holds: what is not known is not said. */
 #include "present/machine_words.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/group.h"
 #include "present/figures.h"
+#include "util/clock.h"
 #include "util/ids.h"
+#include "util/parse.h"
 #include "util/text.h"
 #include "util/util.h"
 
 #define NAMED 3		/* programs that ended */
 #define NAME_COLS 24
+#define COST_ALL_PCT 90		/* an estimate of so much may be off by the rest */
+#define CPU_LEAST_NS (100 * MS_NS)	/* the kernel tells it in ticks of 10 ms: of less, no share is known */
 
 /* What a function writes; the caller's. */
 struct text {
@@ -23,19 +27,16 @@ struct text {
 	FILE *out;
 };
 
-static bool begin(struct text *t)
+static void begin(struct text *t)
 {
 	*t = (struct text){};
-	t->out = open_memstream(&t->v, &t->len);
-	return t->out;
+	t->out = text_stream__open(&t->v, &t->len);
 }
 
 static char *end(struct text *t)
 {
-	if (!fclose(t->out))
-		return t->v;
-	free(t->v);
-	return NULL;
+	text_stream__close(t->out);
+	return t->v;
 }
 
 char *machine__words(const struct snapshot *s)
@@ -44,14 +45,13 @@ char *machine__words(const struct snapshot *s)
 	char a[FMT_MAX], b[FMT_MAX];
 	struct text t;
 
-	if (!m->total_bytes || !begin(&t))
+	if (!m->total_bytes)
 		return NULL;
+	begin(&t);
 	fprintf(t.out, "%s, %s available", fmt_bytes(a, m->total_bytes), fmt_bytes(b, m->available_bytes));
 	fprintf(t.out, ", %s free", fmt_bytes(a, m->free_bytes));
 	if (m->swap_bytes)
 		fprintf(t.out, ", swap %s of %s used", fmt_bytes(a, m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), fmt_bytes(b, m->swap_bytes));
-	if (m->has_pressure)
-		fprintf(t.out, ", pressure %.2f%%", m->some_pct);
 	return end(&t);
 }
 
@@ -73,16 +73,111 @@ char *watched__words(const struct snapshot *s)
 	char a[FMT_MAX], b[FMT_MAX];
 	struct text t;
 
-	if (!s->n_selected || !begin(&t))
+	if (!s->n_selected)
 		return NULL;
-	fprintf(t.out, "%s process%s watched by turns, and figures are of these alone; %s run now", fmt_exact(a, s->n_watched),
+	begin(&t);
+	fprintf(t.out, "%s process%s probed in turn, and the figures cover only these; %s run now", fmt_exact(a, s->n_watched),
 		s->n_watched == 1 ? " was" : "es were", fmt_exact(b, s->n_selected));
 	return end(&t);
 }
 
 const char *unmet__words(const struct snapshot *s)
 {
-	return s->estimated && isinf(s->error.alloc_calls) ? "? is not known: no call was met of a process that ran" : NULL;
+	return s->estimated && isinf(s->error.alloc_calls) ? "? is not known: a process ran, and none of its calls was seen" : NULL;
+}
+
+/* An error of this share of live memory still tells what matters. */
+#define PRECISE 0.25
+#define LONGEST_S 3600		/* more than that is no advice */
+#define LEAST_SAMPLE 4096
+#define MOST_OVERHEAD 50
+
+bool is_noise(const struct snapshot *s)
+{
+	return s->estimated && s->known & HAS_LIVE_BYTES && s->probe_hits && s->error.live_bytes > (double)s->totals.live_bytes;
+}
+
+/* "2 min", "40 s" */
+static const char *about(char buf[static FMT_MAX], double seconds)
+{
+	unsigned int n = (unsigned int)seconds;
+
+	if (n < 60)
+		snprintf(buf, FMT_MAX, "%u s", (n / 10 + 1) * 10);
+	else
+		snprintf(buf, FMT_MAX, "%u min", n / 60 + 1);
+	return buf;
+}
+
+char *noise__advice(const struct snapshot *s)
+{
+	/* the error of a mean: four times as many samples halve it */
+	double error = s->totals.live_bytes ? s->error.live_bytes / (double)s->totals.live_bytes / PRECISE : INFINITY, more = error * error;
+	double seconds = more * (double)s->duration_ns / SECOND_NS, sample = (double)s->recording.sample_bytes / more;
+	bool ended = true;
+	uint64_t bytes = LEAST_SAMPLE;
+	char a[FMT_MAX];
+	struct text t;
+
+	begin(&t);
+	for (size_t i = 0; i < s->n_processes; i++)
+		ended &= s->processes[i].ended;
+	if (!ended)
+		fprintf(t.out, seconds < LONGEST_S ? "trace for about %s, or " : "trace longer, or ", about(a, MIN(seconds, LONGEST_S)));
+	while (bytes * 2 <= sample)
+		bytes *= 2;
+	if (s->recording.overhead_pct > 0 && s->recording.overhead_pct * more <= MOST_OVERHEAD)
+		fprintf(t.out, "use --overhead %.0f", ceil(s->recording.overhead_pct * more));
+	/* a file does not say what the budget was */
+	else if (s->recording.overhead_pct > 0 || !s->recording.sample_bytes)
+		fprintf(t.out, "do without --overhead");
+	else if (sample >= LEAST_SAMPLE)
+		fprintf(t.out, "use --sample %" PRIu64 "K", bytes >> 10);
+	else
+		fprintf(t.out, "do without --sample");
+	return end(&t);
+}
+
+/* ---- what probes cost */
+
+double cost__pct(uint64_t probe_ns, uint64_t target_cpu_ns)
+{
+	return target_cpu_ns ? 100 * (double)MIN(probe_ns, target_cpu_ns) / (double)target_cpu_ns : 0;
+}
+
+/* Of many processes that end, the CPU time of the last second is not known of each. */
+static bool is_cpu_known(const struct snapshot *s)
+{
+	uint64_t ended = 0;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		ended += s->processes[i].ended ? s->processes[i].probe_hits : 0;
+	return s->n_processes == 1 ? s->target_cpu_ns >= CPU_LEAST_NS : ended < s->probe_hits / 2;
+}
+
+bool cost__can_be_bounded(const struct snapshot *s)
+{
+	const struct recording *r = &s->recording;
+
+	return r->mode == MT_MODE_FULL && !recording__is_estimated(r) && !r->within && !r->free_stacks && !r->mmap && !s->n_marks;
+}
+
+char *cost__words(const struct snapshot *s)
+{
+	double pct = cost__pct(s->probe_ns_estimate, s->target_cpu_ns);
+	bool one = s->n_processes == 1 && s->processes->n_members < 2;
+	struct text t;
+
+	if (pct < COST_SAID_PCT || !is_cpu_known(s))
+		return NULL;
+	begin(&t);
+	if (pct > COST_ALL_PCT)
+		fprintf(t.out, "nearly all of %s CPU time", one ? "its" : "their");
+	else
+		fprintf(t.out, "about %.0f%% of %s CPU time", pct, one ? "its" : "their");
+	if (cost__can_be_bounded(s))
+		fprintf(t.out, "; --overhead %d bounds it", COST_SAID_PCT);
+	return end(&t);
 }
 
 /* ---- processes that have ended */
@@ -113,30 +208,23 @@ struct program {
 	uint64_t live_bytes;
 };
 
-static int by_bytes(const void *pa, const void *pb)
-{
-	const struct program *a = pa, *b = pb;
-
-	if (a->live_bytes != b->live_bytes)
-		return a->live_bytes < b->live_bytes ? 1 : -1;
-	return strcmp(a->comm, b->comm);
-}
+COMPARATOR(by_bytes, struct program,
+	   ORDER(b->live_bytes, a->live_bytes) ?: strcmp(a->comm, b->comm))
 
 /* Those that held something, the most first; *ret_n of them. The caller's. */
 static struct program *programs_of(const struct snapshot *s, size_t *ret_n)
 {
-	struct program *v = calloc(s->n_processes + 1, sizeof(*v));
+	struct program *v = xcalloc(s->n_processes + 1, sizeof(*v));
 	struct string_ids comms = {};
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < s->n_processes; i++) {
+	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 		uint32_t id;
 
 		if (!process__ended_bytes(p))
 			continue;
-		if (string_ids__get(&comms, p->comm, &id))
-			break;
+		string_ids__get(&comms, p->comm, &id);
 		v[id].comm = p->comm;
 		v[id].live_bytes += process__ended_bytes(p);
 		n = comms.n;
@@ -160,67 +248,108 @@ char *ended__words(const struct snapshot *s, const struct snap_process *of)
 	if (!ended__sum(s, of, &sum))
 		return NULL;
 	v = programs_of(s, &n);
-	if (!v || !begin(&t))
-		return NULL;
+	begin(&t);
 	/* everything in one row has no name that says anything */
 	n = s->n_processes > 1 && !of ? n : 0;
-	fprintf(t.out, "%s, held %s%s when %s did", fmt_exact(a, sum.n), mark, fmt_bytes(b, sum.live_bytes), sum.n == 1 ? "it" : "they");
+	fprintf(t.out, "%s, held %s%s at exit", fmt_exact(a, sum.n), mark, fmt_bytes(b, sum.live_bytes));
 	for (size_t i = 0; i < MIN(n, (size_t)NAMED); i++) {
 		_cleanup_free_ char *name = text_shorten(v[i].comm, NAME_COLS);
 
-		fprintf(t.out, "%s%s %s%s", i ? ", " : ": ", name ? name : "", mark, fmt_bytes(a, v[i].live_bytes));
+		fprintf(t.out, "%s%s %s%s", i ? ", " : ": ", name, mark, fmt_bytes(a, v[i].live_bytes));
 	}
 	if (n > NAMED)
 		fprintf(t.out, " and %zu other%s", n - NAMED, n - NAMED == 1 ? "" : "s");
 	return end(&t);
 }
 
-/* ---- cgroups */
+/* ---- --mode leak */
 
-double cgroup__nearness(const struct snap_cgroup *c)
+/* The words for how, and how well, it is known what is live in --mode leak. */
+
+#define WORDS_MAX 640
+
+/* "; frees of libjemalloc.so.2 are probed, as its blocks cannot be told from outside" */
+static int add_probed(const struct snapshot *s, char *text, int at, bool is_first)
 {
-	if (!c->limited_by || c->limit_bytes == UINT64_MAX || c->limit_current_bytes == UINT64_MAX)
-		return NAN;
-	/* a limit of nothing is full */
-	return c->limit_bytes ? (double)c->limit_current_bytes / (double)c->limit_bytes : 1;
-}
+	const char *name = NULL;
+	size_t n_more = 0;
 
-const struct snap_cgroup *cgroup__of_row(const struct snapshot *s, const struct snap_process *p)
-{
-	const struct grouping *by = grouping__find(s->by);
-
-	return by && by->has_limits ? snapshot__cgroup(s, p->cgroup) : NULL;
-}
-
-char *cgroup__words(const struct snap_cgroup *c)
-{
-	static const struct {
-		size_t at;
-		const char *one, *several;
-	} events[] = {
-		{ offsetof(struct snap_cgroup, oom_kill), "kill by OOM", "kills by OOM" },
-		{ offsetof(struct snap_cgroup, max), "time at its limit", "times at its limit" },
-		{ offsetof(struct snap_cgroup, high), "time above its high mark", "times above its high mark" },
-	};
-	char a[FMT_MAX], b[FMT_MAX], share[FMT_MAX];
-	struct text t;
-
-	if (!begin(&t))
-		return NULL;
-	if (c->current_bytes != UINT64_MAX)
-		fprintf(t.out, "%s", fmt_bytes(a, c->current_bytes));
-	if (isnan(cgroup__nearness(c)))
-		fprintf(t.out, "%sno limit", c->current_bytes != UINT64_MAX ? " and " : "");
-	else if (c->max_bytes != UINT64_MAX && c->current_bytes != UINT64_MAX)
-		fprintf(t.out, " of %s (%s)", fmt_bytes(b, c->max_bytes), fmt_percent(share, c->current_bytes, c->max_bytes));
-	else
-		fprintf(t.out, "%s%s of the %s (%s) that %s may have", c->current_bytes != UINT64_MAX ? ", and " : "", fmt_bytes(a, c->limit_current_bytes),
-			fmt_bytes(b, c->limit_bytes), fmt_percent(share, c->limit_current_bytes, c->limit_bytes), c->limited_by);
-	for (size_t i = 0; c->has_events && i < ARRAY_SIZE(events); i++) {
-		uint64_t n = *(const uint64_t *)((const char *)c + events[i].at);
-
-		if (n)
-			fprintf(t.out, ", %s %s", fmt_exact(a, n), n == 1 ? events[i].one : events[i].several);
+	for (size_t i = 0; i < s->n_probes; i++) {
+		if (s->probes[i].frees_probed && !name)
+			name = path_basename(s->probes[i].object);
+		else
+			n_more += s->probes[i].frees_probed;
 	}
-	return end(&t);
+	if (!name)
+		return at;
+	return at + snprintf(text + at, WORDS_MAX - at, "%sfrees of %.64s%s are probed as in full mode, because %s blocks cannot be told from outside", is_first ? "" : "; ",
+			     name, n_more ? " and others" : "", n_more ? "their" : "its");
+}
+
+/*
+ * "; exact; the process was stopped for 3ms", "; not exact", "; not exact, though processes were stopped, for 101ms at most". Of what was asked to
+ * be exact, each report says whether it is.
+ */
+static int add_stop(const struct snapshot *s, char *text, int at)
+{
+	const struct heap_reading *h = &s->reading;
+	bool several = s->n_processes > 1 || (s->n_processes && s->processes[0].n_members > 1), exact = !h->unsure_blocks && !h->n_unread;
+	const char *how = !h->exact_asked ? "" : exact ? "exact; " : "not exact, though ";
+	char a[FMT_MAX];
+
+	if (h->paused_ns)
+		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s stopped%s for %s%s", how, several ? "processes were" : "the process was", several ? "," : "",
+				     fmt_duration(a, h->paused_ns), several ? " at most" : "");
+	if (h->exact_asked)
+		return at + snprintf(text + at, WORDS_MAX - at, "; %sexact", exact ? "" : "not ");
+	return at;
+}
+
+char *reading__words(const struct snapshot *s)
+{
+	const struct heap_reading *h = &s->reading;
+	uint64_t ago_ns = s->duration_ns > h->at_ns ? s->duration_ns - h->at_ns : 0;
+	/* of those that were not read, at any time */
+	const char *since = h->n_unread ? "" : " since";
+	char text[WORDS_MAX] = "", a[FMT_MAX];
+	int n;
+
+	if (!recording__is_leak(&s->recording))
+		return NULL;
+	/* where glibc has no heap there is nothing to be read */
+	if (!h->at_ns && !h->n_unread && add_probed(s, text, 0, true))
+		return xstrdup(text);
+	if (!h->at_ns)
+		n = snprintf(text, sizeof(text), "not read: of glibc's blocks, only those whose address came again count as freed");
+	else
+		n = snprintf(text, sizeof(text), "read in %s", fmt_duration(a, h->took_ns));
+	if (h->at_ns && ago_ns >= MS_NS)
+		n += snprintf(text + n, sizeof(text) - n, ", %s before this report", fmt_duration(a, ago_ns));
+	if (h->at_ns)
+		n = add_stop(s, text, n);
+	if (h->at_ns && h->n_unread)
+		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", fmt_exact(a, h->n_unread),
+			      h->n_unread == 1 ? "" : "es", h->n_unread == 1 ? "it" : "they");
+	/* where nothing was read, that was said */
+	if (h->at_ns && h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
+		n += snprintf(text + n, sizeof(text) - n, "; any of the blocks that count as live may have been freed%s", since);
+	else if (h->unsure_blocks && h->unsure_blocks < s->totals.live_blocks)
+		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed%s may still count as live", fmt_exact(a, h->unsure_blocks),
+			      h->unsure_blocks == 1 ? "" : "s", h->unsure_blocks == 1 ? "was" : "were", since);
+	add_probed(s, text, n, false);
+	return xstrdup(text);
+}
+
+const char *reading__mark_words(const struct snapshot *s)
+{
+	bool any_read = false, any_unread = false;
+
+	for (size_t i = 0; i < s->n_marks; i++) {
+		any_read |= s->marks[i].heap_read_at_ns > 0;
+		any_unread |= !s->marks[i].heap_read_at_ns && s->marks[i].unsure_blocks;
+	}
+	if (any_read && any_unread)
+		return "live figures of a mark are of the last reading of the heap before it; where there was none, only blocks whose address came again count as freed";
+	return any_read ? "live figures of a mark are of the last reading of the heap before it" :
+	       any_unread ? "no heap was read before a mark: of what was allocated until then, only blocks whose address came again count as freed" : NULL;
 }

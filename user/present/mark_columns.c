@@ -14,15 +14,8 @@
 
 /* ---- marks */
 
-static double since_then(const struct row_of *r)
-{
-	return (double)r->mark->t_ns;
-}
-
-static const char *show_since_then(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_duration(buf, r->s->duration_ns - MIN(r->mark->t_ns, r->s->duration_ns));
-}
+FIGURE(since_then, (double)r->mark->t_ns,
+       fmt_duration(buf, r->s->duration_ns - MIN(r->mark->t_ns, r->s->duration_ns)))
 
 static const char *show_process(const struct row_of *r, char buf[static CELL_MAX])
 {
@@ -47,25 +40,9 @@ const struct columns mark_columns = { of_mark, ARRAY_SIZE(of_mark) };
 
 /* ---- conditions */
 
-static double fired(const struct row_of *r)
-{
-	return (double)r->when->fired;
-}
-
-static const char *show_fired(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->when->fired);
-}
-
-static double last(const struct row_of *r)
-{
-	return r->when->fired ? (double)r->when->last_ns : NAN;
-}
-
-static const char *show_last(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->when->fired ? fmt_duration(buf, r->s->duration_ns - MIN(r->when->last_ns, r->s->duration_ns)) : "-";
-}
+FIGURE(fired, (double)r->when->fired, fmt_count(buf, r->when->fired))
+FIGURE(last, r->when->fired ? (double)r->when->last_ns : NAN,
+       r->when->fired ? fmt_duration(buf, r->s->duration_ns - MIN(r->when->last_ns, r->s->duration_ns)) : "-")
 
 static const char *show_condition(const struct row_of *r, char buf[static CELL_MAX])
 {

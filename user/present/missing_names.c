@@ -61,12 +61,10 @@ static void take_most(const struct snapshot *s, uint64_t *by_file, struct missin
 
 bool missing_names__find(const struct snapshot *s, struct missing_names *ret)
 {
-	_cleanup_free_ uint64_t *by_file = calloc(s->n_modules + 1, sizeof(*by_file));
-	_cleanup_free_ uint64_t *frames = calloc(s->n_places + 1, sizeof(*frames));	/* by place: in how many stacks it is */
+	_cleanup_free_ uint64_t *by_file = xcalloc(s->n_modules + 1, sizeof(*by_file));
+	_cleanup_free_ uint64_t *frames = xcalloc(s->n_places + 1, sizeof(*frames));	/* by place: in how many stacks it is */
 	struct missing_names m = { .what = "frames" };
 
-	if (!by_file || !frames)
-		return false;
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 		uint32_t n = is_looked_up(s, site) ? site->n_stack : 0;
@@ -96,10 +94,8 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
 {
 	char share[FMT_MAX], *ret = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&ret, &len);
+	FILE *out = text_stream__open(&ret, &len);
 
-	if (!out)
-		return NULL;
 	fprintf(out, "%s of the program's %s have no name (", fmt_percent(share, m->n_unnamed, m->n_frames), m->what);
 	for (size_t i = 0; i < m->n_files; i++)
 		fprintf(out, "%s%s", i ? ", " : "", path_basename(m->files[i]->path));
@@ -111,10 +107,8 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
 		fprintf(out, "): install %s%s", install, debuginfod ? "" : ", or try --debuginfod");
 	else
 		fprintf(out, "): install their debug symbols, or do not strip them%s", debuginfod ? "" : ", or try --debuginfod");
-	if (!fclose(out))
-		return ret;
-	free(ret);
-	return NULL;
+	text_stream__close(out);
+	return ret;
 }
 
 static bool is_nameless_python(const struct snapshot *s, const struct place *p)
@@ -127,19 +121,18 @@ static bool is_nameless_python(const struct snapshot *s, const struct place *p)
 /* Stacks that have none of Python's frames, though they ran it. */
 static char *no_room_words(const struct snapshot *s)
 {
-	char a[FMT_MAX], *ret = NULL;
+	char a[FMT_MAX];
 
 	for (size_t i = 0; i < s->n_edges; i++)
-		if (!strcmp(s->edges[i].name, "python_unnamed") && s->edges[i].n &&
-		    asprintf(&ret, "%s %s", fmt_exact(a, s->edges[i].n), counter__says(s->edges[i].name, s->edges[i].n)) < 0)
-			return NULL;
-	return ret;
+		if (!strcmp(s->edges[i].name, "python_unnamed") && s->edges[i].n)
+			return xasprintf("%s %s", fmt_exact(a, s->edges[i].n), counter__says(s->edges[i].name, s->edges[i].n));
+	return NULL;
 }
 
 char *missing_names__of_python(const struct snapshot *s)
 {
 	uint64_t n_stacks = 0, n_nameless = 0;
-	char a[FMT_MAX], b[FMT_MAX], *ret = NULL;
+	char a[FMT_MAX], b[FMT_MAX];
 
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
@@ -152,8 +145,6 @@ char *missing_names__of_python(const struct snapshot *s)
 	}
 	if (!n_nameless)
 		return no_room_words(s);
-	if (asprintf(&ret, "%s of %s stacks %s frames of Python without a name: it could not be read when its code ran, or not be kept",
-		     fmt_exact(a, n_nameless), fmt_exact(b, n_stacks), n_nameless == 1 ? "has" : "have") < 0)
-		return NULL;
-	return ret;
+	return xasprintf("%s of %s stacks %s Python frames without a name, which could not be read when the code ran, or not be stored",
+			 fmt_exact(a, n_nameless), fmt_exact(b, n_stacks), n_nameless == 1 ? "has" : "have");
 }

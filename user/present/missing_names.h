@@ -27,13 +27,13 @@ bool missing_names__find(const struct snapshot *s, struct missing_names *ret);
 /*
  * "72% of the program's frames have no name (nginx, libssl.so.3): install nginx-dbgsym libssl3-dbgsym, or try --debuginfod". install: what to install;
  * NULL: it is not known. debuginfod: servers were asked already. traced: names can still come, else they had to be there
- * when it was recorded. The caller's; NULL without memory.
+ * when it was recorded. The caller's.
  */
 char *missing_names__words(const struct missing_names *m, const char *install, bool debuginfod, bool traced);
 
 /*
  * Of Python, whose names come from the running process alone: "12 of 5,794 stacks have frames of Python without a name: ...",
- * or how often there was no room for any. The caller's; NULL: all have theirs, or there is no memory.
+ * or how often there was no room for any. The caller's; NULL: all have theirs.
  */
 char *missing_names__of_python(const struct snapshot *s);
 

@@ -7,7 +7,6 @@
  */
 #include "present/rank.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,26 +199,19 @@ static void sort_first(const struct snap_site **v, size_t n, size_t first, struc
 	qsort_r(v, MIN(first, n), sizeof(*v), by_rank, o);
 }
 
-int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top)
+void rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top)
 {
 	const struct view *v = view__of(view);
 	struct order o = { .s = s, .r = r, .view = v };
 
-	if (!v || !v->sort)
-		return -EINVAL;
 	*r = (struct rank){ .by = rank__key(sort ? sort : v->sort), .older = older };
 	/* what is held now is not among what was held then, unless that was asked for */
 	o.ended_last = r->ended_last = !sort && v->holds && snapshot__has_both(s);
-	if (!r->by)
-		return -EINVAL;
-	r->v = calloc(s->n_sites + 1, sizeof(*r->v));
-	if (!r->v)
-		return -ENOMEM;
+	r->v = xcalloc(s->n_sites + 1, sizeof(*r->v));
 	for (size_t i = 0; i < s->n_sites; i++)
 		if (v->shows(&s->sites[i], older))
 			r->v[r->n++] = &s->sites[i];
 	sort_first(r->v, r->n, top, &o);
-	return 0;
 }
 
 void rank__sums(const struct rank *r, const struct metric *m, size_t n, uint64_t *ret_whole, uint64_t *ret_first)
@@ -238,4 +230,11 @@ void rank__done(struct rank *r)
 	free(r->v);
 	r->v = NULL;
 	r->n = 0;
+}
+
+uint64_t rank__of_counters(const struct metric *key, const struct counters *c)
+{
+	struct snap_site as_site = { .c = *c, .at_peak_bytes = c->peak_bytes };
+
+	return metric__of(key, &as_site);
 }

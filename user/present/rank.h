@@ -23,13 +23,16 @@ const struct metric *rank__key(const char *name);
 const char *rank__words(void);	/* all of them, with a blank between two */
 /* The same, of rows that are no sites: NULL, too, where it is no metric, or the name is NULL. */
 const struct metric *rank__metric(const char *name);
-/* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. -EINVAL: no such metric, or no view of sites. */
-int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
+/* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. The view is one of sites, and sort names a metric. */
+void rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
 void rank__done(struct rank *r);
 
 /* What a site weighs by m. */
 uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site);
 /* What all of them weigh, and the first n. */
 void rank__sums(const struct rank *r, const struct metric *m, size_t n, uint64_t *ret_whole, uint64_t *ret_first);
+
+/* A metric weighs sites: of a process or a tag, all of them together. */
+uint64_t rank__of_counters(const struct metric *key, const struct counters *c);
 
 #endif

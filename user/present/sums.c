@@ -9,41 +9,22 @@
  * order depends on figures and names alone. TOTAL does not add up: a stack goes through many
  * functions, and counts once for each of them.
  */
-#include "present/sums.h"
+#include "present/rows.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "model/merge.h"
 #include "present/columns.h"
 #include "present/figures.h"
-#include "present/verdicts.h"
 #include "util/util.h"
 
 #define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
 
 /* ---- columns */
 
-static double stacks(const struct row_of *r)
-{
-	return (double)r->sum->sum.n_sites;
-}
-
-static const char *show_stacks(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->sum->sum.n_sites);
-}
-
-static double share(const struct row_of *r)
-{
-	return (double)r->sum->weight;
-}
-
-static const char *show_share(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_share(buf, r->sum->weight, r->sum->whole);
-}
+FIGURE(stacks, (double)r->sum->sum.n_sites, fmt_count(buf, r->sum->sum.n_sites))
+FIGURE(share, (double)r->sum->weight, fmt_share(buf, r->sum->weight, r->sum->whole))
 
 static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
 {
@@ -55,51 +36,15 @@ static const char *show_module(const struct row_of *r, char buf[static CELL_MAX]
 	return r->sum->key.is_script ? path_tail(r->sum->key.module) : path_basename(r->sum->key.module);
 }
 
-static double total(const struct row_of *r)
-{
-	return (double)r->sum->total;
-}
-
-static const char *show_total(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, r->sum->total);
-}
-
-static double oldest(const struct row_of *r)
-{
-	return r->sum->oldest ? (double)r->sum->oldest->oldest_ns : NAN;
-}
-
-static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->sum->oldest ? fmt_oldest(buf, r->sum->oldest) : "-";
-}
-
-static double growth(const struct row_of *r)
-{
-	return r->sum->trend.known ? r->sum->trend.growth_bytes_per_s : NAN;
-}
-
-static const char *show_growth(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->sum->trend.known ? fmt_change(buf, r->sum->trend.growth_bytes_per_s) : "-";
-}
+FIGURE(total, (double)r->sum->total, fmt_bytes(buf, r->sum->total))
+FIGURE(oldest, r->sum->oldest ? (double)r->sum->oldest->oldest_ns : NAN,
+       r->sum->oldest ? fmt_oldest(buf, r->sum->oldest) : "-")
+FIGURE(growth, r->sum->trend.known ? r->sum->trend.growth_bytes_per_s : NAN,
+       r->sum->trend.known ? fmt_change(buf, r->sum->trend.growth_bytes_per_s) : "-")
 
 static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return r->sum->trend.verdict ? r->sum->trend.verdict : "-";
-}
-
-static enum tone verdict_tone(const struct row_of *r)
-{
-	const struct verdict_word *v = verdict__find(r->sum->trend.verdict);
-
-	return v ? v->tone : TONE_DIM;
-}
-
-static enum tone growth_tone(const struct row_of *r)
-{
-	return r->sum->trend.known && r->sum->trend.growth_bytes_per_s >= 1 ? verdict_tone(r) : TONE_DIM;
 }
 
 #define FIGURES																\
@@ -107,7 +52,7 @@ static enum tone growth_tone(const struct row_of *r)
 	{ "total", "TOTAL", 9, .scaled = true, .drop = 1, .tip = "Of all stacks that go through it", .value = total, .format = show_total },	\
 	{ "share", "SHARE", 5, .drop = 9, .value = share, .format = show_share },							\
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta },	\
-	{ "growth", "GROWTH/s", 10, .scaled = true, .drop = 4, .needs = LIVE, .value = growth, .format = show_growth, .tone = growth_tone },	\
+	{ "growth", "GROWTH/s", 10, .scaled = true, .drop = 4, .needs = LIVE, .value = growth, .format = show_growth, .tone = row__growth_tone },	\
 	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 2, .field = IS(counter_fields, "live_blocks") },				\
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .two_snapshots = true, .value = rates__calls,		\
 	  .format = rates__show_calls },												\
@@ -115,7 +60,7 @@ static enum tone growth_tone(const struct row_of *r)
 	{ "bytes", "BYTES", 9, .scaled = true, .without = LIVE, .field = IS(counter_fields, "alloc_bytes") },				\
 	{ "freed", "FREED", 5, .drop = 3, .field = IS(counter_fields, "free_calls"), .over = IS(counter_fields, "alloc_calls") },	\
 	{ "oldest", "OLDEST", 7, .needs = HAS_LIVE_BLOCKS, .drop = 10, .value = oldest, .format = show_oldest },				\
-	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .drop = 5, .format = show_verdict, .tone = verdict_tone },			\
+	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .drop = 5, .format = show_verdict, .tone = row__verdict_tone },			\
 	{ "stacks", "STACKS", 7, .drop = 7, .value = stacks, .format = show_stacks }
 
 static const struct column of_function[] = {
@@ -150,24 +95,10 @@ static int by_key(const struct sum_key *a, const struct sum_key *b)
 	return strcmp(a->name, b->name) ?: strcmp(a->module, b->module);
 }
 
-static int parts_by_key(const void *pa, const void *pb)
-{
-	const struct part *a = pa, *b = pb;
+COMPARATOR(parts_by_key, struct part, by_key(&a->key, &b->key) ?: ORDER(a->site, b->site))
 
-	return by_key(&a->key, &b->key) ?: (a->site > b->site) - (a->site < b->site);
-}
-
-static int heavier_first(const void *pa, const void *pb)
-{
-	const struct sum_row *a = pa, *b = pb;
-	uint64_t wa = a->weight, wb = b->weight;
-
-	if (wa == wb) {
-		wa = a->sum.c.alloc_bytes;
-		wb = b->sum.c.alloc_bytes;
-	}
-	return wa != wb ? (wa < wb ? 1 : -1) : by_key(&a->key, &b->key);
-}
+COMPARATOR(heavier_first, struct sum_row,
+	   ORDER(b->weight, a->weight) ?: ORDER(b->sum.c.alloc_bytes, a->sum.c.alloc_bytes) ?: by_key(&a->key, &b->key))
 
 /* Parts are in the order of their keys. */
 static void add_up(struct sum_rows *r, const struct part *parts, size_t n, const struct metric *key)
@@ -190,35 +121,31 @@ static void add_up(struct sum_rows *r, const struct part *parts, size_t n, const
 		row->weight += metric__of(key, parts[i].site);
 		whole += metric__of(key, parts[i].site);
 	}
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++) {
 		r->v[i].whole = whole;
+		/* stacks that each are steady may become more and more */
+		if (r->v[i].sum.n_sites > 1 && !verdict__is_alarm(r->v[i].trend.verdict))
+			r->v[i].trend = (struct trend){};
+	}
 }
 
 /* Which row each site went to, now that rows are in their order. */
-static int note_rows(struct sum_rows *r, const struct snapshot *s, const struct part *parts, size_t n)
+static void note_rows(struct sum_rows *r, const struct snapshot *s, const struct part *parts, size_t n)
 {
-	_cleanup_free_ uint32_t *places = calloc(r->n + 1, sizeof(*places));
+	_cleanup_free_ uint32_t *places = xcalloc(r->n + 1, sizeof(*places));
 	size_t number = 0;
 
-	if (!places)
-		return -ENOMEM;
 	for (size_t i = 0; i < r->n; i++)
 		places[r->v[i].number] = (uint32_t)i + 1;
 	for (size_t i = 0; i < n; i++) {
 		number += i && by_key(&parts[i].key, &parts[i - 1].key);
 		r->of[parts[i].site - s->sites] = places[number];
 	}
-	return 0;
 }
 
 /* ---- what goes through a row */
 
-static int rows_by_key(const void *pa, const void *pb)
-{
-	const struct sum_row *const *a = pa, *const *b = pb;
-
-	return by_key(&(*a)->key, &(*b)->key);
-}
+COMPARATOR(rows_by_key, struct sum_row *const, by_key(&(*a)->key, &(*b)->key))
 
 struct through {
 	struct sum_row **rows;	/* in the order of their keys */
@@ -227,18 +154,16 @@ struct through {
 	uint32_t *seen;		/* by row: 1 + the site that was added last */
 };
 
-static int find_rows(struct through *w, const struct sum_rows *r, const struct view *v, const struct snapshot *s)
+static void find_rows(struct through *w, const struct sum_rows *r, const struct view *v, const struct snapshot *s)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n_places; i++)
 		n += place__n_frames(&s->places[i]);
-	w->rows = calloc(r->n + 1, sizeof(*w->rows));
-	w->seen = calloc(r->n + 1, sizeof(*w->seen));
-	w->first = calloc(s->n_places + 1, sizeof(*w->first));
-	w->of = calloc(n + 1, sizeof(*w->of));
-	if (!w->rows || !w->seen || !w->first || !w->of)
-		return -ENOMEM;
+	w->rows = xcalloc(r->n + 1, sizeof(*w->rows));
+	w->seen = xcalloc(r->n + 1, sizeof(*w->seen));
+	w->first = xcalloc(s->n_places + 1, sizeof(*w->first));
+	w->of = xcalloc(n + 1, sizeof(*w->of));
 	for (size_t i = 0; i < r->n; i++)
 		w->rows[i] = &r->v[i];
 	qsort(w->rows, r->n, sizeof(*w->rows), rows_by_key);
@@ -254,7 +179,6 @@ static int find_rows(struct through *w, const struct sum_rows *r, const struct v
 		}
 	}
 	w->first[s->n_places] = (uint32_t)n;
-	return 0;
 }
 
 static void pass(struct through *w, struct sum_rows *r, uint32_t row, uint32_t site, uint64_t weight)
@@ -267,13 +191,13 @@ static void pass(struct through *w, struct sum_rows *r, uint32_t row, uint32_t s
 }
 
 /* Of each site all rows that any of its frames would belong to, each once. */
-static int add_totals(struct sum_rows *r, const struct view *v, const struct snapshot *s)
+static void add_totals(struct sum_rows *r, const struct view *v, const struct snapshot *s)
 {
 	const struct metric *bytes = metric__preset(s->known);
 	struct through w = {};
-	int err = find_rows(&w, r, v, s);
 
-	for (size_t i = 0; !err && i < s->n_sites; i++) {
+	find_rows(&w, r, v, s);
+	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 
 		if (!r->of[i])
@@ -287,20 +211,15 @@ static int add_totals(struct sum_rows *r, const struct view *v, const struct sna
 	free(w.seen);
 	free(w.first);
 	free(w.of);
-	return err;
 }
 
-int sum_rows__init(struct sum_rows *r, const struct view *v, const struct snapshot *s, const struct tellings *t, const struct metric *key,
+void sum_rows__init(struct sum_rows *r, const struct view *v, const struct snapshot *s, const struct tellings *t, const struct metric *key,
 		   bool (*takes)(void *arg, const struct snap_site *site), void *arg)
 {
-	_cleanup_free_ struct part *parts = calloc(s->n_sites + 1, sizeof(*parts));
+	_cleanup_free_ struct part *parts = xcalloc(s->n_sites + 1, sizeof(*parts));
 	size_t n = 0;
 
-	*r = (struct sum_rows){ .v = calloc(s->n_sites + 1, sizeof(*r->v)), .of = calloc(s->n_sites + 1, sizeof(*r->of)) };
-	if (!parts || !r->v || !r->of) {
-		sum_rows__done(r);
-		return -ENOMEM;
-	}
+	*r = (struct sum_rows){ .v = xcalloc(s->n_sites + 1, sizeof(*r->v)), .of = xcalloc(s->n_sites + 1, sizeof(*r->of)) };
 	for (size_t i = 0; i < s->n_sites; i++)
 		if ((!v->shows || v->shows(&s->sites[i], false)) && (!takes || takes(arg, &s->sites[i]))) {
 			struct frame f = tellings__of(t, s, &s->sites[i]);
@@ -310,11 +229,8 @@ int sum_rows__init(struct sum_rows *r, const struct view *v, const struct snapsh
 	qsort(parts, n, sizeof(*parts), parts_by_key);
 	add_up(r, parts, n, key);
 	qsort(r->v, r->n, sizeof(*r->v), heavier_first);
-	if (note_rows(r, s, parts, n) || add_totals(r, v, s)) {
-		sum_rows__done(r);
-		return -ENOMEM;
-	}
-	return 0;
+	note_rows(r, s, parts, n);
+	add_totals(r, v, s);
 }
 
 void sum_rows__done(struct sum_rows *r)

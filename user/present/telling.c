@@ -65,6 +65,8 @@ static const struct rule {
 	/* and a class's own */
 	{ OF_FUNCTION, ENDS, "::operator new" },
 	{ OF_FUNCTION, ENDS, "::operator new[]" },
+	/* an assignment is what its caller does */
+	{ OF_FUNCTION, ENDS, "::operator=" },
 	{ OF_FUNCTION, BEGINS, "__rust_" },
 	{ OF_FUNCTION, BEGINS, "__rdl_" },
 	{ OF_FUNCTION, BEGINS, "__rg_" },
@@ -187,7 +189,8 @@ static const char *function_of(const struct frame *f)
 	return f->line && f->line->function && *f->line->function ? f->line->function : NULL;
 }
 
-bool frame__is_allocator(const struct frame *f)
+/* by its name: malloc, operator new, and what is put around them */
+static bool is_allocator(const struct frame *f)
 {
 	struct own_name own = own_name__of(function_of(f) ? function_of(f) : "");
 
@@ -253,7 +256,7 @@ static enum worth worth_of(const struct frame *f)
 		return PYTHON_NAME;
 	if (frame__is_telling(f))
 		return function ? TELLING_NAME : TELLING_PLACE;
-	if (!function || frame__is_allocator(f))
+	if (!function || is_allocator(f))
 		return NOTHING;
 	return own_name__lambda(function).s ? LIBRARY_LAMBDA : LIBRARY_NAME;
 }
@@ -293,7 +296,8 @@ static struct frame_worth judge(const struct frame *f)
 
 static struct frame_worth judge_once(const struct tellings *t, const struct snapshot *s, uint32_t place, uint32_t inlined)
 {
-	bool kept = t && t->s == s && t->worths && t->first[place] + inlined < t->first[place + 1];
+	/* what was judged by its name is not judged so in the next snapshot before it has that name */
+	bool kept = t && t->s == s && s->places[place].resolved && t->worths && t->first[place] + inlined < t->first[place + 1];
 	struct frame_worth *w = kept ? &t->worths[t->first[place] + inlined] : NULL;
 	struct frame f;
 
@@ -303,6 +307,16 @@ static struct frame_worth judge_once(const struct tellings *t, const struct snap
 	if (w)
 		return *w = judge(&f);
 	return judge(&f);
+}
+
+bool tellings__settles(const struct tellings *t, const struct snapshot *s, uint32_t place)
+{
+	enum worth enough = t && t->s == s ? (enum worth)t->enough : most_of(s);
+
+	for (uint32_t k = 0; k < place__n_frames(&s->places[place]); k++)
+		if (judge_once(t, s, place, k).worth >= enough)
+			return true;
+	return false;
 }
 
 static struct telling_at find(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
@@ -360,6 +374,7 @@ static uint64_t fingerprint(const struct snapshot *s)
 		const struct snap_site *site = &s->sites[i];
 
 		h = hash__mix(h, (uint64_t)site->process << 32 | (uint32_t)site->tid);
+		h = hash__mix(h, site->thread ? hash__string(site->thread) : 0);
 		h = hash__mix(h, site->function ? hash__bytes(site->function, strlen(site->function)) : 0);
 		h = hash__mix(h, hash__bytes(site->stack, site->n_stack * sizeof(*site->stack)));
 	}
@@ -382,12 +397,11 @@ static bool is_renamed(const struct tellings *t, const struct snapshot *s)
 	return false;
 }
 
-/* Without memory, names are made anew each time. */
 static void remember_lines(struct tellings *t, const struct snapshot *s)
 {
 	free(t->lines);
-	t->lines = calloc(s->n_places + 1, sizeof(*t->lines));
-	for (size_t i = 0; t->lines && i < s->n_places; i++)
+	t->lines = xcalloc(s->n_places + 1, sizeof(*t->lines));
+	for (size_t i = 0; i < s->n_places; i++)
 		t->lines[i] = s->places[i].resolved ? s->places[i].lines : NULL;
 }
 
@@ -399,15 +413,13 @@ static void forget_worths(struct tellings *t, const struct snapshot *s)
 	free(t->worths);
 	free(t->first);
 	t->worths = NULL;
-	t->first = calloc(s->n_places + 1, sizeof(*t->first));
-	for (size_t i = 0; t->first && i < s->n_places; i++) {
+	t->first = xcalloc(s->n_places + 1, sizeof(*t->first));
+	for (size_t i = 0; i < s->n_places; i++) {
 		t->first[i] = (uint32_t)n;
 		n += place__n_frames(&s->places[i]);
 	}
-	if (!t->first)
-		return;
 	t->first[s->n_places] = (uint32_t)n;
-	t->worths = calloc(n + 1, sizeof(*t->worths));
+	t->worths = xcalloc(n + 1, sizeof(*t->worths));
 }
 
 void tellings__begin(struct tellings *t, const struct snapshot *s)
@@ -426,14 +438,14 @@ void tellings__begin(struct tellings *t, const struct snapshot *s)
 	forget_worths(t, s);
 	if (s->n_sites > t->room) {
 		free(t->v);
-		t->v = calloc(s->n_sites, sizeof(*t->v));
-		t->room = t->v ? s->n_sites : 0;
+		t->v = xcalloc(s->n_sites, sizeof(*t->v));
+		t->room = s->n_sites;
 	} else if (t->v) {
 		memset(t->v, 0, s->n_sites * sizeof(*t->v));
 	}
 	if (!t->order)
-		t->order = calloc(1, sizeof(*t->order));
-	t->n = t->v && t->order ? s->n_sites : 0;
+		t->order = xcalloc(1, sizeof(*t->order));
+	t->n = s->n_sites;
 	t->s = s;
 }
 
@@ -481,11 +493,11 @@ size_t tellings__number(const struct tellings *t, const struct snapshot *s, cons
 char *telling__name(const struct frame *f)
 {
 	struct own_name lambda = f->place && function_of(f) && !frame__is_telling(f) ? own_name__lambda(function_of(f)) : (struct own_name){};
-	_cleanup_free_ char *callable = lambda.s ? strndup(lambda.s, lambda.len) : NULL;
+	_cleanup_free_ char *callable = lambda.s ? xstrndup(lambda.s, lambda.len) : NULL;
 
 	if (callable)
 		return own_name__shown(callable);
-	return f->place ? frame__own_name(f) : strdup(NO_STACK_NAME);
+	return f->place ? frame__own_name(f) : xstrdup(NO_STACK_NAME);
 }
 
 static bool is_before(const struct tellings *t, uint32_t i, uint32_t process, uint64_t key)
@@ -526,16 +538,14 @@ static size_t find_in_order(const struct tellings *t, uint32_t process, uint64_t
 	return from;
 }
 
-static bool make_order(const struct tellings *t)
+static void make_order(const struct tellings *t)
 {
 	if (t->order->v)
-		return true;
-	t->order->v = calloc(t->n + 1, sizeof(*t->order->v));
-	for (size_t i = 0; t->order->v && i < t->n; i++)
+		return;
+	t->order->v = xcalloc(t->n + 1, sizeof(*t->order->v));
+	for (size_t i = 0; i < t->n; i++)
 		t->order->v[i] = (uint32_t)i;
-	if (t->order->v)
-		sort(t, 0, t->n);
-	return t->order->v;
+	sort(t, 0, t->n);
 }
 
 /* Keys of all sites of a process. */
@@ -570,6 +580,25 @@ static int by_weight_down(const void *pa, const void *pb, void *arg)
 	return a > b ? 1 : -(a < b);
 }
 
+/* name is owned, or NULL; so is what comes back. */
+static char *with_kind(const struct snap_site *site, char *name)
+{
+	char *ret;
+
+	if (!name || !site__is_arena(site))
+		return name;
+	ret = xasprintf("%s" ARENAS_OF, name);
+	free(name);
+	return ret;
+}
+
+static char *plain_name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+{
+	struct frame f = tellings__of(t, s, site);
+
+	return with_kind(site, site->n_stack ? telling__name(&f) : xstrdup(site__no_stack(site)));
+}
+
 /* Those that are alike get their names at once. */
 static void name_alike(const struct tellings *t, const struct snap_site *site)
 {
@@ -577,8 +606,7 @@ static void name_alike(const struct tellings *t, const struct snap_site *site)
 	_cleanup_free_ struct alike_site *v = NULL;
 	size_t from, n = 0;
 
-	if (!make_order(t))
-		return;
+	make_order(t);
 	if (!at->key)
 		look_for_keys(t, site->process);
 	from = find_in_order(t, site->process, at->key);
@@ -592,7 +620,7 @@ static void name_alike(const struct tellings *t, const struct snap_site *site)
 			t->v[t->order->v[from + i]].plain = true;
 		n = MANY_ALIKE;
 	}
-	v = n > 1 ? calloc(n, sizeof(*v)) : NULL;
+	v = n > 1 ? xcalloc(n, sizeof(*v)) : NULL;
 	if (!v)
 		return;
 	for (size_t i = 0; i < n; i++) {
@@ -605,7 +633,7 @@ static void name_alike(const struct tellings *t, const struct snap_site *site)
 		char **name = &t->v[t->order->v[from + i]].name;
 
 		free(*name);
-		*name = v[i].name;
+		*name = with_kind(v[i].site, v[i].name);
 	}
 }
 
@@ -615,21 +643,14 @@ const char *tellings__kept_name(const struct tellings *t, const struct snapshot 
 
 	if (at && !at->name && !at->plain)
 		name_alike(t, site);
-	if (at && !at->name) {
-		struct frame f = tellings__of(t, s, site);
-
-		at->name = site->n_stack ? telling__name(&f) : strdup(site__no_stack(site));
-	}
+	if (at && !at->name)
+		at->name = plain_name(t, s, site);
 	return at ? at->name : NULL;
 }
 
 char *tellings__name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
 {
-	const char *name = tellings__kept_name(t, s, site);
-	struct frame f;
+	const char *kept = tellings__kept_name(t, s, site);
 
-	if (name)
-		return strdup(name);
-	f = tellings__of(t, s, site);
-	return site->n_stack ? telling__name(&f) : strdup(site__no_stack(site));
+	return kept ? xstrdup(kept) : plain_name(t, s, site);
 }

@@ -13,17 +13,16 @@
 
 /* Does a frame say who wanted memory, rather than how it was got? A frame without a name is judged by its module. */
 bool frame__is_telling(const struct frame *f);
-bool frame__is_allocator(const struct frame *f);	/* by its name: malloc, operator new, and what is put around them */
 /*
  * Those of a snapshot's sites, each looked for once: whoever shows a site's name
  * takes it from here, in reports, on the screen and in pages. All zero: nothing is kept, and each is looked for again.
  */
 struct tellings {
 	const struct snapshot *s;
-	struct telling_at *v;	/* owned; by site; NULL without memory */
+	struct telling_at *v;	/* owned; by site */
 	size_t n, room;
 	struct telling_order *order;	/* owned; which sites are alike, as far as that was looked for */
-	struct frame_worth *worths;	/* owned; of each frame of each place, as far as that was asked; NULL without memory */
+	struct frame_worth *worths;	/* owned; of each frame of each place, as far as that was asked */
 	uint32_t *first;	/* owned; by place: where its frames begin in worths; the last one: their number */
 	int enough;		/* a frame that says so much is looked for no further: enum worth */
 	uint64_t print;		/* what they were made for, */
@@ -38,14 +37,17 @@ void tellings__done(struct tellings *t);
  * Also of a site that is none of the snapshot's, such as the stack of a free. t NULL: nothing is kept.
  */
 struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
+/* Is the frame that a stack is attributed to found by the names up to this place? */
+bool tellings__settles(const struct tellings *t, const struct snapshot *s, uint32_t place);
 /* Its number among the frames of the site, from 0. */
 size_t tellings__number(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
+#define ARENAS_OF " [arenas]"	/* behind the name of a site whose blocks are arenas of Python's small objects */
 /*
  * What a site is called, everywhere: "sdsnewlen", "app::Table::add", "libfoo.so+0x1184", "[no stack]"; where others of the snapshot would be
- * called the same, what tells them apart (alike.h): "leaf_183 < mid_4". The caller's; NULL without memory.
+ * called the same, what tells them apart (alike.h): "leaf_183 < mid_4". The caller's.
  */
 char *tellings__name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
-/* The same, t's own; NULL: t is NULL, the site is none of its snapshot's, or there is no memory. */
+/* The same, t's own; NULL: t is NULL, the site is none of its snapshot's. */
 const char *tellings__kept_name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 /* What such a frame is called when it is the only one of its kind; of a library's function, the lambda that it was made for. The caller's. */
 char *telling__name(const struct frame *f);

@@ -11,7 +11,6 @@
  */
 #include "present/tree.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "present/columns.h"
@@ -121,16 +120,12 @@ static void add_up(struct tree *t, struct tree_node *n, bool calls)
 	n->self = t->o.order == TREE_CALLERS || n->kind == TREE_NO_STACK ? n->ends : calls ? n->weight : 0;
 }
 
-int tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts *o)
+void tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts *o)
 {
 	*t = (struct tree){ .s = s, .o = *o };
-	t->items = calloc(s->n_sites + 1, sizeof(*t->items));
+	t->items = xcalloc(s->n_sites + 1, sizeof(*t->items));
 	t->room = 64;
-	t->v = calloc(t->room, sizeof(*t->v));
-	if (!t->items || !t->v) {
-		tree__done(t);
-		return -ENOMEM;
-	}
+	t->v = xcalloc(t->room, sizeof(*t->v));
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 		uint64_t weight = metric__of(o->metric, site);
@@ -145,7 +140,6 @@ int tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts 
 	t->n = 1;
 	t->v[0] = (struct tree_node){ .id = KEY_SEED, .end = t->n_items };
 	add_up(t, &t->v[0], false);
-	return 0;
 }
 
 void tree__done(struct tree *t)
@@ -155,14 +149,7 @@ void tree__done(struct tree *t)
 	*t = (struct tree){};
 }
 
-static int by_key(const void *pa, const void *pb)
-{
-	const struct tree_item *a = pa, *b = pb;
-
-	if (a->over != b->over)
-		return a->over ? 1 : -1;
-	return a->key < b->key ? -1 : a->key > b->key;
-}
+COMPARATOR(by_key, struct tree_item, ORDER(a->over, b->over) ?: ORDER(a->key, b->key))
 
 static int by_weight(const void *pa, const void *pb)
 {
@@ -216,7 +203,7 @@ static void begin_child(struct tree *t, uint32_t parent, size_t first, size_t en
 	add_up(t, n, calls);
 }
 
-static int make_room(struct tree *t, size_t n)
+static void make_room(struct tree *t, size_t n)
 {
 	size_t room = t->room;
 	struct tree_node *v;
@@ -224,27 +211,23 @@ static int make_room(struct tree *t, size_t n)
 	while (room - t->n < n)
 		room *= 2;
 	if (room == t->room)
-		return 0;
-	v = reallocarray(t->v, room, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
+		return;
+	v = xreallocarray(t->v, room, sizeof(*v));
 	t->v = v;
 	t->room = room;
-	return 0;
 }
 
-int tree__expand(struct tree *t, uint32_t node)
+void tree__expand(struct tree *t, uint32_t node)
 {
 	size_t first = t->v[node].first, end = t->v[node].end, n_children = 0;
 	struct tree_item *it = t->items;
 
 	if (t->v[node].expanded)
-		return 0;
+		return;
 	qsort(it + first, end - first, sizeof(*it), by_key);
 	for (size_t i = first; i < end && !it[i].over; i++)
 		n_children += i == first || it[i].key != it[i - 1].key;
-	if (make_room(t, n_children))
-		return -ENOMEM;
+	make_room(t, n_children);
 	t->v[node].first_child = t->n;
 	t->v[node].n_children = n_children;
 	t->v[node].expanded = true;
@@ -254,23 +237,6 @@ int tree__expand(struct tree *t, uint32_t node)
 			from = i + 1;
 		}
 	qsort(t->v + t->v[node].first_child, n_children, sizeof(*t->v), by_weight);
-	return 0;
-}
-
-int tree__follow(struct tree *t, uint32_t node, uint32_t *ret)
-{
-	int err;
-
-	for (;;) {
-		err = tree__expand(t, node);
-		if (err)
-			return err;
-		if (t->v[node].n_children != 1 || t->v[t->v[node].first_child].weight != t->v[node].weight)
-			break;
-		node = t->v[node].first_child;
-	}
-	*ret = node;
-	return 0;
 }
 
 /* ---- text */
@@ -278,19 +244,19 @@ int tree__follow(struct tree *t, uint32_t node, uint32_t *ret)
 char *tree__name(const struct tree *t, uint32_t node)
 {
 	const struct tree_node *n = &t->v[node];
-	char *ret = NULL, number[PROCESS_NUMBER_MAX];
+	char number[PROCESS_NUMBER_MAX];
 
 	switch (n->kind) {
 	case TREE_FRAME:
 		return frame__name(&n->frame);
 	case TREE_PROCESS:
-		return asprintf(&ret, "%s%s", n->process->comm, process__number(t->s, n->process, number)) < 0 ? NULL : ret;
+		return xasprintf("%s%s", n->process->comm, process__number(t->s, n->process, number));
 	case TREE_NO_STACK:
-		return strdup(NO_STACK_NAME);
+		return xstrdup(NO_STACK_NAME);
 	case TREE_ROOT:
 		break;
 	}
-	return strdup("all");
+	return xstrdup("all");
 }
 
 char *tree__where(const struct tree *t, uint32_t node, size_t width)
@@ -300,11 +266,11 @@ char *tree__where(const struct tree *t, uint32_t node, size_t width)
 	struct line line;
 
 	if (n->kind != TREE_FRAME)
-		return strdup("");
+		return xstrdup("");
 	if (n->lines_differ) {
 		/* without a file, the offset would be that of one call among several */
 		if (!f.line || !f.line->file)
-			return strdup(f.module ? path_basename(f.module) : "");
+			return xstrdup(f.module ? path_basename(f.module) : "");
 		line = *f.line;
 		line.line = 0;
 		f.line = &line;

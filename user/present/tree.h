@@ -61,17 +61,12 @@ struct tree {
 	size_t n_items;
 };
 
-/* -ENOMEM. Sites that weigh nothing are left out. The snapshot must stay, and keep its names, as long as the tree. */
-int tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts *o);
+/* Sites that weigh nothing are left out. The snapshot must stay, and keep its names, as long as the tree. */
+void tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts *o);
 void tree__done(struct tree *t);
 /* Makes the children of a node, once. */
-int tree__expand(struct tree *t, uint32_t node);
-/*
- * From a node on, as long as there is but one child that weighs as much: where
- * something happens at last. Expands on its way.
- */
-int tree__follow(struct tree *t, uint32_t node, uint32_t *ret);
-/* The node's own text: "main", "libfoo.so+0x12", "redis-server (1432)", "[no stack]". The caller's; NULL without memory. */
+void tree__expand(struct tree *t, uint32_t node);
+/* The node's own text: "main", "libfoo.so+0x12", "redis-server (1432)", "[no stack]". The caller's. */
 char *tree__name(const struct tree *t, uint32_t node);
 /* Where it is: "src/a.c:12", the file alone where lines differ, module and offset without a source; "" if there is nothing to tell. */
 char *tree__where(const struct tree *t, uint32_t node, size_t width);

@@ -191,11 +191,9 @@ static const struct view_column columns_of_processes[] = {
 	{ .name = "bytes-rate", .drop = 8 },
 	{ .name = "peak", .drop = 10 },
 	{ .name = "rss", .drop = 4 },
+	{ .name = "rss-change", .drop = 3 },
 	{ .name = "age", .drop = 9 },
 	{ .name = "verdict", .drop = 1, .needs = LIVE },
-	{ .name = "limit", .drop = 4 },
-	{ .name = "of-limit", .drop = 1 },
-	{ .name = "kills", .drop = 3 },
 	{ .name = "members", .drop = 5 },
 	{ .name = "pid", .drop = 2 },
 	{ .name = "container-pid", .drop = 11, .from_cols = 150 },
@@ -352,7 +350,7 @@ static const struct view_column columns_of_modules[] = {
 
 const struct view views[] = {
 	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true, .holds = true,
-	  .empty = "nothing allocated while traced is live", .columns = &site_columns,
+	  .empty = "no live blocks from this trace", .columns = &site_columns,
 	  .live = { .key = '1', COLUMNS(live_columns), .sort = "live" },
 	  .page = { "live share blocks unreached freed oldest change growth verdict process site" } },
 	/* of a trace with --mode growth they are RESIDENT and MAPPED */

@@ -15,6 +15,8 @@
 #include "reader/reader.h"
 #include "util/util.h"
 
+#define MAX_CHECKED 4096	/* of a table of a quarter of that, in which processes come and go */
+
 static int ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t proc, uint32_t *ret)
 {
 	struct mt_request request = { .kind = kind, .pid = pid, .proc = proc };
@@ -106,6 +108,55 @@ uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc)
 
 	ask(k, MT_ASK_RENEW, pid, proc, &now);
 	return now;
+}
+
+bool kernel__is_dying(const struct kernel *k, pid_t pid)
+{
+	uint32_t key = pid;
+	struct mt_known known;
+
+	return bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.proc_of_pid), &key, &known) || known.flags & MT_KNOWN_DYING;
+}
+
+void kernel__share(struct kernel *k, pid_t pid, uint32_t proc)
+{
+	uint32_t none;
+
+	ask(k, MT_ASK_SHARE, pid, proc, &none);
+}
+
+bool kernel__sees_sharers(const struct kernel *k)
+{
+	return !k->multi || k->skel->rodata->mt_config.adopt != MT_ADOPT_NONE;
+}
+
+bool kernel__has_borrowers(const struct kernel *k)
+{
+	uint32_t pid;
+
+	return !bpf_map_get_next_key(bpf_map__fd(k->skel->maps.borrowers), NULL, &pid);
+}
+
+pid_t kernel__check_borrowers(struct kernel *k, uint32_t left_by)
+{
+	int fd = bpf_map__fd(k->skel->maps.borrowers);
+	uint32_t pid, unseen = 0, is_unseen;
+
+	/* if one exits meanwhile, the kernel begins again with the first */
+	for (int err = bpf_map_get_next_key(fd, NULL, &pid), n = 0; !err && n < MAX_CHECKED; n++) {
+		uint32_t last = pid;
+
+		ask(k, MT_ASK_CHECK, pid, left_by, &is_unseen);
+		if (is_unseen)
+			unseen = pid;
+		err = bpf_map_get_next_key(fd, &last, &pid);
+	}
+	return (pid_t)unseen;
+}
+
+uint64_t kernel__n_forked(const struct kernel *k)
+{
+	return __atomic_load_n(&k->skel->bss->mt_n_forked, __ATOMIC_RELAXED);
 }
 
 uint64_t kernel__n_closed(const struct kernel *k)

@@ -52,7 +52,7 @@
 	ALLOC(p "aligned_alloc", 1, 0),								\
 	ALLOC(p "memalign", 1, 0),								\
 	ALLOC(p "valloc", 0, 0),								\
-	ALLOC(p "pvalloc", 0, 0),								\
+	ALLOC(p "pvalloc", 0, FUNC_ROUNDS),							\
 	FREE(p "free_sized"),									\
 	FREE(p "free_aligned_sized"),								\
 	ALLOC(p "mallocx", 0, FUNC_CORE),							\
@@ -106,7 +106,7 @@ static const struct alloc_func tcmalloc_rows[] = {
 	ALLOC_OUT("tc_posix_memalign", 2, 0),
 	ALLOC("tc_memalign", 1, 0),
 	ALLOC("tc_valloc", 0, 0),
-	ALLOC("tc_pvalloc", 0, 0),
+	ALLOC("tc_pvalloc", 0, FUNC_ROUNDS),
 	ALLOC("tc_new", 0, FUNC_THROWS),
 	ALLOC("tc_newarray", 0, FUNC_THROWS),
 	ALLOC("tc_new_nothrow", 0, 0),
@@ -161,7 +161,7 @@ static const struct alloc_func mimalloc_rows[] = {
 	ALLOC("mi_memalign", 1, 0),
 	ALLOC("mi_aligned_alloc", 1, 0),
 	ALLOC("mi_valloc", 0, 0),
-	ALLOC("mi_pvalloc", 0, 0),
+	ALLOC("mi_pvalloc", 0, FUNC_ROUNDS),
 	ALLOC("mi_malloc_aligned", 0, 0),
 	ALLOC("mi_malloc_aligned_at", 0, 0),
 	ALLOC("mi_zalloc_aligned", 0, 0),
@@ -304,57 +304,51 @@ static const struct alloc_func map_rows[] = {
 	MAPS_TOO("__unmapself", "munmap", ROLE_UNMAP, MT_GROWS_NOT),
 };
 
+/* Python's arenas of small objects (bpf/mappings.bpf.h): "arena" is no function, and what a site of them shows. */
+static const struct alloc_func arena_rows[] = {
+	MAPS_TOO("mmap", "arena", ROLE_MAP, MT_GROWS_MMAP),
+	MAPS_TOO("mmap64", "arena", ROLE_MAP, MT_GROWS_MMAP),
+	MAPS_TOO("__mmap", "arena", ROLE_MAP, MT_GROWS_MMAP),
+	MAPS_TOO("munmap", NULL, ROLE_UNMAP, MT_GROWS_NOT),
+	MAPS_TOO("__munmap", "munmap", ROLE_UNMAP, MT_GROWS_NOT),
+};
+
 #define N_BUILTIN                                                                                                 \
 	(ARRAY_SIZE(c_rows) + ARRAY_SIZE(cxx_rows) + ARRAY_SIZE(tcmalloc_rows) + ARRAY_SIZE(mimalloc_rows) +      \
 	 ARRAY_SIZE(prefixed_rows) + ARRAY_SIZE(other_rows))
 
 _Static_assert(N_BUILTIN + ARRAY_SIZE(map_rows) < MT_MAX_FUNCS, "a row's index has ten bits in the cookie");
 
-static int add_rows(struct alloc_funcs *f, const struct alloc_func *rows, size_t n, unsigned int flags)
+static void add_rows(struct alloc_funcs *f, const struct alloc_func *rows, size_t n, unsigned int flags)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct alloc_func *row = vec_push(f);
 
-		if (!row) {
-			vec_done(f);
-			return -ENOMEM;
-		}
 		*row = rows[i];
 		row->flags |= flags;
 	}
-	return 0;
+	f->n_builtin = f->n;
 }
 
-int alloc_funcs__init(struct alloc_funcs *f)
+void alloc_funcs__init(struct alloc_funcs *f)
 {
-	struct alloc_funcs new = { 0 };
-
+	*f = (struct alloc_funcs){};
 	for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
-		if (add_rows(&new, builtin[i].v, builtin[i].n, builtin[i].flags))
-			return -ENOMEM;
-	new.n_builtin = new.n;
-	*f = new;
-	return 0;
+		add_rows(f, builtin[i].v, builtin[i].n, builtin[i].flags);
 }
 
-int alloc_funcs__add_maps(struct alloc_funcs *f)
+void alloc_funcs__add_maps(struct alloc_funcs *f, bool arenas)
 {
-	int err = add_rows(f, map_rows, ARRAY_SIZE(map_rows), 0);
-
-	if (!err)
-		f->n_builtin = f->n;
-	return err;
+	if (arenas)
+		add_rows(f, arena_rows, ARRAY_SIZE(arena_rows), 0);
+	else
+		add_rows(f, map_rows, ARRAY_SIZE(map_rows), 0);
 }
 
-int alloc_funcs__init_growth(struct alloc_funcs *f)
+void alloc_funcs__init_growth(struct alloc_funcs *f)
 {
-	struct alloc_funcs new = { 0 };
-
-	if (add_rows(&new, growth_rows, ARRAY_SIZE(growth_rows), 0))
-		return -ENOMEM;
-	new.n_builtin = new.n;
-	*f = new;
-	return 0;
+	*f = (struct alloc_funcs){};
+	add_rows(f, growth_rows, ARRAY_SIZE(growth_rows), 0);
 }
 
 bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i)
@@ -398,10 +392,6 @@ static int add_row(struct alloc_funcs *f, const struct alloc_func *like, char *n
 		return err_set(e, -E2BIG, "more than %d allocation functions", MT_MAX_FUNCS);
 	}
 	row = vec_push(f);
-	if (!row) {
-		free(name);
-		return err_set(e, -ENOMEM, "no memory for an allocation function");
-	}
 	*row = *like;
 	row->name = name;
 	row->shown = NULL;
@@ -417,10 +407,8 @@ int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct er
 	if (!*prefix)
 		return err_set(e, -EINVAL, "--prefix '': want what stands before malloc and free, such as je_");
 	for (i = 0; i < ARRAY_SIZE(c_rows); i++) {
-		char *name = NULL;
+		char *name = xasprintf("%s%s", prefix, c_rows[i].name);
 
-		if (asprintf(&name, "%s%s", prefix, c_rows[i].name) < 0)
-			return err_set(e, -ENOMEM, "no memory for --prefix");
 		/* a built-in row may know more of a function than its prefix says */
 		if (alloc_funcs__find(f, name) >= 0) {
 			f->v[alloc_funcs__find(f, name)].flags |= FUNC_PREFIXED;
@@ -439,7 +427,6 @@ int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
 {
 	const char *eq = strchr(spec, '=');
 	struct alloc_func like;
-	char *name;
 	size_t i;
 
 	if (!eq || eq == spec || !eq[1])
@@ -455,10 +442,7 @@ int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
 	like.flags = (like.flags & ~(FUNC_FOUND | FUNC_PREFIXED)) | FUNC_NAMED;
 	if (like.role == ROLE_ALLOC)
 		like.flags |= FUNC_CORE;
-	name = strdup(eq + 1);
-	if (!name)
-		return err_set(e, -ENOMEM, "no memory for --sym");
-	return add_row(f, &like, name, e);
+	return add_row(f, &like, xstrdup(eq + 1), e);
 }
 
 const char *alloc_funcs__unfreed(const struct alloc_funcs *f)

@@ -26,6 +26,7 @@ enum func_flag {
 	FUNC_NAMED = 512,		/* by --sym: a file that defines it is an allocator */
 	FUNC_PREFIXED = 1024,		/* made by --prefix */
 	FUNC_FOUND = 2048,		/* in a file that was searched */
+	FUNC_ROUNDS = 4096,		/* pvalloc: rounds the size up to whole pages */
 	FUNC_STRING = 256,		/* strdup: size is the string to copy, count the most of it */
 };
 
@@ -53,11 +54,11 @@ struct alloc_funcs {
 	size_t n_builtin;	/* after them, the user's */
 };
 
-int alloc_funcs__init(struct alloc_funcs *f);
-/* --mmap: the functions that a program maps memory with. Before --prefix and --sym. -ENOMEM */
-int alloc_funcs__add_maps(struct alloc_funcs *f);
+void alloc_funcs__init(struct alloc_funcs *f);
+/* --mmap: the functions that a program maps memory with. Before --prefix and --sym. */
+void alloc_funcs__add_maps(struct alloc_funcs *f, bool arenas);	/* arenas: of Python's small objects alone */
 /* --mode growth: the rows of enum mt_growth_func, and other names of theirs. */
-int alloc_funcs__init_growth(struct alloc_funcs *f);
+void alloc_funcs__init_growth(struct alloc_funcs *f);
 /* --prefix STR: the C functions of the table again, with STR before each name. */
 int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct err *e);
 /* --sym ROLE=NAME: ROLE is the name of a row of the table (malloc, calloc, free, posix_memalign...). */

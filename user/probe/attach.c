@@ -58,16 +58,13 @@ static struct bpf_program *program_of(struct kernel *k, const struct step *s)
 	return of[s->role][s->side];
 }
 
-int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct err *e)
+struct attachment *attachment__new(struct kernel *k, pid_t pid)
 {
-	struct attachment *a = calloc(1, sizeof(*a));
+	struct attachment *a = xcalloc(1, sizeof(*a));
 
-	if (!a)
-		return err_set(e, -ENOMEM, "out of memory");
 	a->kernel = k;
 	a->pid = pid;
-	*ret = a;
-	return 0;
+	return a;
 }
 
 struct chosen {
@@ -157,23 +154,17 @@ static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct a
 	return cookie;
 }
 
-static int choose(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs,
-		  const struct step *s, struct chosen *ret)
+static void choose(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs,
+		   const struct step *s, struct chosen *ret)
 {
 	for (size_t i = 0; i < p->n_points; i++) {
 		const struct point *pt = &p->points[i];
-		uint64_t *offset, *cookie;
 
 		if (funcs->v[pt->func].role != s->role || pt->how != s->how)
 			continue;
-		offset = vec_push(&ret->offsets);
-		cookie = vec_push(&ret->cookies);
-		if (!offset || !cookie)
-			return -ENOMEM;
-		*offset = pt->offset;
-		*cookie = cookie_of(k, p, funcs, pt, s);
+		*vec_push(&ret->offsets) = pt->offset;
+		*vec_push(&ret->cookies) = cookie_of(k, p, funcs, pt, s);
 	}
-	return 0;
 }
 
 int attachment__explain(const struct attachment *a, struct err *e, int err, const struct object *obj)
@@ -190,16 +181,11 @@ int attachment__explain(const struct attachment *a, struct err *e, int err, cons
 	}
 }
 
-int attachment__watch_last(struct attachment *a, size_t step)
+void attachment__watch_last(struct attachment *a, size_t step)
 {
 	struct link *l = &a->links[step].v[a->links[step].n - 1];
-	int err = writes__add_link(a->kernel->writes, l->object, l->fd, step == ANCHORS);
 
-	if (err) {
-		close(l->fd);
-		a->links[step].n--;
-	}
-	return err;
+	writes__add_link(a->kernel->writes, l->object, l->fd, step == ANCHORS);
 }
 
 static bool at_return(size_t step)
@@ -212,8 +198,6 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 {
 	struct link *l = vec_push(&a->links[step]);
 
-	if (!l)
-		return -ENOMEM;
 	l->object = obj;
 	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path, c->offsets.v, c->cookies.v, c->offsets.n,
 				   at_return(step), a->pid);
@@ -222,7 +206,9 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 		return -errno;
 	}
 	/* an anchor gets another number first */
-	return step != ANCHORS ? attachment__watch_last(a, step) : 0;
+	if (step != ANCHORS)
+		attachment__watch_last(a, step);
+	return 0;
 }
 
 static int attach_perf(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
@@ -232,8 +218,6 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return(step), .bpf_cookie = c->cookies.v[i]);
 		struct link *l = vec_push(&a->links[step]);
 
-		if (!l)
-			return -ENOMEM;
 		l->fd = -1;
 		l->object = obj;
 		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path,
@@ -250,8 +234,11 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 static int attach(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
 		  const struct chosen *c)
 {
-	int err = writes__watch(a->kernel->writes, (struct object *)obj);
+	int err;
 
+	if (!object__may_be_probed(obj))
+		return 0;
+	err = writes__watch(a->kernel->writes, (struct object *)obj);
 	/* the plan is of another version: that is reported, and it goes */
 	if (err)
 		return err == -ESTALE ? 0 : err;
@@ -304,7 +291,7 @@ static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, 
 
 		lower(a->kernel, l);
 		if (!l->perf)
-			err = attachment__watch_last(a, ANCHORS);
+			attachment__watch_last(a, ANCHORS);
 	}
 	return err;
 }
@@ -317,10 +304,10 @@ static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs,
 
 		for (size_t i = 0; i < n; i++) {
 			__attribute__((cleanup(chosen_done))) struct chosen c = { .funcs = funcs };
-			int err = choose(a->kernel, plans[i], funcs, &steps[step], &c);
+			int err;
 
-			if (!err && c.offsets.n)
-				err = attach(a, step, prog, plans[i]->object, &c);
+			choose(a->kernel, plans[i], funcs, &steps[step], &c);
+			err = c.offsets.n ? attach(a, step, prog, plans[i]->object, &c) : 0;
 			if (err)
 				return attachment__explain(a, e, err, plans[i]->object);
 		}
@@ -339,13 +326,8 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	int err = 0;
 
 	a->funcs = funcs;
-	for (size_t i = 0; i < n; i++) {
-		const struct plan **slot = vec_push(&a->plans);
-
-		if (!slot)
-			return err_set(e, -ENOMEM, "out of memory");
-		*slot = plans[i];
-	}
+	for (size_t i = 0; i < n; i++)
+		*vec_push(&a->plans) = plans[i];
 	for (size_t i = 0; i < n; i++) {
 		err = attach_anchor(a, funcs, plans[i]);
 		if (err)
@@ -380,11 +362,9 @@ int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_
 
 int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e)
 {
-	struct attachment *new = NULL;
-	int err = attachment__new(old->kernel, old->pid, &new, e);
+	struct attachment *new = attachment__new(old->kernel, old->pid);
+	int err = 0;
 
-	if (err)
-		return err;
 	new->parked = old->parked;
 	if (old->plans.n)
 		err = attachment__add(new, old->funcs, old->plans.v, old->plans.n, e);
@@ -407,13 +387,10 @@ static bool is_hot(const struct step *s)
 static int put_in(struct attachment *a, const struct plan *plan, size_t step)
 {
 	struct bpf_program *prog = program_of(a->kernel, &steps[step]);
-	struct chosen chosen = {};
-	int err = choose(a->kernel, plan, a->funcs, &steps[step], &chosen);
+	__attribute__((cleanup(chosen_done))) struct chosen chosen = {};
 
-	if (!err && chosen.offsets.n)
-		err = attach(a, step, prog, plan->object, &chosen);
-	chosen_done(&chosen);
-	return err;
+	choose(a->kernel, plan, a->funcs, &steps[step], &chosen);
+	return chosen.offsets.n ? attach(a, step, prog, plan->object, &chosen) : 0;
 }
 
 /*

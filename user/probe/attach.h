@@ -30,7 +30,7 @@ struct attachment;
  * The links live as long as the attachment. Nothing is left attached on failure. pid 0: every
  * process that maps the objects.
  */
-int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct err *e);
+struct attachment *attachment__new(struct kernel *k, pid_t pid);
 /* Adds the probes of some objects, all steps across all of them. funcs: the table that the plans refer to. */
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e);
@@ -55,10 +55,10 @@ void attachment__park(struct attachment *a);
 /* Places that the user named. They stay while the others are parked. */
 int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			  struct err *e);
-/* Those of refusals.h, parked with the others. points must live as long as the attachment. */
+/* plan.refusals, parked with the others. points must live as long as the attachment. */
 int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			     struct err *e);
-/* The points of loader.h. */
+/* plan.loader */
 int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			   struct err *e);
 /* Where a Python interpreter frees code. */
@@ -78,7 +78,6 @@ int attachment__add_within(struct attachment *a, const struct object *obj, const
  * are put in again.
  */
 struct closing;
-/* NULL: no memory */
 struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd);
 void closing__start(struct closing *c);	/* the first time; takes NULL */
 bool closing__done(const struct closing *c);	/* waiting for it takes no time */

@@ -16,13 +16,11 @@
 static int attach_spots_multi(struct attachment *a, size_t step, const struct bpf_program *prog,
 			      const struct object *obj, const struct spot_points *points)
 {
-	_cleanup_free_ uint64_t *words = calloc(points->n, 3 * sizeof(*words));
+	_cleanup_free_ uint64_t *words = xcalloc(points->n, 3 * sizeof(*words));
 	uint64_t *offsets = words, *counters = words + points->n, *cookies = words + 2 * points->n;
-	struct link *l = words ? vec_push(&a->links[step]) : NULL;
+	struct link *l = vec_push(&a->links[step]);
 	bool counted = false;
 
-	if (!l)
-		return -ENOMEM;
 	for (size_t i = 0; i < points->n; i++) {
 		offsets[i] = points->v[i].offset;
 		counters[i] = points->v[i].counter;
@@ -32,10 +30,12 @@ static int attach_spots_multi(struct attachment *a, size_t step, const struct bp
 	l->object = obj;
 	l->fd = uprobe_multi__link_counted(bpf_program__fd(prog), obj->fd_path, offsets, counted ? counters : NULL,
 					   cookies, points->n, a->pid);
-	if (l->fd >= 0)
-		return attachment__watch_last(a, step);
-	a->links[step].n--;
-	return -errno;
+	if (l->fd < 0) {
+		a->links[step].n--;
+		return -errno;
+	}
+	attachment__watch_last(a, step);
+	return 0;
 }
 
 static int attach_spots_perf(struct attachment *a, size_t step, const struct bpf_program *prog,
@@ -46,8 +46,6 @@ static int attach_spots_perf(struct attachment *a, size_t step, const struct bpf
 			    .bpf_cookie = points->v[i].cookie);
 		struct link *l = vec_push(&a->links[step]);
 
-		if (!l)
-			return -ENOMEM;
 		l->fd = -1;
 		l->object = obj;
 		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path,
@@ -63,12 +61,15 @@ static int attach_spots_perf(struct attachment *a, size_t step, const struct bpf
 static int attach_points(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
 			 const struct spot_points *points, struct err *e)
 {
-	int err = points->n ? writes__watch(a->kernel->writes, (struct object *)obj) : 0;
+	int err;
 
+	if (!points->n || !object__may_be_probed(obj))
+		return 0;
+	err = writes__watch(a->kernel->writes, (struct object *)obj);
 	/* of another version: that is reported */
 	if (err == -ESTALE)
 		return 0;
-	if (!err && points->n)
+	if (!err)
 		err = a->kernel->multi ? attach_spots_multi(a, step, prog, obj, points) :
 					 attach_spots_perf(a, step, prog, obj, points);
 	return err ? attachment__explain(a, e, err, obj) : 0;
@@ -104,8 +105,6 @@ int attachment__add_refusals(struct attachment *a, const struct object *obj, con
 	if (!points->n)
 		return 0;
 	slot = vec_push(&a->refusals);
-	if (!slot)
-		return err_set(e, -ENOMEM, "out of memory");
 	*slot = (struct refusing){ obj, points };
 	return a->parked ? 0 : attach_refusals(a, slot, e);
 }
@@ -116,7 +115,7 @@ int attachment__put_in_refusals(struct attachment *a, struct err *e)
 		_cleanup_err_ struct err why = {};
 
 		/*
-		 * what the kernel refuses was reported when it was added; that a target has ended
+		 * what the kernel refuses for another reason was reported when it was added; that a target has ended
 		 * is reported elsewhere
 		 */
 		if (attach_refusals(a, &a->refusals.v[i], &why) == -ENOMEM)

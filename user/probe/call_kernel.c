@@ -33,10 +33,9 @@ void kernel__read_calls(struct kernel *k, bool (*fn)(const struct mt_told *c, vo
 	k->on_call.fn = NULL;
 }
 
-void kernel__count_calls(const struct kernel *k, uint64_t *ret_lost, uint64_t *ret_skipped)
+uint64_t kernel__lost_calls(const struct kernel *k)
 {
-	*ret_lost = __atomic_load_n(&k->skel->bss->mt_counters[MT_LOST_EVENTS_FULL], __ATOMIC_RELAXED);
-	*ret_skipped = __atomic_load_n(&k->skel->bss->mt_calls_skipped, __ATOMIC_RELAXED);
+	return __atomic_load_n(&k->skel->bss->mt_counters[MT_LOST_EVENTS_FULL], __ATOMIC_RELAXED);
 }
 
 void kernel__end_calls(struct kernel *k)

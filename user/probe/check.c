@@ -23,10 +23,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "malloctrace.skel.h"
 #include "probe/check.h"
@@ -120,11 +118,8 @@ static void stop(struct check *c)
 		close(c->to);
 	if (c->from >= 0)
 		close(c->from);
-	if (c->pid > 0) {
-		kill(c->pid, SIGKILL);
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	if (c->pid > 0)
+		lockdown__end(c->pid);
 	c->to = c->from = c->pid = -1;
 }
 
@@ -166,16 +161,12 @@ static int attach(struct check *c)
 	struct vec(uint64_t) offsets[2] = {}, cookies[2] = {};
 	int err = 0;
 
-	for (size_t i = 0; i < p->n_points && !err; i++) {
+	for (size_t i = 0; i < p->n_points; i++) {
 		bool is_return = p->points[i].how == ON_RETURN;
-		uint64_t *offset = vec_push(&offsets[is_return]), *cookie = vec_push(&cookies[is_return]);
 
-		if (!offset || !cookie) {
-			err = -ENOMEM;
-			break;
-		}
-		*offset = p->points[i].offset;
-		*cookie = i | (uint64_t)p->points[i].sp_delta << MT_COOKIE_SP_SHIFT | (is_return ? MT_HIT_RETURNED : 0);
+		*vec_push(&offsets[is_return]) = p->points[i].offset;
+		*vec_push(&cookies[is_return]) = i | (uint64_t)p->points[i].sp_delta << MT_COOKIE_SP_SHIFT |
+						 (is_return ? MT_HIT_RETURNED : 0);
 	}
 	for (int k = 0; k < 2 && !err; k++) {
 		if (!offsets[k].n)

@@ -50,7 +50,7 @@ uint64_t kernel__unmapped_ns(const struct kernel *k, uint32_t proc)
  */
 int kernel__name_file(struct kernel *k, const struct object *obj, struct mt_file_key *ret)
 {
-	void *at = elffile__map_page(obj->fd, 0);
+	void *at = object__file(obj) < 0 ? NULL : elffile__map_page(object__file(obj), 0);
 	struct mt_name_file request = { .addr = (uintptr_t)at };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof(request));
 	int err;

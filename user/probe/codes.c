@@ -33,10 +33,9 @@ struct codes {
 
 struct codes *codes__new(void)
 {
-	struct codes *c = calloc(1, sizeof(*c));
+	struct codes *c = xcalloc(1, sizeof(*c));
 
-	if (c)
-		pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->lock, NULL);
 	return c;
 }
 
@@ -65,20 +64,13 @@ uint32_t codes__find(struct codes *c, const struct mt_code *code, bool *ret_new)
 {
 	uint64_t hash = hash_of(code);
 	uint32_t first = (uint32_t)(uintptr_t)hash__get(&c->by_content, hash);
-	struct entry *e;
 
 	*ret_new = false;
 	for (uint32_t number = first; number; number = c->all.v[number - 1].next)
 		if (!memcmp(&c->all.v[number - 1].code, code, sizeof(*code)))
 			return number < MT_MAX_CODES && !c->all.v[number - 1].refused ? number : 0;
-	e = vec_push(&c->all);
-	if (!e)
-		return 0;
-	*e = (struct entry){ .code = *code, .next = first };
-	if (hash__put(&c->by_content, hash, (void *)(uintptr_t)c->all.n)) {
-		c->all.n--;
-		return 0;
-	}
+	*vec_push(&c->all) = (struct entry){ .code = *code, .next = first };
+	hash__put(&c->by_content, hash, (void *)(uintptr_t)c->all.n);
 	*ret_new = true;
 	return c->all.n < MT_MAX_CODES ? (uint32_t)c->all.n : 0;
 }

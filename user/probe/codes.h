@@ -11,7 +11,7 @@
 struct codes;
 struct kernel;
 
-struct codes *codes__new(void);		/* NULL: out of memory */
+struct codes *codes__new(void);
 void codes__free(struct codes *c);	/* takes NULL */
 
 /*

@@ -41,7 +41,7 @@ static uint64_t huge_page_bytes(void)
 	return parse_u64(text, 1, 1ull << 40, &bytes) ? 1ull << 40 : bytes;
 }
 
-struct mt_config config__make(const struct kernel_opts *o, const struct table_sizes *s)
+struct mt_config config__make(const struct kernel_opts *o, const struct table_sizes *s, bool multi)
 {
 	const struct recording *r = &o->recording;
 
@@ -59,9 +59,9 @@ struct mt_config config__make(const struct kernel_opts *o, const struct table_si
 		.by_thread = r->by_thread,
 		.within = r->within != NULL,
 		.free_stacks = r->free_stacks,
+		.arenas = r->arenas,
 		.calls = o->calls,
 		.calls_unknown = o->calls && !r->sample_bytes && !recording__is_partial(r),
-		.calls_rate = o->calls_rate,
 		.python = !o->python ? MT_PYTHON_OFF : r->python == PYTHON_ONLY ? MT_PYTHON_ONLY : MT_PYTHON_ON,
 		.requested = recording__is_leak(r) && r->size == SIZE_REQUESTED,
 
@@ -69,6 +69,7 @@ struct mt_config config__make(const struct kernel_opts *o, const struct table_si
 		.by_comm = o->by_comm,
 		.by_cgroup = o->by_cgroup,
 		.own_only = !right__held(RIGHT_SYS_PTRACE),
+		.multi = multi,
 
 		.n_groups = s->n_groups,
 		.n_sites = s->n_sites,

@@ -6,7 +6,7 @@
 #include "bpf/abi.h"
 #include "probe/kernel.h"
 
-struct mt_config config__make(const struct kernel_opts *o, const struct table_sizes *s);
+struct mt_config config__make(const struct kernel_opts *o, const struct table_sizes *s, bool multi);
 
 /* Of births in the block table. */
 static inline uint64_t config__born_unit_ns(const struct mt_config *c)

@@ -15,7 +15,8 @@ bool cover__is_probed_at(const struct object *obj, uint64_t offset)
 	size_t page = sysconf(_SC_PAGESIZE), at = offset & (page - 1), len = MIN(INSN_BYTES, page - at);
 	unsigned char in_file[INSN_BYTES], mapped[INSN_BYTES];
 
-	return !object__read_at(obj, offset, in_file, len) && !elffile__read_mapped(obj->fd, offset, mapped, len) &&
+	/* its pages may never come */
+	return !obj->remote && !object__read_at(obj, offset, in_file, len) && !elffile__read_mapped(obj->fd, offset, mapped, len) &&
 	       memcmp(mapped, in_file, len);
 }
 
@@ -33,9 +34,7 @@ int cover__mark(struct kernel *k, const struct object *obj, struct attachment **
 	/* another tracer's, for every process */
 	if (cover__is_marked(obj))
 		return -EBUSY;
-	err = attachment__new(k, getpid(), &a, NULL);
-	if (err)
-		return err;
+	a = attachment__new(k, getpid());
 	err = attachment__add_mark(a, obj, MARK_OFFSET, NULL);
 	if (!err && !cover__is_marked(obj))
 		err = -ENOENT;	/* it cannot be seen, say through a mount without exec */

@@ -57,17 +57,11 @@ static void move_links(struct attachment *a, size_t first, size_t end, const str
 		size_t kept = 0;
 
 		for (size_t i = 0; i < a->links[step].n; i++) {
-			struct link *l;
-
 			if (a->links[step].v[i].often != often || (obj && a->links[step].v[i].object != obj)) {
 				a->links[step].v[kept++] = a->links[step].v[i];
 				continue;
 			}
-			l = vec_push(&c->links);
-			if (l)
-				*l = a->links[step].v[i];
-			else
-				close_link(&a->links[step].v[i], c->writes);	/* without memory: one by one */
+			*vec_push(&c->links) = a->links[step].v[i];
 		}
 		a->links[step].n = kept;
 	}
@@ -141,14 +135,12 @@ static void *leave(void *arg)
 
 struct leaving *attachments__leave(struct attachment *const *v, size_t n)
 {
-	struct leaving *l = calloc(1, sizeof(*l) + n * sizeof(l->v[0]));
+	struct leaving *l = xcalloc(1, sizeof(*l) + n * sizeof(l->v[0]));
 
-	if (l) {
-		l->n = n;
-		memcpy(l->v, v, n * sizeof(l->v[0]));
-		if (!pthread_create(&l->thread, NULL, leave, l))
-			return l;
-	}
+	l->n = n;
+	memcpy(l->v, v, n * sizeof(l->v[0]));
+	if (!pthread_create(&l->thread, NULL, leave, l))
+		return l;
 	free(l);
 	attachments__free(v, n);
 	return NULL;
@@ -198,10 +190,8 @@ void attachment__free(struct attachment *a)
 
 struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd)
 {
-	struct closing *c = calloc(1, sizeof(*c));
+	struct closing *c = xcalloc(1, sizeof(*c));
 
-	if (!c)
-		return NULL;
 	c->event_fd = event_fd;
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i])

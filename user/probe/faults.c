@@ -55,8 +55,6 @@ static int open_event(struct faults *f, pid_t tid, int cpu, uint64_t config, con
 	};
 	int *fd = vec_push(&f->fds);
 
-	if (!fd)
-		return -ENOMEM;
 	*fd = syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (*fd < 0) {
 		f->fds.n--;
@@ -93,12 +91,9 @@ static bool known(const struct faults *f, pid_t tid)
 
 static int add_thread(struct faults *f, const struct kernel *k, pid_t tid)
 {
-	pid_t *slot = vec_push(&f->threads);
 	int err;
 
-	if (!slot)
-		return -ENOMEM;
-	*slot = tid;
+	*vec_push(&f->threads) = tid;
 	err = open_events(f, k, tid, -1);
 	return err == -ESRCH ? 0 : err;	/* it has ended */
 }
@@ -106,15 +101,12 @@ static int add_thread(struct faults *f, const struct kernel *k, pid_t tid)
 /* Threads that have no events yet get some; how many those were, or -errno. */
 static int add_threads(struct faults *f, const struct kernel *k)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = xasprintf("/proc/%d/task", (int)f->pid);
+	DIR *dir = opendir(path);
 	struct dirent *d;
 	int n = 0, err = 0;
 	uint64_t tid;
-	DIR *dir;
 
-	if (asprintf(&path, "/proc/%d/task", (int)f->pid) < 0)
-		return -ENOMEM;
-	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && (d = readdir(dir))) {
@@ -163,11 +155,9 @@ static int finish(struct faults *f, int err, struct faults **ret, struct err *e)
 
 int faults__open(struct kernel *k, pid_t pid, struct faults **ret, struct err *e)
 {
-	struct faults *f = calloc(1, sizeof(*f));
+	struct faults *f = xcalloc(1, sizeof(*f));
 	int n = 1;
 
-	if (!f)
-		return err_set(e, -ENOMEM, "out of memory");
 	f->pid = pid;
 	for (int i = 0; i < MAX_ROUNDS && n > 0; i++)
 		n = add_threads(f, k);
@@ -176,12 +166,10 @@ int faults__open(struct kernel *k, pid_t pid, struct faults **ret, struct err *e
 
 int faults__open_all(struct kernel *k, struct faults **ret, struct err *e)
 {
-	struct faults *f = calloc(1, sizeof(*f));
+	struct faults *f = xcalloc(1, sizeof(*f));
 	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int err = 0;
 
-	if (!f)
-		return err_set(e, -ENOMEM, "out of memory");
 	f->n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	for (int cpu = 0; cpu < n_cpus && !err; cpu++) {
 		err = open_events(f, k, -1, cpu);

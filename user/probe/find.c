@@ -11,7 +11,6 @@
  * like, but not operator new, which may be the program's and hand out parts of a
  * block. That one is left out then: what it takes comes from malloc.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "probe/features.h"
@@ -45,6 +44,9 @@ struct search {
 	bool headers[2];	/* [is_exec]: blocks have glibc's headers */
 	/* the function that gives back what a thread's cache holds; 0: not known */
 	uint64_t shutdown, shutdown_size;
+	bool may_load, may_throw;	/* such functions are looked for in this file */
+	/* passers: those that pass calls on, which may refuse them */
+	struct spot_points loader, refusals, passers;
 };
 
 /*
@@ -102,29 +104,125 @@ static void note_shutdown(struct search *s, const struct object_symbol *sym)
 	}
 }
 
-static int by_name(const void *a, const void *b)
+/* ---- what else is probed in a file */
+
+static const struct {
+	const char *name;
+	enum mt_loader what;
+} loaders[] = {
+	{ "dlopen", MT_LOADER_OPENS },
+	{ "dlmopen", MT_LOADER_OPENS },
+	{ "dlclose", MT_LOADER_CLOSES },
+};
+
+/* Makes room for an exception, in all C++ runtimes that follow the common ABI. */
+#define MAKES_EXCEPTION "__cxa_allocate_exception"
+
+static bool begins_so(const char *name, const char *const *with, size_t n)
 {
-	return strcmp((*(const struct alloc_func *const *)a)->name, (*(const struct alloc_func *const *)b)->name);
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(name, with[i], strlen(with[i])))
+			return true;
+	return false;
 }
+
+/* Only a library of that kind is searched, and a program that may have one in it. */
+static void choose_searches(struct search *s)
+{
+	static const char *const loading[] = { "libc.so", "libc-", "libdl" }, *const throwing[] = { "libstdc++.so", "libc++abi.so", "libc++.so" };
+	const char *name = object__file_name(s->obj);
+
+	s->may_load = s->obj->is_exec || begins_so(name, loading, ARRAY_SIZE(loading));
+	s->may_throw = s->obj->is_exec || begins_so(name, throwing, ARRAY_SIZE(throwing));
+}
+
+struct spot_point *spot_points__at(struct spot_points *points, uint64_t offset)
+{
+	struct spot_point *p;
+
+	for (size_t i = 0; i < points->n; i++)
+		if (points->v[i].offset == offset)
+			return &points->v[i];
+	p = vec_push(points);
+	p->offset = offset;
+	return p;
+}
+
+/* Several versions of a function may be one. */
+static void add_spot(const struct search *s, struct spot_points *to, const struct object_symbol *sym, uint64_t cookie)
+{
+	struct spot_point *p;
+	uint64_t offset;
+
+	if (!object__vaddr_to_offset(s->obj, sym->value, &offset))
+		return;
+	p = spot_points__at(to, offset);
+	if (!p->cookie)
+		p->cookie = cookie;
+}
+
+static void note_spot(struct search *s, const struct object_symbol *sym, const struct alloc_func *row)
+{
+	if (sym->ifunc)
+		return;
+	if (s->may_load && !sym->local && !strncmp(sym->name, "dl", 2))
+		for (size_t i = 0; i < ARRAY_SIZE(loaders); i++)
+			if (!strcmp(sym->name, loaders[i].name))
+				add_spot(s, &s->loader, sym, loaders[i].what);
+	if (s->may_throw && !strcmp(sym->name, MAKES_EXCEPTION))
+		add_spot(s, &s->refusals, sym, (uint64_t)MT_AT_THROW << MT_COOKIE_AT_SHIFT);
+	if (row && row->flags & FUNC_PASSES_ON)
+		add_spot(s, &s->passers, sym,
+			 alloc_funcs__cookie(s->funcs, row - s->funcs->v) | (uint64_t)MT_AT_OVERFLOW << MT_COOKIE_AT_SHIFT);
+}
+
+bool plan__may_throw(const struct plan *p, const struct alloc_funcs *funcs)
+{
+	for (size_t i = 0; i < p->n_funcs; i++)
+		if (funcs->v[p->funcs[i].func].flags & FUNC_THROWS)
+			return true;
+	return false;
+}
+
+bool plan__may_pass_on(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_funcs; i++)
+		if (p->funcs[i].usable)
+			return true;
+	return false;
+}
+
+static void take_spots(struct search *s, struct plan *plan)
+{
+	for (size_t i = 0; i < s->passers.n && plan__may_pass_on(plan); i++) {
+		struct spot_point *p = spot_points__at(&s->refusals, s->passers.v[i].offset);
+
+		*p = p->cookie ? *p : s->passers.v[i];
+	}
+	plan->loader = s->loader;
+	plan->refusals = s->refusals;
+	s->loader = s->refusals = (struct spot_points){};
+}
+
+/* ---- allocation functions */
+
+COMPARATOR(by_name, struct alloc_func *const, strcmp((*a)->name, (*b)->name))
 
 static int look_at(const struct object_symbol *sym, void *arg)
 {
 	struct alloc_func wanted = { .name = sym->name }, *key = &wanted;
 	const struct alloc_func **hit;
 	struct search *s = arg;
-	struct found *f;
 
 	s->n_symbols++;
 	note_family(s, sym->name);
 	note_shutdown(s, sym);
 	hit = bsearch(&key, s->by_name, s->funcs->n, sizeof(*s->by_name), by_name);
+	note_spot(s, sym, hit ? *hit : NULL);
 	/* a resolver runs once and returns a function's address: to probe it would be to see nothing */
 	if (!hit || sym->ifunc)
 		return 0;
-	f = vec_push(&s->found);
-	if (!f)
-		return -ENOMEM;
-	*f = (struct found){
+	*vec_push(&s->found) = (struct found){
 		.row = *hit - s->funcs->v,
 		.local = sym->local,
 		.flags = (*hit)->flags,
@@ -134,14 +232,7 @@ static int look_at(const struct object_symbol *sym, void *arg)
 	return 0;
 }
 
-static int by_address_and_row(const void *a, const void *b)
-{
-	const struct found *x = a, *y = b;
-
-	if (x->vaddr != y->vaddr)
-		return x->vaddr < y->vaddr ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
-}
+COMPARATOR(by_address_and_row, struct found, ORDER(a->vaddr, b->vaddr) ?: ORDER(a->row, b->row))
 
 /*
  * A name that is local to a file may mean anything (a parser's own `free`, the
@@ -209,19 +300,16 @@ static bool is_allocator(const struct search *s)
 }
 
 /* Functions written in assembly often have no size: then the next one ends them. */
-static int fill_sizes(struct search *s)
+static void fill_sizes(struct search *s)
 {
 	_cleanup_free_ uint64_t *starts = NULL;
 	size_t n = 0, i, j;
-	int r;
 
 	for (i = 0; i < s->found.n && s->found.v[i].size; i++)
 		;
 	if (i == s->found.n)
-		return 0;
-	r = object__function_starts(s->obj, &starts, &n);
-	if (r)
-		return r;
+		return;
+	object__function_starts(s->obj, &starts, &n);
 	for (; i < s->found.n; i++) {
 		if (s->found.v[i].size)
 			continue;
@@ -230,7 +318,6 @@ static int fill_sizes(struct search *s)
 		if (j < n)
 			s->found.v[i].size = starts[j] - s->found.v[i].vaddr;
 	}
-	return 0;
 }
 
 /* Are the blocks of this file's malloc known to have glibc's headers? */
@@ -308,6 +395,8 @@ static void complete_code(const struct search *s, const struct alloc_func *row, 
 	if (is_glibc(s) && !(f->code.flags & MT_CODE_BY_REGISTER) &&
 	    (row->flags & FUNC_INNERMOST || (row->role == ROLE_FREE && alloc_funcs__is_c(f->func))))
 		f->code.flags |= MT_CODE_INNERMOST;
+	if (row->flags & FUNC_ROUNDS)
+		f->code.flags |= MT_CODE_ROUNDS;
 	if (row->role != ROLE_FREE)
 		return;
 	if (s->shutdown && is_glibc(s) && (int64_t)from == (int32_t)from && (int64_t)to == (int32_t)to)
@@ -316,19 +405,16 @@ static void complete_code(const struct search *s, const struct alloc_func *row, 
 		f->code.flags |= MT_CODE_BY_SLOT;
 }
 
-static int place_all(const struct search *s, struct plan *plan, struct points *points)
+static void place_all(const struct search *s, struct plan *plan, struct points *points)
 {
 	size_t i;
 
-	plan->funcs = calloc(s->found.n, sizeof(*plan->funcs));
-	if (!plan->funcs)
-		return -ENOMEM;
+	plan->funcs = xcalloc(s->found.n, sizeof(*plan->funcs));
 	for (i = 0; i < s->found.n; i++) {
 		const struct found *f = &s->found.v[i];
 		struct planned_func *pf = &plan->funcs[plan->n_funcs];
 		struct alloc_func row = s->funcs->v[f->row];
 		size_t first = points->n;
-		int r;
 
 		if (!is_wanted(s, f))
 			continue;
@@ -339,84 +425,67 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 					     .usable = is_map(s, f) ? wants_usable(s) :
 					     row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row),
 					     .unseen = row.role != ROLE_FREE && has_census(s) && alloc_funcs__is_c(f->row) };
-		r = place__function(s->obj, &row, &s->want, pf, points);
-		if (r == -EINVAL)	/* a symbol without code in the file */
+		if (place__function(s->obj, &row, &s->want, pf, points))
 			continue;
-		if (r)
-			return r;
 		complete_code(s, &row, pf);
 		drop_shared(points, first);
 		plan->n_requested += wants_usable(s) && row.role != ROLE_FREE && !pf->usable;
 		plan->n_funcs++;
 	}
-	return 0;
 }
 
-static int make(struct search *s, struct object *obj, struct plan *ret, struct err *e)
+static void make(struct search *s, struct object *obj, struct plan *ret)
 {
 	struct points points = { 0 };
 	struct plan plan = { 0 };
 	size_t i;
-	int r;
 
-	s->by_name = calloc(s->funcs->n + 1, sizeof(*s->by_name));
-	if (!s->by_name)
-		return -ENOMEM;
+	s->by_name = xcalloc(s->funcs->n, sizeof(*s->by_name));
 	for (i = 0; i < s->funcs->n; i++)
 		s->by_name[i] = &s->funcs->v[i];
 	qsort(s->by_name, s->funcs->n, sizeof(*s->by_name), by_name);
 
-	r = object__for_each_function(obj, look_at, s, e);
-	if (r)
-		return r;
+	choose_searches(s);
+	object__for_each_function(obj, look_at, s);
 	mark_doubtful(s);
 	merge(s);
 	if (is_allocator(s)) {
-		r = fill_sizes(s);
-		if (!r)
-			r = place_all(s, &plan, &points);
+		fill_sizes(s);
+		place_all(s, &plan, &points);
 	}
 	plan.points = points.v;
 	plan.n_points = points.n;
+	take_spots(s, &plan);
 	/* points that were chosen by half of a file may be wrong ones: there are none then */
-	if (!r && stint__is_over()) {
+	if (stint__is_over())
 		plan__done(&plan);
-		plan = (struct plan){ 0 };
-	}
-	if (!r) {
-		plan.family = strdup(s->family < ARRAY_SIZE(families) ? families[s->family].family : "");
-		r = plan.family ? 0 : -ENOMEM;
-	}
-	if (r) {
-		plan__done(&plan);
-		return r;
-	}
+	plan.family = xstrdup(s->family < ARRAY_SIZE(families) ? families[s->family].family : "");
 	plan.object = obj;
 	plan.want = s->want;
 	object__hold(obj);
 	*ret = plan;
-	return 0;
 }
 
-int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
-	       struct plan *ret, size_t *ret_n_symbols, struct err *e)
+void plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
+		struct plan *ret, size_t *ret_n_symbols)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	struct search s = { .obj = obj, .funcs = funcs, .asked = asked, .family = ARRAY_SIZE(families) };
-	int r;
 
-	if (readers__are_apart())
-		return plan_apart__make(obj, funcs, want, asked, ret, ret_n_symbols, e);
+	if (readers__are_apart()) {
+		plan_apart__make(obj, funcs, want, asked, ret, ret_n_symbols);
+		return;
+	}
 	if (want)
 		s.want = *want;
-	r = make(&s, obj, ret, e);
+	make(&s, obj, ret);
 	free(s.by_name);
 	vec_done(&s.found);
-	if (r == -ENOMEM)
-		return err_set(e, r, "no memory to plan probes for %s", obj->path);
-	if (!r && ret_n_symbols)
+	vec_done(&s.loader);
+	vec_done(&s.refusals);
+	vec_done(&s.passers);
+	if (ret_n_symbols)
 		*ret_n_symbols = s.n_symbols;
-	return r;
 }
 
 void plan__done(struct plan *p)
@@ -427,5 +496,7 @@ void plan__done(struct plan *p)
 	free(p->funcs);
 	free(p->points);
 	free(p->family);
+	vec_done(&p->loader);
+	vec_done(&p->refusals);
 	*p = (struct plan){ 0 };
 }

@@ -250,28 +250,24 @@ static struct insn x86_at(struct decoder *d, const uint8_t *code, size_t len, ui
 
 struct decoder *decoder__new(uint16_t machine)
 {
+	static const cs_opt_mem memory = { xmalloc, xcalloc, xrealloc, free, vsnprintf };
 	struct decoder *d;
 
 	if (machine != EM_AARCH64 && machine != EM_X86_64)
 		return NULL;
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return NULL;
+	d = xcalloc(1, sizeof(*d));
 	if (machine == EM_AARCH64) {
 		d->at = arm64_at;
 		return d;
 	}
 	d->at = x86_at;
+	cs_option(0, CS_OPT_MEM, (uintptr_t)&memory);
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->capstone) != CS_ERR_OK) {
 		free(d);
 		return NULL;
 	}
 	cs_option(d->capstone, CS_OPT_DETAIL, CS_OPT_ON);
 	d->scratch = cs_malloc(d->capstone);
-	if (!d->scratch) {
-		decoder__free(d);
-		return NULL;
-	}
 	return d;
 }
 

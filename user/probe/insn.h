@@ -37,7 +37,7 @@ struct insn {
 
 /* A decoder per architecture of the object, whatever the host is. */
 struct decoder;
-/* NULL if there is none for this e_machine, or no memory. */
+/* NULL if there is none for this e_machine. */
 struct decoder *decoder__new(uint16_t machine);
 struct insn decoder__at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr);
 void decoder__free(struct decoder *d);

@@ -22,6 +22,7 @@
 
 #define MiB (1024ull * 1024)
 #define FEW_PROCS 1024
+#define MAX_ARENAS (1u << 16)	/* of Python: 64 GiB of 1 MiB each */
 #define MAX_SITES ((1u << MT_SITE_BITS) - MT_MAX_PROCS - 1)
 
 static uint32_t pow2_at_least(uint64_t n)
@@ -116,10 +117,10 @@ static int choose(const struct kernel_opts *o, const struct memcg *own, struct t
 	s.n_links = r->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
 	s.n_moves = r->mode == MT_MODE_FULL && !recording__is_estimated(r) ? (s.n_sites + s.n_procs) * 2 : 1;
 	/* sparse mappings have two nodes each, and each process a few of its own */
-	s.n_parts = r->mmap ? s.n_over : 1;
-	s.n_nodes = r->mmap ? 2 * s.n_over + 8 * s.n_procs : 1;
-	s.n_mapped = r->mmap ? s.n_procs : 1;
-	s.n_map_calls = r->mmap ? s.n_threads : 1;
+	s.n_parts = r->mmap ? s.n_over : r->arenas ? MIN(s.n_over, MAX_ARENAS) : 1;
+	s.n_nodes = recording__has_mappings(r) ? 2 * s.n_parts + 8 * s.n_procs : 1;
+	s.n_mapped = recording__has_mappings(r) ? s.n_procs : 1;
+	s.n_map_calls = recording__has_mappings(r) ? s.n_threads : 1;
 	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
 		  (s.n_sites + s.n_procs) *
 			  (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
@@ -180,6 +181,7 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.spaces, s->n_procs },
 		{ skel->maps.free_ages, s->n_ages },
 		{ skel->maps.within_lists, o->recording.within ? MT_WITHIN_LISTS : 1 },
+		{ skel->maps.within_files, o->recording.within ? MT_WITHIN_LISTS : 1 },
 		{ skel->maps.within_procs, o->recording.within ? s->n_procs : 1 },
 		{ skel->maps.site_moves, s->n_moves },
 		{ skel->maps.free_links, s->n_links },
@@ -216,14 +218,13 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 						skel->progs.mapping_exit };
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_maps); i++)
-		bpf_program__set_autoload(of_maps[i], o->recording.mmap);
+		bpf_program__set_autoload(of_maps[i], recording__has_mappings(&o->recording));
 	for (size_t i = 0; i < ARRAY_SIZE(of_growth); i++)
 		bpf_program__set_autoload(of_growth[i], growth);
 	bpf_program__set_autoload(skel->progs.reach_call, !growth);
 	bpf_program__set_autoload(skel->progs.reach_spot, o->spots);
 	bpf_program__set_autoload(skel->progs.reach_code_freed, o->python);
 	bpf_program__set_autoload(skel->progs.reach_within, o->recording.within != NULL);
-	bpf_program__set_autoload(skel->progs.task_renamed, o->by_comm);
 	bpf_program__set_autoload(skel->progs.task_moved, o->by_cgroup);
 }
 
@@ -332,20 +333,18 @@ int kernel__take_low_fd(struct kernel *k)
 
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e)
 {
-	struct kernel *k = calloc(1, sizeof(*k));
+	struct kernel *k = xcalloc(1, sizeof(*k));
 	int err;
 
-	if (!k)
-		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < ARRAY_SIZE(k->low_fds); i++)
 		k->low_fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	k->codes = codes__new();
-	err = k->codes ? table_sizes__choose(o, &k->sizes, e) : err_set(e, -ENOMEM, "out of memory");
+	err = table_sizes__choose(o, &k->sizes, e);
 	if (err)
 		goto fail;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	k->recording = o->recording;
-	k->multi = kernel__links_multi();
+	k->multi = kernel__links_multi() && !(o->by_memory && feature__has(FEATURE_PERF_UPROBE));
 	if (!k->multi && !feature__has(FEATURE_PERF_UPROBE)) {
 		err = features__explain(e);
 		goto fail;
@@ -355,7 +354,7 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = explain_load(e, -errno, &k->sizes);
 		goto fail;
 	}
-	k->skel->rodata->mt_config = config__make(o, &k->sizes);
+	k->skel->rodata->mt_config = config__make(o, &k->sizes, k->multi);
 	k->born_unit_ns = config__born_unit_ns(&k->skel->rodata->mt_config);
 	choose_programs(k->skel, o);
 	choose_links(k->skel, k->multi);
@@ -449,6 +448,8 @@ void kernel__change_points(struct kernel *k, bool begin)
 
 void kernel__freeze(struct kernel *k, bool frozen)
 {
+	if (frozen)
+		kernel__check_borrowers(k, 0);
 	k->skel->bss->mt_over = frozen;
 	if (frozen) {
 		k->unrecorded_before = k->skel->bss->mt_unrecorded;
@@ -496,11 +497,6 @@ int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *ru
 	return bpf_map__update_elem(k->skel->maps.unwind_rules, &number, sizeof(number), rule, sizeof(*rule), BPF_ANY);
 }
 
-int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges)
-{
-	return bpf_map__update_elem(k->skel->maps.within_lists, &list, sizeof(list), ranges, sizeof(*ranges), BPF_ANY);
-}
-
 int kernel__wait_for_programs(struct kernel *k)
 {
 	int inner = bpf_map__fd(k->skel->maps.grace_inner);
@@ -528,6 +524,17 @@ static int on_event(void *ctx, void *data, size_t size)
 		sampler__round_thread(&ev.ev.counts);
 	k->on_event.fn(&ev.ev, k->on_event.arg);
 	return 0;
+}
+
+void kernel__thread_name(const struct kernel *k, uint32_t number, char buf[static 32])
+{
+	char name[MT_COMM_LEN];
+
+	*buf = '\0';
+	if (bpf_map__lookup_elem(k->skel->maps.thread_names, &number, sizeof(number), name, sizeof(name), 0))
+		return;
+	snprintf(buf, 32, "%.16s", name);
+	clean_name(buf);
 }
 
 int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg)

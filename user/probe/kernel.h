@@ -14,6 +14,7 @@
 #include "recording/recording.h"
 #include "util/err.h"
 
+struct object;
 struct bpf_map;
 struct codes;
 struct malloctrace_bpf;
@@ -48,7 +49,8 @@ struct kernel_opts {
 	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED says when they change */
 	bool spots;			/* functions that the user named will be probed */
 	bool calls;			/* --events: each call is reported as it happens */
-	uint32_t calls_rate;		/* --events-rate; 0: all */
+	/* a target shares its memory with other processes: perf events, whose programs run for all of them */
+	bool by_memory;
 	bool python;			/* frames of Python are walked, where there are any */
 };
 
@@ -177,7 +179,21 @@ void kernel__reconsider(struct kernel *k, pid_t pid);
  */
 uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc);
 
+/* Are all its threads about to end, or have they ended? */
+bool kernel__is_dying(const struct kernel *k, pid_t pid);
+/* Another process shares the memory of process proc, and is the same target. */
+void kernel__share(struct kernel *k, pid_t pid, uint32_t proc);
+/* Do the programs run for all processes that share the memory of a target? */
+bool kernel__sees_sharers(const struct kernel *k);
+bool kernel__has_borrowers(const struct kernel *k);	/* -p: is there any that shares the memory of a target? */
+/*
+ * Counts those whose calls were not seen: before the counters are read. Returns one of them; 0: none. Once it is frozen, nothing
+ * is counted any more. left_by: those that outlive this process, which has exited; 0: of all processes.
+ */
+pid_t kernel__check_borrowers(struct kernel *k, uint32_t left_by);
+
 /* Programs that were begun, and are not traced because this user may not look into them (bpf/guard.bpf.h). */
+uint64_t kernel__n_forked(const struct kernel *k);	/* processes that traced ones started */
 uint64_t kernel__n_closed(const struct kernel *k);
 /* Are only processes traced that this user may look into? */
 bool kernel__sees_own_only(const struct kernel *k);
@@ -216,6 +232,8 @@ int kernel__take_low_fd(struct kernel *k);
  */
 int kernel__events_fd(const struct kernel *k);
 typedef void (*kernel_event_fn)(const struct mt_event *ev, void *arg);
+/* --by thread: the name that has this number, clean; "": none has. */
+void kernel__thread_name(const struct kernel *k, uint32_t number, char buf[static 32]);
 int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 
 /*
@@ -239,8 +257,7 @@ uint32_t kernel__stopped_by(struct kernel *k, struct mt_spot *ret);
 
 /* --events, which wake nobody: what to call for each; it returns false: no more now, after this one. */
 void kernel__read_calls(struct kernel *k, bool (*fn)(const struct mt_told *c, void *arg), void *arg);
-/* How many found no room so far, and how many were over the rate. */
-void kernel__count_calls(const struct kernel *k, uint64_t *ret_lost, uint64_t *ret_skipped);
+uint64_t kernel__lost_calls(const struct kernel *k);	/* that found no room so far */
 /* Nobody reads them any more: none is reported from now on. */
 void kernel__end_calls(struct kernel *k);
 
@@ -249,6 +266,8 @@ uint64_t kernel__bytes(const struct kernel *k, uint64_t amount);
 
 /* --within: where the functions are in the code of a file; list: below MT_WITHIN_LISTS. Before it is probed. */
 int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges);
+/* The list has inlined copies: from now on stacks of all allocations are walked. -ENODEV: the file has no name for the kernel. */
+int kernel__set_within_inlined(struct kernel *k, uint32_t list, const struct object *obj);
 
 /* Has the program of our own reached its entry point since this was last reset? */
 bool kernel__started(const struct kernel *k);

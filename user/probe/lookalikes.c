@@ -66,7 +66,6 @@ static int look_at(const struct object_symbol *sym, void *arg)
 {
 	struct names *n = arg;
 	bool wanted = false;
-	char **slot;
 	size_t stem;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs) && !wanted; i++)
@@ -74,27 +73,16 @@ static int look_at(const struct object_symbol *sym, void *arg)
 	if (!wanted || n->v.n >= MAX_NAMES || !is_plain(sym->name) || is_internal(sym->name) ||
 	    alloc_funcs__find(n->funcs, sym->name) >= 0)
 		return 0;
-	slot = vec_push(&n->v);
-	if (!slot)
-		return -ENOMEM;
-	*slot = strdup(sym->name);
-	if (*slot)
-		return 0;
-	n->v.n--;
-	return -ENOMEM;
+	*vec_push(&n->v) = xstrdup(sym->name);
+	return 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+COMPARATOR(by_name, char *const, strcmp(*a, *b))
 
 static bool has(const struct names *n, const char *stem, size_t len, const char *end)
 {
-	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *name = xasprintf("%.*s%s", (int)len, stem, end);
 
-	if (asprintf(&name, "%.*s%s", (int)len, stem, end) < 0)
-		return false;
 	return bsearch(&name, n->v.v, n->v.n, sizeof(*n->v.v), by_name);
 }
 
@@ -136,14 +124,13 @@ char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs)
 	FILE *out;
 
 	if (readers__are_apart())
-		return lookalikes_apart__of(obj, funcs);
-	if (!object__for_each_function(obj, look_at, &n, NULL) && n.v.n) {
+		return plan_apart__lookalikes(obj, funcs);
+	object__for_each_function(obj, look_at, &n);
+	if (n.v.n) {
 		qsort(n.v.v, n.v.n, sizeof(*n.v.v), by_name);
-		out = open_memstream(&text, &size);
-		if (out) {
-			print_pairs(out, obj, &n, &n_printed);
-			fclose(out);
-		}
+		out = text_stream__open(&text, &size);
+		print_pairs(out, obj, &n, &n_printed);
+		text_stream__close(out);
 	}
 	for (size_t i = 0; i < n.v.n; i++)
 		free(n.v.v[i]);

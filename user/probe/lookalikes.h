@@ -8,7 +8,7 @@
 
 /*
  * Pairs of functions of the file, in words, each with the options that make malloctrace probe it:
- * "shop_malloc and shop_free in shopd (--prefix shop_)". The caller's; NULL: none, or no memory.
+ * "shop_malloc and shop_free in shopd (--prefix shop_)". The caller's; NULL: none.
  */
 char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs);
 

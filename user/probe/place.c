@@ -93,29 +93,28 @@ struct walk {
 	const char *unclear;
 };
 
-static int give_up(struct walk *w, const char *why)
+static void give_up(struct walk *w, const char *why)
 {
 	w->unclear = why;
-	return 0;
 }
 
 /* The same where that is because it leads to code that is not known. */
-static int lose_way(struct walk *w, const char *why)
+static void lose_way(struct walk *w, const char *why)
 {
 	w->open = true;
-	return give_up(w, why);
+	give_up(w, why);
 }
 
-static int add_region(struct walk *w, uint64_t start, uint64_t end)
+static void add_region(struct walk *w, uint64_t start, uint64_t end)
 {
 	struct region *r;
 	uint64_t len = end - start;
 
-	if (w->n_regions == MAX_REGIONS)
-		return lose_way(w, "its tail calls lead too far");
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return -ENOMEM;
+	if (w->n_regions == MAX_REGIONS) {
+		lose_way(w, "its tail calls lead too far");
+		return;
+	}
+	r = xcalloc(1, sizeof(*r));
 	w->regions[w->n_regions++] = r;
 	if (len > MAX_REGION_BYTES) {
 		len = MAX_REGION_BYTES;
@@ -128,7 +127,6 @@ static int add_region(struct walk *w, uint64_t start, uint64_t end)
 	}
 	r->start = start;
 	r->end = start + len;
-	return 0;
 }
 
 static struct region *region_of(struct walk *w, uint64_t addr)
@@ -150,16 +148,10 @@ static void bounds_of(const struct walk *w, uint64_t addr, uint64_t *ret_start, 
 	*ret_end = n < w->n_starts ? w->starts[n] : UINT64_MAX;
 }
 
-static int go_to(struct walk *w, uint64_t target, int64_t sp)
+static void go_to(struct walk *w, uint64_t target, int64_t sp)
 {
-	struct step *todo = vec_push(&w->todo);
-	uint64_t *known = vec_push(&w->targets);
-
-	if (!todo || !known)
-		return -ENOMEM;
-	*todo = (struct step){ target, sp };
-	*known = target;
-	return 0;
+	*vec_push(&w->todo) = (struct step){ target, sp };
+	*vec_push(&w->targets) = target;
 }
 
 static bool is_own(const struct walk *w, uint64_t addr)
@@ -168,29 +160,17 @@ static bool is_own(const struct walk *w, uint64_t addr)
 }
 
 /* Notes whether a jump or branch at addr crosses the border of the function's own bytes. */
-static int note_crossing(struct walk *w, uint64_t addr, const struct insn *i, int64_t sp)
+static void note_crossing(struct walk *w, uint64_t addr, const struct insn *i, int64_t sp)
 {
-	uint64_t *tail;
-
 	if (is_own(w, addr) == is_own(w, i->target) || i->target == w->start)
-		return 0;
+		return;
 	w->reentered |= !is_own(w, addr);
-	if (is_own(w, addr) && i->flow == FLOW_JUMP && (!sp || sp == SP_LOST)) {
-		struct exit_jump *jump = vec_push(&w->jumps);
-
-		if (!jump)
-			return -ENOMEM;
-		*jump = (struct exit_jump){ addr, i->target };
-	}
-	if (!is_own(w, addr) || i->flow != FLOW_JUMP || sp) {
+	if (is_own(w, addr) && i->flow == FLOW_JUMP && (!sp || sp == SP_LOST))
+		*vec_push(&w->jumps) = (struct exit_jump){ addr, i->target };
+	if (!is_own(w, addr) || i->flow != FLOW_JUMP || sp)
 		w->tangled = true;
-		return 0;
-	}
-	tail = vec_push(&w->tails);
-	if (!tail)
-		return -ENOMEM;
-	*tail = addr;
-	return 0;
+	else
+		*vec_push(&w->tails) = addr;
 }
 
 /* Can control come to somewhere after first, up to last, other than by running on from first? */
@@ -216,21 +196,51 @@ static bool is_replaceable(const char *name)
 }
 
 /* tcmalloc and mimalloc reach even their own functions through the PLT. */
-static int go_through_slot(struct walk *w, uint64_t slot, int64_t sp)
+static void go_through_slot(struct walk *w, uint64_t slot, int64_t sp)
 {
 	_cleanup_free_ char *name = NULL;
 	uint64_t target;
-	int r = object__slot_function(w->obj, slot, &target, &name);
 
-	if (r == -ENOMEM)
-		return r;
-	if (r || is_replaceable(name))
-		return lose_way(w, "it leaves by a jump into another object");
-	return go_to(w, target, sp);
+	if (object__slot_function(w->obj, slot, &target, &name) || is_replaceable(name))
+		lose_way(w, "it leaves by a jump into another object");
+	else
+		go_to(w, target, sp);
+}
+
+/* Code that was followed ends with this instruction. */
+static void end_with(struct walk *w, const struct insn *i, uint64_t addr, int64_t sp, bool after_call)
+{
+	switch (i->flow) {
+	case FLOW_BAD:
+		if (!after_call)
+			lose_way(w, "its code cannot be decoded");
+		break;
+	case FLOW_SLOT:
+		go_through_slot(w, i->target, sp);
+		break;
+	case FLOW_INDIRECT:
+		w->by_register = true;
+		lose_way(w, "it leaves by an indirect jump");
+		break;
+	case FLOW_JUMP:
+		go_to(w, i->target, sp);
+		break;
+	case FLOW_RETURN_AUTH:
+		give_up(w, "it returns by an instruction that cannot be probed");
+		break;
+	case FLOW_RETURN:
+		if (sp && sp != SP_LOST)
+			give_up(w, "it returns with another stack pointer");
+		else
+			*vec_push(&w->returns) = addr;
+		break;
+	default:
+		break;
+	}
 }
 
 /* Follows code until it ends, jumps, or meets what was seen before. */
-static int follow(struct walk *w, struct step from)
+static void follow(struct walk *w, struct step from)
 {
 	uint64_t addr = from.addr;
 	int64_t sp = from.sp;
@@ -239,65 +249,36 @@ static int follow(struct walk *w, struct step from)
 
 	if (!r) {
 		uint64_t start, end;
-		int err;
 
 		bounds_of(w, addr, &start, &end);
-		err = add_region(w, start, end);
-		if (err)
-			return err;
+		add_region(w, start, end);
 		r = region_of(w, addr);
-		if (!r)
-			return w->unclear ? 0 : lose_way(w, "it jumps to where the file has no code");
+		if (!r) {
+			if (!w->unclear)
+				lose_way(w, "it jumps to where the file has no code");
+			return;
+		}
 	}
 	for (;;) {
 		struct insn i;
-		uint64_t *slot;
 
 		if (addr >= r->end) {
 			/* nothing is left to run after a call that does not return */
-			if (after_call && !r->cut)
-				return 0;
-			return lose_way(w, r->cut ? "its code is too long to follow" :
-						   "its code runs past its end");
+			if (!after_call || r->cut)
+				lose_way(w, r->cut ? "its code is too long to follow" : "its code runs past its end");
+			return;
 		}
 		if (r->seen[addr - r->start])
-			return 0;
+			return;
 		r->seen[addr - r->start] = true;
 		i = decoder__at(w->decoder, r->code + (addr - r->start), r->end - addr, addr);
-		if ((i.flow == FLOW_JUMP || i.flow == FLOW_BRANCH) && note_crossing(w, addr, &i, sp))
-			return -ENOMEM;
-		switch (i.flow) {
-		case FLOW_BAD:
-			if (after_call)
-				return 0;
-			return lose_way(w, "its code cannot be decoded");
-		case FLOW_SLOT:
-			return go_through_slot(w, i.target, sp);
-		case FLOW_INDIRECT:
-			w->by_register = true;
-			return lose_way(w, "it leaves by an indirect jump");
-		case FLOW_STOP:
-			return 0;
-		case FLOW_JUMP:
-			return go_to(w, i.target, sp);
-		case FLOW_RETURN_AUTH:
-			return give_up(w, "it returns by an instruction that cannot be probed");
-		case FLOW_RETURN:
-			if (sp && sp != SP_LOST)
-				return give_up(w, "it returns with another stack pointer");
-			slot = vec_push(&w->returns);
-			if (!slot)
-				return -ENOMEM;
-			*slot = addr;
-			return 0;
-		case FLOW_BRANCH:
-			if (go_to(w, i.target, sp))
-				return -ENOMEM;
-			break;
-		case FLOW_CALL:
-		case FLOW_NOP:
-		case FLOW_NEXT:
-			break;
+		if (i.flow == FLOW_JUMP || i.flow == FLOW_BRANCH)
+			note_crossing(w, addr, &i, sp);
+		if (i.flow == FLOW_BRANCH) {
+			go_to(w, i.target, sp);
+		} else if (i.flow != FLOW_CALL && i.flow != FLOW_NOP && i.flow != FLOW_NEXT) {
+			end_with(w, &i, addr, sp, after_call);
+			return;
 		}
 		after_call = i.flow == FLOW_CALL || (after_call && i.flow == FLOW_NOP);
 		addr += i.len;
@@ -320,34 +301,30 @@ static void walk_done(struct walk *w)
 	decoder__free(w->decoder);
 }
 
-static int find_returns(struct walk *w, const struct planned_func *f)
+static void find_returns(struct walk *w, const struct planned_func *f)
 {
 	const char *why;
-	int r;
 
 	w->decoder = decoder__new(w->obj->machine);
-	if (!w->decoder)
-		return lose_way(w, "no decoder for this architecture");
-	if (!f->size)
-		return lose_way(w, "where it ends is not known");
+	if (!w->decoder || !f->size) {
+		lose_way(w, w->decoder ? "where it ends is not known" : "no decoder for this architecture");
+		return;
+	}
 	w->start = f->vaddr;
 	w->end = f->size > UINT64_MAX - f->vaddr ? UINT64_MAX : f->vaddr + f->size;
-	r = object__function_starts(w->obj, &w->starts, &w->n_starts);
-	if (!r)
-		r = add_region(w, w->start, w->end);
-	if (!r)
-		r = go_to(w, f->vaddr, 0);
-	while (!r && !w->unclear && w->todo.n)
-		r = follow(w, w->todo.v[--w->todo.n]);
+	object__function_starts(w->obj, &w->starts, &w->n_starts);
+	add_region(w, w->start, w->end);
+	go_to(w, f->vaddr, 0);
+	while (!w->unclear && w->todo.n)
+		follow(w, w->todo.v[--w->todo.n]);
 	/* which code is its own is of interest all the same */
 	why = w->unclear;
-	while (!r && w->todo.n)
-		r = follow(w, w->todo.v[--w->todo.n]);
+	while (w->todo.n)
+		follow(w, w->todo.v[--w->todo.n]);
 	if (why)
 		w->unclear = why;
-	if (!r && !w->unclear && !w->returns.n)
-		return give_up(w, "no return was found in its code");
-	return r;
+	if (!w->unclear && !w->returns.n)
+		give_up(w, "no return was found in its code");
 }
 
 /* The code that it may be found in, and what it may end by jumping to. */
@@ -379,8 +356,6 @@ static int add_point(const struct object *obj, struct points *p, uint64_t vaddr,
 	if (object__read_code(obj, vaddr, &byte, 1) || !object__vaddr_to_offset(obj, vaddr, &offset))
 		return -EINVAL;
 	point = vec_push(p);
-	if (!point)
-		return -ENOMEM;
 	*point = *like;
 	point->offset = offset;
 	return 0;
@@ -502,7 +477,7 @@ static int place(const struct placing *at)
 	bool safe_only = throws || at->want->no_uretprobes;
 	bool by_insns = safe_only || (at->obj->machine == EM_AARCH64 && at->want->recording.points != POINTS_PLAIN);
 	/* what is mapped inside of a call is known by its entry */
-	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws && !at->want->recording.mmap;
+	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws && !recording__has_mappings(&at->want->recording);
 	int r;
 
 	if (at->row->role == ROLE_FREE || at->want->recording.mode == MT_MODE_COUNT)
@@ -528,12 +503,12 @@ int place__function(const struct object *obj, const struct alloc_func *row, cons
 	struct walk w = { .obj = obj };
 	struct placing at = { obj, row, want, f, &w, p };
 	size_t first = p->n;
-	int r = find_returns(&w, f);
+	int r;
 
+	find_returns(&w, f);
 	f->no_return = false;
 	describe_code(&w, f);
-	if (!r)
-		r = place(&at);
+	r = place(&at);
 	walk_done(&w);
 	if (r) {
 		p->n = first;
@@ -545,35 +520,30 @@ int place__function(const struct object *obj, const struct alloc_func *row, cons
 }
 
 /* What cannot be followed is left out, and the rest is followed all the same. */
-int place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret)
+void place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret)
 {
 	struct walk w = { .obj = obj, .start = vaddr, .end = size > UINT64_MAX - vaddr ? UINT64_MAX : vaddr + size };
-	int r = 0;
 
 	*ret = (struct exits){};
 	w.decoder = decoder__new(obj->machine);
-	if (!w.decoder || !size)
-		goto out;
-	r = object__function_starts(obj, &w.starts, &w.n_starts);
-	if (!r)
-		r = add_region(&w, w.start, w.end);
-	if (!r)
-		r = go_to(&w, vaddr, 0);
-	while (!r && w.todo.n) {
+	if (!w.decoder || !size) {
+		walk_done(&w);
+		return;
+	}
+	object__function_starts(obj, &w.starts, &w.n_starts);
+	add_region(&w, w.start, w.end);
+	go_to(&w, vaddr, 0);
+	while (w.todo.n) {
 		w.unclear = NULL;
-		r = follow(&w, w.todo.v[--w.todo.n]);
+		follow(&w, w.todo.v[--w.todo.n]);
 	}
-	if (!r) {
-		ret->returns = w.returns.v;
-		ret->n_returns = w.returns.n;
-		ret->jumps = w.jumps.v;
-		ret->n_jumps = w.jumps.n;
-		w.returns.v = NULL;
-		w.jumps.v = NULL;
-	}
-out:
+	ret->returns = w.returns.v;
+	ret->n_returns = w.returns.n;
+	ret->jumps = w.jumps.v;
+	ret->n_jumps = w.jumps.n;
+	w.returns.v = NULL;
+	w.jumps.v = NULL;
 	walk_done(&w);
-	return r;
 }
 
 void exits__done(struct exits *x)

@@ -56,6 +56,20 @@ struct planned_func {
 	char why[96];		/* how its points were chosen, for doctor and --verbose */
 };
 
+struct spot_point {
+	uint64_t offset;	/* in the file */
+	uint64_t counter;	/* of a program's own probe: the word that counts its tracers, in the file; else 0 */
+	uint64_t cookie;	/* the numbers of the spots that it is: abi.h */
+};
+
+struct spot_points {
+	struct spot_point *v;	/* owned */
+	size_t n, room;
+};
+
+/* The point at this offset, made if there is none. */
+struct spot_point *spot_points__at(struct spot_points *points, uint64_t offset);
+
 struct plan {
 	struct object *object;	/* a reference, owned */
 	struct planned_func *funcs;	/* owned */
@@ -66,17 +80,28 @@ struct plan {
 	size_t n_requested;	/* with SIZE_USABLE: functions whose sizes are those requested all the same */
 	/* owned; "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", or "" if not recognised */
 	char *family;
+	/*
+	 * Where a C library loads and unloads others: the programs must know before code takes the place of other code
+	 * (bpf/ranges.bpf.h)
+	 */
+	struct spot_points loader;
+	/* where calls fail and neither their entry nor their return shows it (bpf/refusals.bpf.h) */
+	struct spot_points refusals;
 };
 
 /*
  * Symbols of the object that are rows of the table. An object is an allocator
  * if it defines a FUNC_CORE row, or if asked is set (-O): then one row is
  * enough. want NULL: everything, sizes as requested. *ret_n_symbols says how many functions were
- * searched. Returns 0 with n_funcs 0 if the object is no allocator.
+ * searched. n_funcs is 0 if the object is no allocator.
  */
-int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
-	       struct plan *ret, size_t *ret_n_symbols, struct err *e);
+void plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
+		struct plan *ret, size_t *ret_n_symbols);
 void plan__done(struct plan *p);
+/* May a function of this plan leave by an exception? */
+bool plan__may_throw(const struct plan *p, const struct alloc_funcs *funcs);
+/* Does it have sizes from headers, so that functions that pass calls on are left out of it? */
+bool plan__may_pass_on(const struct plan *p);
 
 /* place.c: appends the points of one function. f->usable is the caller's. */
 struct points {
@@ -99,9 +124,10 @@ struct exits {
 	size_t n_jumps;
 };
 
-int place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret);
+void place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret);
 void exits__done(struct exits *x);
 
+/* -EINVAL: its symbol has no code in the file. */
 int place__function(const struct object *obj, const struct alloc_func *row, const struct plan_want *want,
 		    struct planned_func *f, struct points *p);
 

@@ -5,13 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bpf/abi_registers.h"
 #include "probe/libbpf_words.h"
 #include "probe/registers.h"
 #include "registers.skel.h"
 #include "util/util.h"
-
-_Static_assert(MT_MAX_REGISTERS <= TARGET_MAX_REGISTERS, "all of them find room");
 
 static struct registers_bpf *skel;
 static int failed;		/* it cannot be loaded: not tried again */
@@ -52,77 +49,61 @@ static int open_iterator(pid_t pid)
 	return err ?: fd;
 }
 
+/* Adds to *ret. */
 static int read_all(int fd, char **ret, size_t *ret_len)
 {
-	_cleanup_free_ char *buf = NULL;
-	size_t len = 0, room = 0;
+	size_t len = *ret_len, room = len;
 
 	for (;;) {
 		ssize_t got;
 
 		if (len == room) {
-			char *p = realloc(buf, room = room ? room * 2 : 65536);
-
-			if (!p)
-				return -ENOMEM;
-			buf = p;
+			room += MAX(room, 65536ul);
+			*ret = xrealloc(*ret, room);
 		}
-		got = read(fd, buf + len, room - len);
+		got = read(fd, *ret + len, room - len);
 		if (got < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		if (!got)
 			break;
 		len += got > 0 ? got : 0;
 	}
-	*ret = buf;
-	buf = NULL;
 	*ret_len = len;
 	return 0;
 }
 
-static void take(struct target_thread *to, const struct mt_registers *r)
+static int read_process(pid_t pid, char **ret, size_t *ret_len)
 {
-	*to = (struct target_thread){
-		.tid = r->tid,
-		.sp = r->running ? 0 : r->sp,
-		.tp = r->tp,
-		.n_regs = MIN(r->n, MT_MAX_REGISTERS),
-		.switches = r->switches,
-		.signal_stack = r->signal_stack,
-	};
-	memcpy(to->regs, r->v, to->n_regs * sizeof(*r->v));
+	_cleanup_close_ int fd = -1;
+
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.only_pid), &(__u32){ 0 }, &(__s32){ pid }, BPF_ANY))
+		return -errno;
+	fd = open_iterator(pid);
+	return fd < 0 ? fd : read_all(fd, ret, ret_len);
 }
 
-int registers__read(struct target *t, struct target_thread **ret, size_t *ret_n, void *arg, struct err *e)
+int registers__read(pid_t pid, const struct sharers *others, struct mt_registers **ret, size_t *ret_n, void *arg, struct err *e)
 {
-	_cleanup_free_ char *text = NULL;
-	struct target_thread *threads;
-	_cleanup_close_ int fd = -1;
-	size_t len = 0, n;
+	_cleanup_free_ char *records = NULL;
+	size_t len = 0;
 	int err = load(e);
 
 	if (err)
 		return err;
-	if (bpf_map_update_elem(bpf_map__fd(skel->maps.only_pid), &(__u32){ 0 }, &(__s32){ t->pid }, BPF_ANY))
-		err = -errno;
-	fd = err ? -1 : open_iterator(t->pid);
-	err = err ?: fd < 0 ? fd : read_all(fd, &text, &len);
-	if (err)
-		return err_set(e, err, "cannot read the registers of process %d: %s", t->pid, strerror(-err));
-	n = len / sizeof(struct mt_registers);
-	if (!n)
-		return err_set(e, -ESRCH, "process %d has no threads any more", t->pid);
-	threads = calloc(n, sizeof(*threads));
-	if (!threads)
-		return err_set(e, -ENOMEM, "not enough memory for the registers of %zu threads", n);
-	for (size_t i = 0; i < n; i++) {
-		struct mt_registers r;
-
-		memcpy(&r, text + i * sizeof(r), sizeof(r));
-		take(&threads[i], &r);
+	err = read_process(pid, &records, &len);
+	for (size_t i = 0; i < others->n && !err; i++) {
+		err = read_process(others->v[i], &records, &len);
+		/* it has ended */
+		if (err == -ESRCH)
+			err = 0;
 	}
-	*ret = threads;
-	*ret_n = n;
+	if (err)
+		return err_set(e, err, "cannot read the registers of process %d: %s", pid, strerror(-err));
+	if (len < sizeof(**ret))
+		return err_set(e, -ESRCH, "process %d has no threads any more", pid);
+	*ret_n = len / sizeof(**ret);
+	*ret = (struct mt_registers *)records;
+	records = NULL;
 	return 0;
 }
 

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/object.h"
 #include "malloctrace.skel.h"
+#include "probe/code.h"
 #include "probe/kernel.h"
 #include "probe/sampler.h"
 
@@ -29,6 +31,33 @@ int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind)
 	struct mt_spot spot = { .kind = kind };
 
 	return bpf_map__update_elem(k->skel->maps.spots, &number, sizeof(number), &spot, sizeof(spot), BPF_ANY);
+}
+
+int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges)
+{
+	return bpf_map__update_elem(k->skel->maps.within_lists, &list, sizeof(list), ranges, sizeof(*ranges), BPF_ANY);
+}
+
+int kernel__set_within_inlined(struct kernel *k, uint32_t list, const struct object *obj)
+{
+	struct mt_within_file f = { .list = list };
+	struct mt_file_key key;
+	int err = kernel__name_file(k, obj, &key);
+
+	for (size_t i = 0, n = 0; i < obj->n_segments && n < MT_WITHIN_SEGMENTS; i++) {
+		const struct object_segment *s = &obj->segments[i];
+
+		if (!s->exec)
+			continue;
+		f.segment[n].off = s->file_off;
+		f.segment[n].size = s->file_size;
+		f.segment[n++].vaddr = s->vaddr;
+	}
+	if (!err)
+		err = bpf_map__update_elem(k->skel->maps.within_files, &key, sizeof(key), &f, sizeof(f), BPF_ANY);
+	if (!err)
+		__atomic_store_n(&k->skel->bss->mt_within_inlined, 1, __ATOMIC_SEQ_CST);
+	return err;
 }
 
 int kernel__spots_fd(const struct kernel *k)

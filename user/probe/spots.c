@@ -10,14 +10,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "elf/defined.h"
-#include "elf/demangle.h"
+#include "elf/symtab.h"
 #include "probe/kernel.h"
 #include "probe/plan_apart.h"
 #include "probe/usdt.h"
 #include "util/funcname.h"
 #include "util/invoker.h"
-#include "util/nearness.h"
 
 /* ---- what the user named */
 
@@ -38,16 +36,12 @@ static int parse(struct spot *s, const char *text)
 {
 	const char *at = text, *colon;
 
-	s->text = strdup(text);
-	if (!s->text)
-		return -ENOMEM;
+	s->text = xstrdup(text);
 	do {
 		colon = next_colon(at);
 		if (s->n_parts == ARRAY_SIZE(s->part) || at == colon || !*at)
 			return -EINVAL;
-		s->part[s->n_parts] = colon ? strndup(at, (size_t)(colon - at)) : strdup(at);
-		if (!s->part[s->n_parts++])
-			return -ENOMEM;
+		s->part[s->n_parts++] = colon ? xstrndup(at, (size_t)(colon - at)) : xstrdup(at);
 		at = colon ? colon + 1 : at;
 	} while (colon);
 	if (s->n_parts > 1 && strchr(s->part[0], '/'))
@@ -68,7 +62,7 @@ static char *hint_of(const char *name)
 	begin = end;
 	while (begin && (isalnum((unsigned char)name[begin - 1]) || name[begin - 1] == '_'))
 		begin--;
-	return begin < end ? strndup(name + begin, end - begin) : NULL;
+	return begin < end ? xstrndup(name + begin, end - begin) : NULL;
 }
 
 static void spot_done(struct spot *s)
@@ -82,7 +76,7 @@ static void spot_done(struct spot *s)
 
 int spots__add(struct spots *s, enum mt_spot_kind kind, const char *option, const char *text, struct err *e)
 {
-	struct spot spot = { .kind = kind, .option = option }, *slot;
+	struct spot spot = { .kind = kind, .option = option };
 	int err;
 
 	for (size_t i = 0; i < s->n; i++)
@@ -92,16 +86,14 @@ int spots__add(struct spots *s, enum mt_spot_kind kind, const char *option, cons
 		return err_set(e, -E2BIG, "%s %s: no more than %d functions can be named", option, text,
 			       MT_MAX_SPOTS - 1);
 	err = parse(&spot, text);
-	if (!err && spot.n_parts < 3)
-		spot.hint = hint_of(spot.part[spot.n_parts - 1]);
-	slot = err ? NULL : vec_push(s);
-	if (!slot) {
+	if (err) {
 		spot_done(&spot);
-		return err == -EINVAL ? err_set(e, err, "%s %s: want FUNC, BINARY:FUNC, PROVIDER:PROBE or BINARY:PROVIDER:PROBE", option, text) :
-					err_set(e, -ENOMEM, "out of memory");
+		return err_set(e, err, "%s %s: want FUNC, BINARY:FUNC, PROVIDER:PROBE or BINARY:PROVIDER:PROBE", option, text);
 	}
-	spot.number = (uint32_t)s->n;
-	*slot = spot;
+	if (spot.n_parts < 3)
+		spot.hint = hint_of(spot.part[spot.n_parts - 1]);
+	spot.number = (uint32_t)s->n + 1;
+	*vec_push(s) = spot;
 	return 0;
 }
 
@@ -146,10 +138,10 @@ static const char *function_of(const struct spot *s)
 	return s->n_parts < 3 ? s->part[s->n_parts - 1] : NULL;
 }
 
-/* Does raw, a name of the symbol table, name it? */
-static bool is_function(const struct spot *s, const char *raw, char buf[static DEMANGLE_OUT_MAX + 1])
+bool spot__is_function(const struct spot *s, const char *raw)
 {
 	const char *asked = function_of(s);
+	char buf[DEMANGLE_OUT_MAX + 1];
 
 	if (func_name__matches(asked, raw, false))
 		return true;
@@ -164,7 +156,7 @@ struct search {
 	const struct object *obj;
 	struct spot_points points;
 	struct {		/* what is requested in this file */
-		bool function, probe;
+		bool function, probe, inlined;
 	} wanted[MT_MAX_SPOTS];
 	struct spot *full;	/* found where too many are already */
 };
@@ -197,26 +189,11 @@ static int join(const struct search *s, struct spot_point *p, const struct spot 
 	return 1;
 }
 
-struct spot_point *spot_points__at(struct spot_points *points, uint64_t offset)
-{
-	struct spot_point *p;
-
-	for (size_t i = 0; i < points->n; i++)
-		if (points->v[i].offset == offset)
-			return &points->v[i];
-	p = vec_push(points);
-	if (p)
-		p->offset = offset;
-	return p;
-}
-
 static int add_point(struct search *s, struct spot *spot, uint64_t offset, uint64_t counter)
 {
 	struct spot_point *p = spot_points__at(&s->points, offset);
 	int added;
 
-	if (!p)
-		return -ENOMEM;
 	if (counter)
 		p->counter = counter;
 	added = join(s, p, spot);
@@ -238,7 +215,7 @@ static bool in_code(const struct object *obj, uint64_t vaddr)
 
 static int on_symbol(const char *raw, uint64_t vaddr, void *arg)
 {
-	char buf[DEMANGLE_OUT_MAX + 1], plain[DEMANGLE_IN_MAX + 1];
+	char plain[DEMANGLE_IN_MAX + 1];
 	size_t len = strnlen(raw, sizeof(plain) - 1), version;
 	struct search *s = arg;
 	uint64_t offset;
@@ -250,10 +227,33 @@ static int on_symbol(const char *raw, uint64_t vaddr, void *arg)
 	version = strcspn(plain + (len > 0), "@") + (len > 0);
 	plain[version] = '\0';
 	for (size_t i = 0; i < s->spots->n && !err; i++)
-		if (s->wanted[i].function && is_function(&s->spots->v[i], plain, buf) && in_code(s->obj, vaddr) &&
+		if (s->wanted[i].function && spot__is_function(&s->spots->v[i], plain) && in_code(s->obj, vaddr) &&
 		    object__vaddr_to_offset(s->obj, vaddr, &offset))
 			err = add_point(s, &s->spots->v[i], offset, 0);
 	return err;
+}
+
+static int on_inlined(const char *name, uint64_t low, uint64_t high, bool first, void *arg)
+{
+	struct search *s = arg;
+
+	for (size_t i = 0; first && i < s->spots->n; i++)
+		s->spots->v[i].n_inlined_here += s->wanted[i].inlined && spot__is_function(&s->spots->v[i], name);
+	return 0;
+}
+
+/* A file of which nothing has the name of any is not read: that takes much longer than to find the name. */
+static void count_inlined(struct search *s, struct object *obj, const char *debug_dir)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->spots->n; i++) {
+		const char *hint = s->spots->v[i].hint;
+
+		s->wanted[i].inlined = s->wanted[i].function && (!hint || defined__may_be_inlined(obj, debug_dir, hint));
+		any |= s->wanted[i].inlined;
+	}
+	s->spots->n_unsearched += any && defined__each_inlined(obj, debug_dir, on_inlined, s);
 }
 
 static int on_usdt(const struct usdt *u, void *arg)
@@ -277,6 +277,8 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 	bool functions = false, probes = false;
 	int err = 0;
 
+	for (size_t i = 0; i < s->n; i++)
+		s->v[i].n_inlined_here = 0;
 	if (readers__are_apart())
 		return spots_apart__find(s, obj, debug_dir, ret, e);
 	for (size_t i = 0; i < s->n; i++) {
@@ -290,120 +292,17 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 	}
 	if (functions)
 		err = defined__each(obj, debug_dir, on_symbol, &search);
+	if (functions && !err)
+		count_inlined(&search, obj, debug_dir);
 	if (!err && probes)
 		err = usdt__each(obj, on_usdt, &search);
+	for (size_t i = 0; i < s->n && !err; i++)
+		s->v[i].n_inlined += s->v[i].n_inlined_here;
 	if (!err) {
 		*ret = search.points;
 		return 0;
 	}
 	vec_done(&search.points);
-	return err == -E2BIG ? err_set(e, err, "%s %s: no more than %d such options can match one function",
-				       search.full->option, search.full->text, MT_SPOTS_AT_ONCE) :
-			       err_set(e, err, "out of memory");
-}
-
-/* ---- what looks like it */
-
-static void remember(struct closest *c, const char *name, size_t far)
-{
-	size_t at = c->n;
-	char *copy;
-
-	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->name[i], name))
-			return;
-	while (at && c->distance[at - 1] > far)
-		at--;
-	copy = at < CLOSEST_MAX ? strdup(name) : NULL;
-	if (!copy)
-		return;
-	if (c->n == CLOSEST_MAX)
-		free(c->name[--c->n]);
-	memmove(&c->name[at + 1], &c->name[at], (c->n - at) * sizeof(c->name[0]));
-	memmove(&c->distance[at + 1], &c->distance[at], (c->n - at) * sizeof(c->distance[0]));
-	c->name[at] = copy;
-	c->distance[at] = far;
-	c->n++;
-}
-
-struct look {
-	struct closest *c;
-	const char *asked;
-	size_t most;
-};
-
-/*
- * A name that is part of the other, or has the last part in common, is near, too; but none is as
- * near as a slip of a finger.
- */
-static void compare(struct look *l, const char *name)
-{
-	const char *last = strrchr(name, ':'), *base = last ? last + 1 : name;
-	size_t far = edit_distance(l->asked, name, l->most);
-
-	if (far > l->most)
-		far = edit_distance(l->asked, base, l->most);
-	if (far > l->most && strlen(l->asked) >= 4 && strcasestr(name, l->asked))
-		far = l->most + 1;
-	else if (far > l->most)
-		return;
-	remember(l->c, name, far);
-}
-
-static int compare_symbol(const char *raw, uint64_t vaddr, void *arg)
-{
-	char buf[DEMANGLE_OUT_MAX + 1];
-	size_t len;
-
-	demangle(raw, buf);
-	len = strcspn(buf, "(<@");
-	if (len && len <= EDIT_MAX_BYTES) {
-		const char *returns;
-
-		buf[len] = '\0';
-		/* a template's is told with what it returns: "int leaf" */
-		returns = strrchr(buf, ' ');
-		compare(arg, returns && !strstr(buf, "operator") ? returns + 1 : buf);
-	}
-	return 0;
-}
-
-static int compare_usdt(const struct usdt *u, void *arg)
-{
-	_cleanup_free_ char *name = NULL;
-
-	if (asprintf(&name, "%s:%s", u->provider, u->name) < 0) {
-		name = NULL;
-		return 0;
-	}
-	clean_name(name);
-	compare(arg, name);
-	return 0;
-}
-
-void closest__look(struct closest *c, const struct spot *s, struct object *obj)
-{
-	const char *asked = function_of(s);
-	struct look l = { .c = c, .asked = asked };
-
-	if (readers__are_apart()) {
-		closest_apart__look(c, s, obj);
-		return;
-	}
-	if (asked && spot__may_be_in(s, obj)) {
-		l.most = MAX(2, strlen(asked) / 3);
-		defined__each(obj, NULL, compare_symbol, &l);
-	}
-	if (s->n_parts > 1) {
-		l.asked = s->n_parts == 2 ? s->text : s->text + strlen(s->part[0]) + 1;
-		l.most = MAX(2, strlen(l.asked) / 3);
-		usdt__each(obj, compare_usdt, &l);
-	}
-}
-
-void closest__done(struct closest *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		free(c->name[i]);
-	*c = (struct closest){};
+	return err_set(e, err, "%s %s: no more than %d such options can match one function", search.full->option,
+		       search.full->text, MT_SPOTS_AT_ONCE);
 }

@@ -14,6 +14,7 @@
 
 #include "bpf/abi.h"
 #include "elf/object.h"
+#include "probe/plan.h"
 #include "util/err.h"
 #include "util/util.h"
 
@@ -29,11 +30,14 @@ struct spot {
 	char *path;		/* owned; the file, if it was named with a '/' and is there; else NULL */
 	char *hint;		/* owned; what the linker's name has in it if it is this function's; NULL: not known */
 	size_t n_points;	/* that were found */
+	size_t n_inlined;	/* copies of the function that were inlined, where no call can be probed */
+	size_t n_inlined_here;	/* those of the file that was searched last */
 };
 
 struct spots {
 	struct spot *v;		/* owned */
 	size_t n, room;
+	size_t n_unsearched;	/* files whose inlined copies are not known: their DWARF takes too long to read */
 };
 
 /* One more; the same text twice, of the same kind, is one. -EINVAL if that is no name, -E2BIG */
@@ -44,35 +48,12 @@ int spots__load(const struct spots *s, struct kernel *k, struct err *e);
 /* The first of a kind; NULL: there is none. */
 const struct spot *spots__first(const struct spots *s, enum mt_spot_kind kind);
 
-struct spot_point {
-	uint64_t offset;	/* in the file */
-	uint64_t counter;	/* of a program's own probe: the word that counts its tracers, in the file; else 0 */
-	uint64_t cookie;	/* the numbers of the spots that it is: abi.h */
-};
+/* Does a symbol, or DWARF, name the function so? */
+bool spot__is_function(const struct spot *s, const char *raw);
 
-struct spot_points {
-	struct spot_point *v;	/* owned */
-	size_t n, room;
-};
-
-/* The point at this offset, made if there is none; NULL: out of memory. */
-struct spot_point *spot_points__at(struct spot_points *points, uint64_t offset);
-
-/* Where an object has any of them; n 0: nowhere. debug_dir as of defined__each(). */
+/* Where an object has any of them; n 0: nowhere. debug_dir as of defined__each(). Inlined copies are counted alone. */
 int spots__find(struct spots *s, struct object *obj, const char *debug_dir, struct spot_points *ret, struct err *e);
 
-/* ---- of one that was found nowhere */
-
-#define CLOSEST_MAX 3
-struct closest {
-	char *name[CLOSEST_MAX];	/* owned; the nearest first */
-	size_t distance[CLOSEST_MAX];
-	size_t n;
-};
-
-/* Names in obj that look like it. */
-void closest__look(struct closest *c, const struct spot *s, struct object *obj);
-void closest__done(struct closest *c);
 /* Is it in a file that this may be? False for all if another binary was named. */
 bool spot__may_be_in(const struct spot *s, const struct object *obj);
 

@@ -2,13 +2,12 @@
 /* Owns what it reads for the time of a call. */
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "probe/standing.h"
 #include "process/maps.h"
+#include "process/memory.h"
+#include "process/process.h"
 #include "util/util.h"
 
 static const struct trap {
@@ -121,11 +120,11 @@ enum standing_kind standing__kind(uint16_t machine, const unsigned char *mem, co
 	return (word & trap->mask) == trap->any ? STANDS_FOREIGN : STANDS_GONE;
 }
 
-static void look_at(int mem, const struct mapping *m, const struct object *obj, uint64_t offset, struct standing *s)
+static void look_at(struct memory *mem, const struct mapping *m, const struct object *obj, uint64_t offset, struct standing *s)
 {
 	unsigned char now[STANDING_BYTES] = {}, file[STANDING_BYTES] = {};
 
-	if (pread(mem, now, sizeof(now), m->start + (offset - m->file_off)) < (ssize_t)sizeof(uint32_t))
+	if (memory__read(mem, m->start + (offset - m->file_off), now, sizeof(now)) < sizeof(uint32_t))
 		return;
 	object__read_at(obj, offset, file, sizeof(file));	/* at the file's end it is no nop */
 	s->n_points++;
@@ -141,44 +140,68 @@ static void look_at(int mem, const struct mapping *m, const struct object *obj, 
 	}
 }
 
-static void check_plan(int mem, const struct maps *maps, const struct space *space, const struct plan *p,
+/* A uretprobe is where an entry is: one breakpoint. */
+static bool has_breakpoint(const struct point *p)
+{
+	return p->how != ON_RETURN || p->return_only;
+}
+
+/*
+ * The kernel sets no probe in a mapping that can be written: one that has none of them never had
+ * any, and only one that became writable later can have lost some.
+ */
+static void check_mapping(struct memory *mem, const struct mapping *m, const struct plan *p, struct standing *s)
+{
+	struct standing is = {};
+
+	for (size_t i = 0; i < p->n_points; i++)
+		if (has_breakpoint(&p->points[i]) && covers(m, p->points[i].offset))
+			look_at(mem, m, p->object, p->points[i].offset, &is);
+	if (m->write && is.n_gone == is.n_points) {
+		s->n_never += is.n_points;
+		return;
+	}
+	s->n_points += is.n_points;
+	s->n_gone += is.n_gone;
+	s->n_foreign += is.n_foreign;
+}
+
+static void check_plan(struct memory *mem, const struct maps *maps, const struct space *space, const struct plan *p,
 		       struct standing *s)
 {
-	bool known = trap_of(p->object->machine);
+	_cleanup_free_ bool *found = xcalloc(p->n_points + 1, sizeof(*found));
 
-	for (size_t i = 0; known && i < p->n_points; i++) {
-		uint64_t offset = p->points[i].offset;
-		bool found = false;
+	if (!trap_of(p->object->machine))
+		return;
+	for (size_t k = 0; k < maps->n; k++) {
+		const struct mapping *m = &maps->v[k];
 
-		/* a uretprobe is where an entry is: one breakpoint */
-		if (p->points[i].how == ON_RETURN && !p->points[i].return_only)
+		if (!m->exec || !is_of(m, space, p->object))
 			continue;
-		for (size_t k = 0; k < maps->n; k++) {
-			if (!maps->v[k].exec || !covers(&maps->v[k], offset) || !is_of(&maps->v[k], space, p->object))
-				continue;
-			found = true;
-			look_at(mem, &maps->v[k], p->object, offset, s);
-		}
-		s->n_moved += !found && is_moved(maps, space, p->object, offset);
+		check_mapping(mem, m, p, s);
+		for (size_t i = 0; i < p->n_points; i++)
+			found[i] |= covers(m, p->points[i].offset);
 	}
+	for (size_t i = 0; i < p->n_points; i++)
+		s->n_moved += has_breakpoint(&p->points[i]) && !found[i] &&
+			      is_moved(maps, space, p->object, p->points[i].offset);
 }
 
 int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n,
 		   struct standing *ret)
 {
-	_cleanup_close_ int mem = -1;
+	_cleanup_memory_ struct memory mem = {};
 	struct standing s = {};
 	struct maps maps = {};
-	char path[64];
-	int err;
+	/* a first thread that has ended shows no memory */
+	pid_t runner = process__runner(pid);
+	int err = runner ? memory__open(&mem, runner) : -ESRCH;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	mem = open(path, O_RDONLY | O_CLOEXEC);
-	if (mem < 0)
-		return -errno;
-	err = maps__read(pid, &maps, NULL);
+	if (err)
+		return err;
+	err = maps__read(runner, &maps, NULL);
 	for (size_t i = 0; i < n && !err; i++)
-		check_plan(mem, &maps, space, plans[i], &s);
+		check_plan(&mem, &maps, space, plans[i], &s);
 	maps__done(&maps);
 	if (!err)
 		*ret = s;

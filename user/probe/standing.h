@@ -16,6 +16,7 @@ struct standing {
 	size_t n_points;	/* in what the process maps */
 	size_t n_gone;		/* of them those without a breakpoint */
 	size_t n_foreign;	/* of them those with one that is not the kernel's: a debugger's */
+	size_t n_never;		/* besides: in mappings that can be written, where the kernel sets none */
 	size_t n_moved;		/* besides: where the file's code was there is other code now */
 };
 

@@ -11,8 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "elf/defined.h"
-#include "elf/demangle.h"
+#include "elf/symtab.h"
 #include "probe/plan.h"
 #include "probe/plan_apart.h"
 #include "util/funcname.h"
@@ -27,12 +26,7 @@ struct search {
 	bool full;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+COMPARATOR(by_value, uint64_t, ORDER(*a, *b))
 
 /* Up to the next function; what lies between two of them is run by neither. */
 static uint64_t end_of(const struct search *s, uint64_t vaddr)
@@ -64,13 +58,16 @@ static bool is_in(const struct mt_within_list *l, uint64_t vaddr)
 	return false;
 }
 
-static void add_range(struct search *s, uint64_t vaddr)
+static void add_range(struct search *s, uint64_t vaddr, uint64_t end)
 {
 	struct mt_within_list *l = &s->w->ranges;
-	uint64_t end = end_of(s, vaddr);
 
 	if (end == vaddr || is_in(l, vaddr))
 		return;
+	if (l->n && l->range[l->n - 1].to == vaddr && s->w->inlined) {
+		l->range[l->n - 1].to = end;
+		return;
+	}
 	if (l->n == MT_WITHIN_RANGES) {
 		s->full = true;
 		return;
@@ -79,21 +76,16 @@ static void add_range(struct search *s, uint64_t vaddr)
 	l->range[l->n++].to = end;
 }
 
-static int add_point(struct search *s, uint64_t vaddr, enum mt_within_kind kind)
+static void add_point(struct search *s, uint64_t vaddr, enum mt_within_kind kind)
 {
-	struct spot_point *p;
 	uint64_t offset;
 
 	if (!object__vaddr_to_offset(s->obj, vaddr, &offset))
-		return 0;
+		return;
 	for (size_t i = 0; i < s->w->points.n; i++)
 		if (s->w->points.v[i].offset == offset)
-			return 0;
-	p = vec_push(&s->w->points);
-	if (!p)
-		return -ENOMEM;
-	*p = (struct spot_point){ .offset = offset, .cookie = MT_WITHIN_COOKIE(kind, 0, vaddr) };
-	return 0;
+			return;
+	*vec_push(&s->w->points) = (struct spot_point){ .offset = offset, .cookie = MT_WITHIN_COOKIE(kind, 0, vaddr) };
 }
 
 /* ---- pieces of the functions that lie elsewhere */
@@ -101,11 +93,8 @@ static int add_point(struct search *s, uint64_t vaddr, enum mt_within_kind kind)
 static int note_name(const char *raw, uint64_t vaddr, void *arg)
 {
 	struct search *s = arg;
-	uint64_t *slot = vec_push(&s->named);
 
-	if (!slot)
-		return -ENOMEM;
-	*slot = vaddr;
+	*vec_push(&s->named) = vaddr;
 	return 0;
 }
 
@@ -131,9 +120,35 @@ static int note_piece(const char *raw, uint64_t vaddr, void *arg)
 
 		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 &&
 		    spot__may_be_in(spot, s->obj) && is_piece(spot, raw))
-			add_range(s, vaddr);
+			add_range(s, vaddr, end_of(s, vaddr));
 	}
 	return 0;
+}
+
+/* A copy that was inlined: stacks show it, but no point begins or ends it for certain. */
+static int note_inlined(const char *name, uint64_t low, uint64_t high, bool first, void *arg)
+{
+	struct search *s = arg;
+
+	for (size_t i = 0; i < s->spots->n; i++) {
+		const struct spot *spot = &s->spots->v[i];
+
+		if (spot->kind != MT_SPOT_WITHIN_ENTER || spot->n_parts > 2 || !spot__may_be_in(spot, s->obj) ||
+		    !spot__is_function(spot, name))
+			continue;
+		s->w->inlined = true;
+		add_range(s, low, high);
+	}
+	return 0;
+}
+
+/* Has the file that was searched last inlined copies? */
+static bool has_inlined(const struct spots *spots)
+{
+	for (size_t i = 0; i < spots->n; i++)
+		if (spots->v[i].kind == MT_SPOT_WITHIN_ENTER && spots->v[i].n_inlined_here)
+			return true;
+	return false;
 }
 
 /* ---- points */
@@ -147,50 +162,48 @@ static bool is_wanted(const struct spots *s, uint64_t cookie)
 }
 
 /* Its own returns end it; a jump to elsewhere hands over, and a return there ends what was handed over. */
-static int add_exits(struct search *s, uint64_t vaddr)
+static void add_exits(struct search *s, uint64_t vaddr)
 {
 	struct exits x;
-	int err = place__exits(s->obj, vaddr, end_of(s, vaddr) - vaddr, &x);
 
-	for (size_t i = 0; i < x.n_jumps && !err; i++)
+	place__exits(s->obj, vaddr, end_of(s, vaddr) - vaddr, &x);
+	for (size_t i = 0; i < x.n_jumps; i++)
 		if (is_in(&s->w->ranges, x.jumps[i].vaddr) && !is_in(&s->w->ranges, x.jumps[i].target))
-			err = add_point(s, x.jumps[i].vaddr, MT_WITHIN_JUMP);
-	for (size_t i = 0; i < x.n_returns && !err; i++)
-		err = add_point(s, x.returns[i],
-				is_in(&s->w->ranges, x.returns[i]) ? MT_WITHIN_LEAVE : MT_WITHIN_LANDED);
+			add_point(s, x.jumps[i].vaddr, MT_WITHIN_JUMP);
+	for (size_t i = 0; i < x.n_returns; i++)
+		add_point(s, x.returns[i], is_in(&s->w->ranges, x.returns[i]) ? MT_WITHIN_LEAVE : MT_WITHIN_LANDED);
 	exits__done(&x);
-	return err;
 }
 
-static int find(struct search *s, struct object *obj, const struct spot_points *found)
+static void find(struct search *s, struct object *obj, const struct spot_points *found)
 {
-	int err = object__function_starts(obj, &s->starts, &s->n_starts) ?: defined__each(obj, NULL, note_name, s);
 	uint64_t vaddr;
 
-	if (err)
-		return err;
+	object__function_starts(obj, &s->starts, &s->n_starts);
+	defined__each(obj, NULL, note_name, s);
 	if (s->named.n)
 		qsort(s->named.v, s->named.n, sizeof(*s->named.v), by_value);
 	for (size_t i = 0; i < found->n; i++)
 		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
-			add_range(s, vaddr);
-	err = defined__each(obj, NULL, note_piece, s);
+			add_range(s, vaddr, end_of(s, vaddr));
+	defined__each(obj, NULL, note_piece, s);
 	/* an entry first: where a point is several things, that is what counts */
-	for (size_t i = 0; i < found->n && !err; i++)
+	for (size_t i = 0; i < found->n; i++)
 		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
-			err = add_point(s, vaddr, MT_WITHIN_ENTER);
-	for (size_t i = 0; i < found->n && !err; i++)
+			add_point(s, vaddr, MT_WITHIN_ENTER);
+	for (size_t i = 0; i < found->n; i++)
 		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
-			err = add_exits(s, vaddr);
-	return err;
+			add_exits(s, vaddr);
+	/* last: what leads from a function into an inlined copy of itself goes elsewhere all the same */
+	if (has_inlined(s->spots))
+		defined__each_inlined(obj, NULL, note_inlined, s);
 }
 
 int within__find(const struct spots *spots, struct object *obj, const struct spot_points *found,
 		 struct within *ret, struct err *e)
 {
 	struct search s = { .spots = spots, .obj = obj, .w = ret };
-	bool any = false;
-	int err;
+	bool any = has_inlined(spots);
 
 	*ret = (struct within){};
 	for (size_t i = 0; i < found->n && !any; i++)
@@ -198,21 +211,21 @@ int within__find(const struct spots *spots, struct object *obj, const struct spo
 	if (!any)
 		return 0;
 	if (readers__are_apart())
-		return within_apart__find(spots, obj, found, ret, e);
-	err = find(&s, obj, found);
+		return spots_apart__within(spots, obj, found, ret, e);
+	find(&s, obj, found);
 	free(s.starts);
 	vec_done(&s.named);
-	if (!err && !s.full)
+	if (!s.full)
 		return 0;
 	within__done(ret);
-	return err ? err_set(e, err, "%s", err == -ENOMEM ? "out of memory" : strerror(-err)) :
-		     err_set(e, -E2BIG, "--within: %s has more than %d such functions", obj->path, MT_WITHIN_RANGES);
+	return err_set(e, -E2BIG, "--within: %s has more than %d pieces of such functions, with inlined copies", obj->path, MT_WITHIN_RANGES);
 }
 
 void within__done(struct within *w)
 {
 	vec_done(&w->points);
 	w->ranges.n = 0;
+	w->inlined = false;
 }
 
 void within__number(struct within *w, uint32_t list)

@@ -8,6 +8,7 @@
 
 struct within {			/* of one file */
 	struct mt_within_list ranges;	/* n 0: it has none */
+	bool inlined;			/* some are inlined copies */
 	struct spot_points points;	/* owned; cookies without the number of the list */
 };
 

@@ -150,7 +150,7 @@ static char *pod_of(struct part p)
 {
 	size_t len;
 	const char *uid = find_uid(p, &len);
-	char *copy = uid && (len == CONFIG_HASH_LEN || is_uuid(uid)) ? strndup(uid, len) : NULL;
+	char *copy = uid && (len == CONFIG_HASH_LEN || is_uuid(uid)) ? xstrndup(uid, len) : NULL;
 
 	for (char *c = copy; c && *c; c++)
 		if (*c == '_')
@@ -247,13 +247,12 @@ static void take(char **to, char *s)
 
 static void take_container(struct cgroup_place *to, const struct engine_row *r, struct part name)
 {
-	char *copy = strndup(name.s, name.len);
+	char *copy = xstrndup(name.s, name.len);
 
-	if (copy && r->called == BY_ESCAPED)
+	if (r->called == BY_ESCAPED)
 		unescape(copy);
-	if (copy)
-		clean_name(copy);
-	to->engine = copy ? r->engine : to->engine;
+	clean_name(copy);
+	to->engine = r->engine;
 	take(&to->container, copy);
 }
 
@@ -278,11 +277,11 @@ void cgroup__recognise(const char *path, struct cgroup_place *ret)
 		if (ret->is_container)
 			take_container(ret, r, name);
 		else if (r && r->kind == POD)
-			take(&pod, strndup(name.s, name.len));
+			take(&pod, xstrndup(name.s, name.len));
 		ret->is_pod = pod;
 		take(&ret->pod, pod);
 		if (p.len > strlen(".service") && ends_with(p, ".service"))
-			take(&ret->unit, strndup(p.s, p.len));
+			take(&ret->unit, xstrndup(p.s, p.len));
 		above = p;
 		above_is_pod = ret->is_pod;
 		depth++;

@@ -18,7 +18,7 @@ struct cgroup_place {
 	bool is_container, is_pod;
 };
 
-/* Of containers in containers, the innermost. Without memory, or of a path that says nothing, all is NULL. */
+/* Of containers in containers, the innermost. Of a path that says nothing, all is NULL. */
 void cgroup__recognise(const char *path, struct cgroup_place *ret);
 /*
  * Who runs in a cgroup namespace, as in a pod, sees cgroups beside its own as "/../../kubepods.slice/…": the ways up go, as they say

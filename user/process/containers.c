@@ -7,7 +7,6 @@
 #include "process/containers.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #define FOUND_MAX 100000
 #define HOMES_MAX 4096
 #define NAMES_MAX 16
+#define PLACES_MAX 64	/* of one id: each of them gets each of its names */
 #define ID_LEN_MIN 32
 
 static void words__done(struct container_words *w)
@@ -34,16 +34,9 @@ static void words__done(struct container_words *w)
 }
 
 /* Owned from now on. */
-static int words__take(struct container_words *w, char *s)
+static void words__take(struct container_words *w, char *s)
 {
-	char **slot = s ? vec_push(w) : NULL;
-
-	if (!slot) {
-		free(s);
-		return -ENOMEM;
-	}
-	*slot = s;
-	return 0;
+	*vec_push(w) = s;
 }
 
 static void container__done(struct container *c)
@@ -89,25 +82,19 @@ static uid_t user_of(const char *path)
 	return parse_u64(number, 0, UINT32_MAX - 1, &uid) ? 0 : (uid_t)uid;
 }
 
-static int look_at(struct walk *w, const char *dir, const char *path)
+static void look_at(struct walk *w, const char *dir, const char *path)
 {
-	_cleanup_free_ char *clean = strdup(path);
+	_cleanup_free_ char *clean = xstrdup(path);
 	struct container *c;
 	struct cgroup_place p;
 
-	if (!clean)
-		return -ENOMEM;
 	clean_name(clean);
 	cgroup__recognise(clean, &p);
 	if (!(w->kind == CONTAINER_POD ? p.is_pod : p.is_container) || w->found->n >= FOUND_MAX) {
 		cgroup_place__done(&p);
-		return 0;
+		return;
 	}
 	c = vec_push(w->found);
-	if (!c) {
-		cgroup_place__done(&p);
-		return -ENOMEM;
-	}
 	if (w->kind == CONTAINER_POD) {
 		/* one of podman's has an id as containers have */
 		c->engine = strlen(p.pod) == CONTAINER_ID_LEN ? "podman" : "kubernetes";
@@ -122,48 +109,42 @@ static int look_at(struct walk *w, const char *dir, const char *path)
 	c->user = user_of(clean);
 	c->path = clean;
 	clean = NULL;
-	return words__take(&c->dirs, strdup(dir));
+	words__take(&c->dirs, xstrdup(dir));
 }
 
 /* fd is given away. */
-static int walk_dir(struct walk *w, int fd, const char *dir, const char *path, size_t depth)
+static void walk_dir(struct walk *w, int fd, const char *dir, const char *path, size_t depth)
 {
 	DIR *stream = fdopendir(fd);
 	struct dirent *d;
-	int err = 0;
 
 	if (!stream) {
 		close(fd);
-		return 0;
+		return;
 	}
-	while (!err && w->n_dirs < DIRS_MAX && (d = readdir(stream))) {
+	while (w->n_dirs < DIRS_MAX && (d = readdir(stream))) {
 		_cleanup_free_ char *its_dir = NULL, *its_path = NULL;
 		int below;
 
 		if (d->d_type != DT_DIR || !strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
 			continue;
 		w->n_dirs++;
-		if (asprintf(&its_dir, "%s/%s", dir, d->d_name) < 0 || asprintf(&its_path, "%s/%s", path, d->d_name) < 0) {
-			its_dir = its_path = NULL;
-			err = -ENOMEM;
-			break;
-		}
-		err = look_at(w, its_dir, its_path);
-		below = err || depth >= DEPTH_MAX ? -1 : openat(dirfd(stream), d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		its_dir = xasprintf("%s/%s", dir, d->d_name);
+		its_path = xasprintf("%s/%s", path, d->d_name);
+		look_at(w, its_dir, its_path);
+		below = depth >= DEPTH_MAX ? -1 : openat(dirfd(stream), d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (below >= 0)
-			err = walk_dir(w, below, its_dir, its_path, depth + 1);
+			walk_dir(w, below, its_dir, its_path, depth + 1);
 	}
 	closedir(stream);
-	return err;
 }
 
-static int walk_mounts(struct walk *w, const char *mounts)
+static void walk_mounts(struct walk *w, const char *mounts)
 {
-	_cleanup_free_ char *text = strdup(mounts);
+	_cleanup_free_ char *text = xstrdup(mounts);
 	char *save = NULL;
-	int err = text ? 0 : -ENOMEM;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !err; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		struct mount m;
 		int fd;
 
@@ -171,20 +152,13 @@ static int walk_mounts(struct walk *w, const char *mounts)
 			continue;
 		fd = open(m.point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0)
-			err = walk_dir(w, fd, m.point, strcmp(m.root, "/") ? m.root : "", 0);
+			walk_dir(w, fd, m.point, strcmp(m.root, "/") ? m.root : "", 0);
 	}
-	return err;
 }
 
 /* ---- one of several hierarchies, and of several places */
 
-static int by_id_and_path(const void *a, const void *b)
-{
-	const struct container *x = a, *y = b;
-	int order = strcmp(x->id, y->id);
-
-	return order ? order : strcmp(x->path, y->path);
-}
+COMPARATOR(by_id_and_path, struct container, strcmp(a->id, b->id) ?: strcmp(a->path, b->path))
 
 /* Of a pod whose cgroup runc was not told as systemd wants it, each container has one, beside each other. */
 static bool are_beside(const char *a, const char *b)
@@ -197,7 +171,7 @@ static bool are_beside(const char *a, const char *b)
 /* Those of one place become one. One that is below another is in it: systemd in a container of version 1 makes its path twice. */
 static void fold(struct containers *c)
 {
-	size_t n = 0;
+	size_t n = 0, n_places = 0;
 
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), by_id_and_path);
@@ -209,9 +183,10 @@ static void fold(struct containers *c)
 			for (size_t k = 0; k < one->dirs.n; k++)
 				words__take(&last->dirs, one->dirs.v[k]);
 			one->dirs.n = 0;
-		} else if (!same || !path__is_below(one->path, last->path)) {
+		} else if (!same || (!path__is_below(one->path, last->path) && n_places < PLACES_MAX)) {
 			struct container moved = *one;
 
+			n_places = same ? n_places + 1 : 1;
 			c->v[i] = c->v[n];
 			c->v[n++] = moved;
 			continue;
@@ -255,13 +230,12 @@ static void add_name(const struct engine_named *n, void *arg)
 
 	for (size_t i = first_of(c, n->id); i < c->n && !strcmp(c->v[i].id, n->id); i++) {
 		struct container *to = &c->v[i];
-		char *full = NULL;
 
 		if (to->user != n->user || has_name(to, n->name) || to->names.n >= NAMES_MAX)
 			continue;
-		if (n->ns && asprintf(&full, "%s/%s", n->ns, n->name) >= 0)
-			words__take(&to->names, full);
-		words__take(&to->names, strdup(n->name));
+		if (n->ns)
+			words__take(&to->names, xasprintf("%s/%s", n->ns, n->name));
+		words__take(&to->names, xstrdup(n->name));
 	}
 }
 
@@ -273,7 +247,7 @@ static bool has_user(const struct containers *c, uid_t user)
 	return false;
 }
 
-static void read_docker(const char *root, const char *home, uid_t user, struct containers *c)
+static void read_docker(const char *root, int home, uid_t user, struct containers *c)
 {
 	for (size_t i = 0; i < c->n; i++)
 		/* becomes a part of a path: no name of another engine's */
@@ -281,58 +255,47 @@ static void read_docker(const char *root, const char *home, uid_t user, struct c
 			engine_files__docker(root, home, user, c->v[i].id, add_name, c);
 }
 
-/* Engines that users have without root keep their files at home. A home whose server may be silent is left alone. */
-static void read_homes(const char *mounts, const char *root, struct containers *c)
+/* Engines that users have without root keep their files at home. What is on a file system that may be silent is left alone. */
+static void read_homes(const char *root, struct containers *c)
 {
-	_cleanup_free_ char *homes = NULL;
+	_cleanup_free_ char *homes = xasprintf("%s/home", root);
+	_cleanup_close_ int at = path_walk__own(homes);
+	int fd = at < 0 ? at : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *d;
 	size_t n = 0;
-	DIR *stream;
 
-	if (asprintf(&homes, "%s/home", root) < 0) {
-		homes = NULL;
-		return;
-	}
-	stream = opendir(homes);
 	while (stream && n++ < HOMES_MAX && (d = readdir(stream))) {
-		_cleanup_free_ char *home = NULL;
-		char type[MOUNT_TYPE_MAX];
+		_cleanup_free_ char *home = xasprintf("%s/%s", homes, d->d_name);
+		_cleanup_close_ int one = d->d_name[0] == '.' ? -1 : path_walk__own(home);
 		struct stat st;
 
-		if (d->d_name[0] == '.' || asprintf(&home, "%s/%s", homes, d->d_name) < 0) {
-			home = NULL;
+		if (one < 0 || fstat(one, &st) || !S_ISDIR(st.st_mode) || !st.st_uid || !has_user(c, st.st_uid))
 			continue;
-		}
-		if ((mounts__find_type_at(mounts, home, type) && mount__may_hang(type)) || lstat(home, &st) || !S_ISDIR(st.st_mode) ||
-		    !st.st_uid || !has_user(c, st.st_uid))
-			continue;
-		engine_files__storage(root, home, st.st_uid, add_name, c);
-		read_docker(root, home, st.st_uid, c);
+		engine_files__storage(root, one, st.st_uid, add_name, c);
+		read_docker(root, one, st.st_uid, c);
 	}
 	if (stream)
 		closedir(stream);
 }
 
-int containers__find(const char *mounts, const char *root, enum container_kind kind, struct containers *ret)
+void containers__find(const char *mounts, const char *root, enum container_kind kind, struct containers *ret)
 {
 	struct walk w = { .found = ret, .kind = kind };
-	int err = walk_mounts(&w, mounts);
 
-	if (err)
-		return err;
+	walk_mounts(&w, mounts);
 	fold(ret);
 	if (!ret->n)
-		return 0;
+		return;
 	if (kind == CONTAINER_POD) {
 		engine_files__pods(root, add_name, ret);
-		return 0;
+		return;
 	}
 	/* what a pod calls it is shorter than what its engine does */
 	engine_files__logs(root, add_name, ret);
-	read_docker(root, NULL, 0, ret);
-	engine_files__storage(root, NULL, 0, add_name, ret);
-	read_homes(mounts, root, ret);
-	return 0;
+	read_docker(root, -1, 0, ret);
+	engine_files__storage(root, -1, 0, add_name, ret);
+	read_homes(root, ret);
 }
 
 /* ---- which is meant */
@@ -340,9 +303,9 @@ int containers__find(const char *mounts, const char *root, enum container_kind k
 /* An id as it is kept: uids of pods have dashes, and all have small letters. */
 static char *as_id(const char *what)
 {
-	char *id = strdup(what);
+	char *id = xstrdup(what);
 
-	for (char *c = id; c && *c; c++)
+	for (char *c = id; *c; c++)
 		*c = *c == '_' ? '-' : *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
 	return id;
 }
@@ -366,23 +329,13 @@ static bool is_prefix(const struct container *c, const char *what, const char *i
 	       !strncmp(c->id, id, strlen(id));
 }
 
-int containers__pick(const struct containers *c, const char *what, struct container_picks *ret)
+void containers__pick(const struct containers *c, const char *what, struct container_picks *ret)
 {
 	static bool (*const ways[])(const struct container *c, const char *what, const char *id) = { is_id, is_name, is_prefix };
 	_cleanup_free_ char *id = as_id(what);
 
-	if (!id)
-		return -ENOMEM;
 	for (size_t k = 0; k < ARRAY_SIZE(ways) && !ret->n; k++)
-		for (size_t i = 0; i < c->n; i++) {
-			const struct container **slot;
-
-			if (!ways[k](&c->v[i], what, id))
-				continue;
-			slot = vec_push(ret);
-			if (!slot)
-				return -ENOMEM;
-			*slot = &c->v[i];
-		}
-	return 0;
+		for (size_t i = 0; i < c->n; i++)
+			if (ways[k](&c->v[i], what, id))
+				*vec_push(ret) = &c->v[i];
 }

@@ -27,17 +27,17 @@ enum container_kind { CONTAINER_ITSELF, CONTAINER_POD };
 
 /*
  * In the order of their ids. mounts is a text as /proc/self/mountinfo; root is what stands before the files of engines. What cannot be read is
- * not there. -ENOMEM; *ret is the caller's then, too.
+ * not there.
  */
-int containers__find(const char *mounts, const char *root, enum container_kind kind, struct containers *ret);
+void containers__find(const char *mounts, const char *root, enum container_kind kind, struct containers *ret);
 void containers__done(struct containers *c);
 
 /*
  * Those that are meant by the first of these that any fits: the whole id; a name; the beginning of an id, of at least
- * CONTAINER_PREFIX_MIN digits. A pod's uid may have '_' for '-'. Pointers into c; -ENOMEM.
+ * CONTAINER_PREFIX_MIN digits. A pod's uid may have '_' for '-'. Pointers into c.
  */
 #define CONTAINER_PREFIX_MIN 4
 struct container_picks vec(const struct container *);
-int containers__pick(const struct containers *c, const char *what, struct container_picks *ret);
+void containers__pick(const struct containers *c, const char *what, struct container_picks *ret);
 
 #endif

@@ -9,12 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <linux/openat2.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "process/cgroup_path.h"
+#include "util/invoker.h"
 #include "util/util.h"
 
 #define NAME_LEN_MAX 255
@@ -83,16 +88,11 @@ bool container_log__parse(char *entry, struct engine_named *ret)
 
 static void each_entry(const char *root, const char *path, bool (*parse)(char *, struct engine_named *), engine_named_fn *tell, void *arg)
 {
-	_cleanup_free_ char *dir = NULL;
+	_cleanup_free_ char *dir = xasprintf("%s%s", root, path);
+	DIR *stream = opendir(dir);
 	struct dirent *d;
-	DIR *stream;
 	size_t n = 0;
 
-	if (asprintf(&dir, "%s%s", root, path) < 0) {
-		dir = NULL;
-		return;
-	}
-	stream = opendir(dir);
 	while (stream && n++ < ENTRIES_MAX && (d = readdir(stream))) {
 		struct engine_named named;
 
@@ -115,10 +115,18 @@ void engine_files__logs(const char *root, engine_named_fn *tell, void *arg)
 
 /* ---- files of JSON */
 
-/* A device or a FIFO in its place would be used, or waited for: it is looked at before it is opened. */
-static char *read_owned(const char *path, uid_t user, size_t max)
+/* What a user has mounted below a home, or a link leads to, may be a file system that never answers. */
+static int find_below(int home, const char *path)
 {
-	_cleanup_close_ int named = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+
+	return (int)syscall(SYS_openat2, home, path, &how, sizeof(how));
+}
+
+/* A device or a FIFO in its place would be used, or waited for: it is looked at before it is opened. */
+static char *read_owned(int home, const char *path, uid_t user, size_t max)
+{
+	_cleanup_close_ int named = home >= 0 ? find_below(home, path) : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
 	char again[64], *text;
 	struct stat st;
 	size_t len = 0;
@@ -126,9 +134,12 @@ static char *read_owned(const char *path, uid_t user, size_t max)
 	if (named < 0 || fstat(named, &st) || !S_ISREG(st.st_mode) || st.st_uid != user || st.st_size < 0 || (uint64_t)st.st_size > max)
 		return NULL;
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", named);
-	fd = open(again, O_RDONLY | O_CLOEXEC);
-	text = fd < 0 ? NULL : malloc((size_t)st.st_size + 1);
-	while (text && len < (size_t)st.st_size) {
+	/* nor is a lease on it waited for, which its owner may hold */
+	fd = open(again, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	text = xmalloc((size_t)st.st_size + 1);
+	while (len < (size_t)st.st_size) {
 		ssize_t got = read(fd, text + len, (size_t)st.st_size - len);
 
 		if (got < 0 && errno == EINTR)
@@ -137,8 +148,7 @@ static char *read_owned(const char *path, uid_t user, size_t max)
 			break;
 		len += (size_t)got;
 	}
-	if (text)
-		text[len] = 0;
+	text[len] = 0;
 	return text;
 }
 
@@ -148,9 +158,7 @@ static void tell_name(const char *id, const char *name, uid_t user, engine_named
 
 	if (!id || !name || !*name || strlen(name) > NAME_LEN_MAX)
 		return;
-	clean = strdup(name);
-	if (!clean)
-		return;
+	clean = xstrdup(name);
 	clean_name(clean);
 	tell(&(struct engine_named){ .id = id, .name = clean, .user = user }, arg);
 }
@@ -181,40 +189,103 @@ void storage_list__parse(const char *text, uid_t user, engine_named_fn *tell, vo
 	json_decref(root);
 }
 
-void engine_files__docker(const char *root, const char *home, uid_t user, const char *id, engine_named_fn *tell, void *arg)
+void engine_files__docker(const char *root, int home, uid_t user, const char *id, engine_named_fn *tell, void *arg)
 {
-	static const char *const systems[] = { "/var/lib/docker", "/var/snap/docker/common/var-lib-docker" }, *const users[] = { "/.local/share/docker" };
-	const char *const *dirs = home ? users : systems;
-	size_t n = home ? ARRAY_SIZE(users) : ARRAY_SIZE(systems);
+	static const char *const systems[] = { "/var/lib/docker", "/var/snap/docker/common/var-lib-docker" }, *const users[] = { ".local/share/docker" };
+	const char *const *dirs = home >= 0 ? users : systems;
+	size_t n = home >= 0 ? ARRAY_SIZE(users) : ARRAY_SIZE(systems);
 
 	for (size_t i = 0; i < n; i++) {
-		_cleanup_free_ char *path = NULL, *text = NULL;
+		_cleanup_free_ char *text = NULL, *path =
+			xasprintf("%s%s/containers/%s/config.v2.json", home >= 0 ? "" : root, dirs[i], id);
 
-		if (asprintf(&path, "%s%s/containers/%s/config.v2.json", home ? home : root, dirs[i], id) < 0) {
-			path = NULL;
-			return;
-		}
-		text = read_owned(path, user, CONFIG_MAX);
+		text = read_owned(home, path, user, CONFIG_MAX);
 		if (text)
 			docker_config__parse(text, id, user, tell, arg);
 	}
 }
 
-void engine_files__storage(const char *root, const char *home, uid_t user, engine_named_fn *tell, void *arg)
+void engine_files__storage(const char *root, int home, uid_t user, engine_named_fn *tell, void *arg)
 {
 	/* by how layers are stored; those that go with their end (--rm) are in a list of their own */
 	static const char *const drivers[] = { "overlay", "vfs", "btrfs", "zfs" }, *const lists[] = { "containers", "volatile-containers" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(drivers) * ARRAY_SIZE(lists); i++) {
-		_cleanup_free_ char *path = NULL, *text = NULL;
+		_cleanup_free_ char *text = NULL, *path =
+			xasprintf("%s%s/containers/storage/%s-containers/%s.json", home >= 0 ? "" : root, home >= 0 ? ".local/share" : "/var/lib",
+				  drivers[i / ARRAY_SIZE(lists)], lists[i % ARRAY_SIZE(lists)]);
 
-		if (asprintf(&path, "%s%s/containers/storage/%s-containers/%s.json", home ? home : root, home ? "/.local/share" : "/var/lib",
-			     drivers[i / ARRAY_SIZE(lists)], lists[i % ARRAY_SIZE(lists)]) < 0) {
-			path = NULL;
-			return;
-		}
-		text = read_owned(path, user, LIST_MAX);
+		text = read_owned(home, path, user, LIST_MAX);
 		if (text)
 			storage_list__parse(text, user, tell, arg);
 	}
+}
+
+/* ---- names of pods */
+
+/*
+ * Owns the names of pods that were read: thousands of processes may be in a few pods. A uid has one name for good, so what
+ * is known is not read again; one that is not known is looked for once a second at most. Where there is no room for more, all are
+ * forgotten and read again: pods come and go.
+ */
+
+#define KNOWN_MAX 4096
+#define PAUSE_NS SECOND_NS
+
+struct known {
+	char *uid, *name;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct vec(struct known) v;
+	uint64_t read_ns;	/* when it was; 0: never */
+} known = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static const char *find(const char *uid)
+{
+	for (size_t i = 0; i < known.v.n; i++)
+		if (!strcmp(known.v.v[i].uid, uid))
+			return known.v.v[i].name;
+	return NULL;
+}
+
+static void forget_all(void)
+{
+	for (size_t i = 0; i < known.v.n; i++) {
+		free(known.v.v[i].uid);
+		free(known.v.v[i].name);
+	}
+	vec_done(&known.v);
+}
+
+static void add(const struct engine_named *n, void *arg)
+{
+	(void)arg;
+	if (known.v.n < KNOWN_MAX && !find(n->id))
+		*vec_push(&known.v) = (struct known){ xstrdup(n->id), xasprintf("%s/%s", n->ns, n->name) };
+}
+
+char *pod_names__get(const char *uid)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const char *name;
+	char *copy;
+
+	pthread_mutex_lock(&known.lock);
+	name = find(uid);
+	if (!name && (!known.read_ns || now - known.read_ns >= PAUSE_NS)) {
+		/* with the user's own rights: root lets all see the names of its pods, or root alone */
+		struct invoker_rights before = invoker__begin();
+
+		if (known.v.n >= KNOWN_MAX)
+			forget_all();
+		engine_files__pods(engine_files__root(), add, NULL);
+		invoker__end(&before);
+		known.read_ns = now;
+		name = find(uid);
+	}
+	copy = xstrdup(name ? name : uid);
+	pthread_mutex_unlock(&known.lock);
+	return copy;
 }

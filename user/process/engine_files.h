@@ -25,15 +25,20 @@ typedef void engine_named_fn(const struct engine_named *n, void *arg);
 void engine_files__pods(const char *root, engine_named_fn *tell, void *arg);
 /* Containers of Kubernetes: /var/log/containers/POD_NAMESPACE_NAME-ID.log. */
 void engine_files__logs(const char *root, engine_named_fn *tell, void *arg);
-/* Of podman and CRI-O: a list in each storage. home: NULL, or a user's directory, which is in root already. */
-void engine_files__storage(const char *root, const char *home, uid_t user, engine_named_fn *tell, void *arg);
+/* Of podman and CRI-O: a list in each storage. home: a user's directory (O_PATH), or -1. */
+void engine_files__storage(const char *root, int home, uid_t user, engine_named_fn *tell, void *arg);
 /* Of docker: one file each. */
-void engine_files__docker(const char *root, const char *home, uid_t user, const char *id, engine_named_fn *tell, void *arg);
+void engine_files__docker(const char *root, int home, uid_t user, const char *id, engine_named_fn *tell, void *arg);
 
 /* For the tests: they cut up the text. */
 bool pod_log__parse(char *entry, struct engine_named *ret);
 bool container_log__parse(char *entry, struct engine_named *ret);
 void docker_config__parse(const char *text, const char *id, uid_t user, engine_named_fn *tell, void *arg);
 void storage_list__parse(const char *text, uid_t user, engine_named_fn *tell, void *arg);
+
+/* What pods are called: by their uids. */
+
+/* NAMESPACE/NAME, or a copy of the uid if nobody says so; the caller's. From any thread. */
+char *pod_names__get(const char *uid);
 
 #endif

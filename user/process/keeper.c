@@ -24,8 +24,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "process/memmap.h"
-#include "process/peek.h"
+#include "process/memory.h"
 #include "process/process.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -60,7 +59,8 @@ struct program {
 struct keeping {
 	struct keeper *k;
 	pid_t pid;
-	int mem, pagemap, maps;
+	struct memory memory;
+	int maps;
 	struct program program;
 	struct holder holder, successor;	/* the second: while the first is replaced */
 	char *maps_text;	/* owned; where the kernel cannot be asked by its memory: as told last */
@@ -113,11 +113,9 @@ static int say_ended(pid_t pid, struct err *e)
 int keeper__new(struct keeper **ret, struct err *e)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	struct keeper *k = calloc(1, sizeof(*k));
+	struct keeper *k = xcalloc(1, sizeof(*k));
 	int err;
 
-	if (!k)
-		return err_set(e, -ENOMEM, "no memory to keep that of processes");
 	k->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	k->stack_bytes = MAX(STACK_BYTES, k->page_bytes);
 	k->uffd = (int)syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -234,7 +232,7 @@ static int begin_holder(const struct keeper *k, int mem, uint64_t addr, struct h
 
 	at = mmap(NULL, k->stack_bytes + k->page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
-		return -ENOMEM;
+		return -errno;
 	*h = (struct holder){ .pid = -1, .parent = getpid(), .pidfd = -1, .mem = mem, .addr = addr, .page = at + k->stack_bytes };
 	missing.range = (struct uffdio_range){ (uintptr_t)h->page, k->page_bytes };
 	if (ioctl(k->uffd, UFFDIO_REGISTER, &missing)) {
@@ -288,27 +286,23 @@ static int program__read(pid_t pid, pid_t runner, struct program *ret)
 	return 0;
 }
 
-static bool is_present(int pagemap, uint64_t addr)
+static bool has_word(struct memory *m, uint64_t addr, uint64_t *ret)
 {
-	uint64_t word, page = addr / (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return addr < 1ull << 56 && pread(pagemap, &word, sizeof(word), (off_t)(page * sizeof(word))) == sizeof(word) && word >> 63;
+	return memory__read(m, addr, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
 /* Where places are not by chance (personality(2)), this one word still is. Where it is in no page, places alone decide. */
-static bool has_same_random(const struct keeping *p, pid_t runner)
+static bool has_same_random(struct keeping *p, pid_t runner)
 {
-	_cleanup_close_ int pagemap = memmap__open_pages(runner);
+	_cleanup_memory_ struct memory now = {};
 	uint64_t here, there;
 
-	if (pagemap < 0)
+	if (memory__open(&now, runner))
 		return false;
-	if (!is_present(p->pagemap, p->program.random_at) || pread(p->mem, &here, sizeof(here), (off_t)p->program.random_at) != sizeof(here))
-		return true;
-	return !peek__words(&(struct peek){ runner, pagemap }, &p->program.random_at, &there, 1) || there == here;
+	return !has_word(&p->memory, p->program.random_at, &here) || !has_word(&now, p->program.random_at, &there) || there == here;
 }
 
-pid_t keeping__runner(const struct keeping *p)
+pid_t keeping__runner(struct keeping *p)
 {
 	pid_t runner = process__runner(p->pid);
 	struct program now = {};
@@ -324,27 +318,15 @@ pid_t keeping__runner(const struct keeping *p)
 
 /* ---- what is kept */
 
-static int open_of(pid_t runner, const char *what)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)runner, what);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static int open_all(struct keeping *p, struct err *e)
 {
 	pid_t runner = process__runner(p->pid);
 	int err = runner ? program__read(p->pid, runner, &p->program) : -ESRCH;
 
 	if (!err)
-		err = p->mem = open_of(runner, "mem");
-	if (err >= 0)
-		err = p->pagemap = memmap__open_pages(runner);
-	if (err >= 0)
-		err = p->maps = open_of(runner, "maps");
+		err = memory__open(&p->memory, runner);
+	if (!err)
+		err = p->maps = maps__open(runner);
 	if (err == -EACCES || err == -EPERM)
 		return refuse(p->pid, err, e);
 	if (err == -ENOENT || err == -ESRCH)
@@ -355,23 +337,18 @@ static int open_all(struct keeping *p, struct err *e)
 	return keeping__runner(p) ? 0 : err_set(e, -EAGAIN, "process %d has ended, or become another program, when it was to be kept", (int)p->pid);
 }
 
-static bool can_be_read(const struct keeping *p, uint64_t addr)
-{
-	uint64_t word;
-
-	return is_present(p->pagemap, addr) && pread(p->mem, &word, sizeof(word), (off_t)addr) == sizeof(word);
-}
-
 /*
  * A place that can be read without a wait. What is there later does not matter. At the first instruction of a program nothing is there yet
  * but its stack, where the kernel has put its random bytes.
  */
-static uint64_t find_place(const struct keeping *p, const struct maps *maps)
+static uint64_t find_place(struct keeping *p, const struct maps *maps)
 {
+	uint64_t word;
+
 	for (size_t i = 0; i < maps->n; i++)
-		if (maps->v[i].read && can_be_read(p, maps->v[i].start))
+		if (maps->v[i].read && has_word(&p->memory, maps->v[i].start, &word))
 			return maps->v[i].start;
-	return p->program.random_at && can_be_read(p, p->program.random_at) ? p->program.random_at : 0;
+	return p->program.random_at && has_word(&p->memory, p->program.random_at, &word) ? p->program.random_at : 0;
 }
 
 static int begin(struct keeping *p, struct holder *ret, struct err *e)
@@ -389,19 +366,17 @@ static int begin(struct keeping *p, struct holder *ret, struct err *e)
 		maps__done(&maps);
 		if (!at)
 			return err_set(e, -ENODATA, "process %d cannot be kept: nothing of it is in memory", (int)p->pid);
-		err = begin_holder(p->k, p->mem, at, ret);
+		err = begin_holder(p->k, p->memory.mem, at, ret);
 	}
 	return err ? err_set(e, err, "process %d cannot be kept: %s", (int)p->pid, strerror(-err)) : 0;
 }
 
 int keeper__keep(struct keeper *k, pid_t pid, struct keeping **ret, struct err *e)
 {
-	struct keeping *p = calloc(1, sizeof(*p));
+	struct keeping *p = xcalloc(1, sizeof(*p));
 	int err;
 
-	if (!p)
-		return err_set(e, -ENOMEM, "no memory to keep that of process %d", (int)pid);
-	*p = (struct keeping){ .k = k, .pid = pid, .mem = -1, .pagemap = -1, .maps = -1 };
+	*p = (struct keeping){ .k = k, .pid = pid, .maps = -1 };
 	list(p, true);
 	err = open_all(p, e);
 	if (!err)
@@ -420,8 +395,7 @@ void keeping__free(struct keeping *p)
 		return;
 	end_holder(p->k, &p->holder);
 	list(p, false);
-	cleanup_close(&p->mem);
-	cleanup_close(&p->pagemap);
+	memory__close(&p->memory);
 	cleanup_close(&p->maps);
 	free(p->maps_text);
 	program__done(&p->program);
@@ -458,14 +432,9 @@ pid_t keeping__pid(const struct keeping *p)
 	return p->pid;
 }
 
-int keeping__mem(const struct keeping *p)
+const struct memory *keeping__memory(const struct keeping *p)
 {
-	return p->mem;
-}
-
-int keeping__pagemap(const struct keeping *p)
-{
-	return p->pagemap;
+	return &p->memory;
 }
 
 /* Of one that was waited for there is none: then the last one holds. */
@@ -487,12 +456,14 @@ int keeping__maps(struct keeping *p, struct maps *ret, struct err *e)
 {
 	/* for the tests: as kernels before 6.11 */
 	bool has_text_alone = !strcmp(getenv("MALLOCTRACE_MAPPINGS") ?: "", "text");
-	int err = has_text_alone ? -ENOTTY : maps__query(p->maps, ret);
+	int err = has_text_alone ? -ENOTTY : maps__query(p->maps, SMALL_FILE_MAX, ret);
 
 	if (err == -ENOTTY) {
 		err = read_text(p);
-		if (!err)
-			return maps__parse(p->maps_text, p->maps_len, ret, e);
+		if (!err) {
+			maps__parse(p->maps_text, p->maps_len, ret);
+			return 0;
+		}
 	}
 	if (err == -ESRCH)
 		return say_ended(p->pid, e);

@@ -35,6 +35,7 @@
 
 struct keeper;			/* the means */
 struct keeping;			/* one process's memory */
+struct memory;			/* process/memory.h */
 
 /*
  * Before settle__process(), which has userfaultfd(2) refused; all that comes later needs only what stays allowed: clone, mmap, ioctl.
@@ -51,10 +52,9 @@ int keeping__tend(struct keeping *p, struct err *e);
 
 pid_t keeping__pid(const struct keeping *p);
 /* A thread of it that runs, as process__runner(); 0: it has ended or become another program, and /proc/PID is not about this memory. */
-pid_t keeping__runner(const struct keeping *p);
-/* Descriptors of /proc/PID/..., for pread() and ioctl(); not the caller's. */
-int keeping__mem(const struct keeping *p);
-int keeping__pagemap(const struct keeping *p);
+pid_t keeping__runner(struct keeping *p);
+/* For copies of it, as long as it is kept. */
+const struct memory *keeping__memory(const struct keeping *p);
 /*
  * Its mappings: of now, or as it left them. Before 6.11, of one that has been waited for, those that were told last: this is called before
  * that for the last time, then.

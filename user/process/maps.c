@@ -6,15 +6,19 @@
  * because they are also what is opened.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "process/maps.h"
 #include "util/rights.h"
 #include "util/sorted.h"
 #include "util/util.h"
+
+#define COUNT_BYTES 65536
 
 static bool take_number(const char **p, const char *end, unsigned int base, uint64_t *ret)
 {
@@ -52,11 +56,9 @@ static bool take_char(const char **p, const char *end, char c)
  */
 static char *unescape(const char *s, size_t len)
 {
-	char *path = malloc(len + 1), *out = path;
+	char *path = xmalloc(len + 1), *out = path;
 	size_t i = 0;
 
-	if (!path)
-		return NULL;
 	while (i < len) {
 		if (len - i >= 4 && !memcmp(s + i, "\\012", 4)) {
 			*out++ = '\n';
@@ -78,16 +80,18 @@ static size_t take_deleted(const char *name, size_t len, struct mapping *m)
 	return m->deleted ? len - (sizeof(gone) - 1) : len;
 }
 
-/* 1: a mapping; 0: no sense in it; -ENOMEM */
-static int parse_line(const char *p, const char *end, struct mapping *m)
+bool mapping__parse(const char *p, const char *end, struct mapping *m, const char **ret_name)
 {
 	uint64_t major, minor;
 
 	if (!take_number(&p, end, 16, &m->start) || !take_char(&p, end, '-') ||
 	    !take_number(&p, end, 16, &m->end) || !take_char(&p, end, ' ') || m->start >= m->end)
-		return 0;
+		return false;
+	/* x86's [vsyscall] is the kernel's own page: no process maps it, PROCMAP_QUERY does not name it */
+	if (m->start >> 63)
+		return false;
 	if (end - p < 5 || p[4] != ' ')
-		return 0;
+		return false;
 	m->read = p[0] == 'r';
 	m->write = p[1] == 'w';
 	m->exec = p[2] == 'x';
@@ -97,67 +101,59 @@ static int parse_line(const char *p, const char *end, struct mapping *m)
 	    !take_number(&p, end, 16, &major) || !take_char(&p, end, ':') ||
 	    !take_number(&p, end, 16, &minor) || !take_char(&p, end, ' ') ||
 	    !take_number(&p, end, 10, &m->ino) || major > UINT32_MAX || minor > UINT32_MAX)
-		return 0;
+		return false;
 	m->dev_major = major;
 	m->dev_minor = minor;
 	if (p < end && *p != ' ')
-		return 0;
+		return false;
 	while (p < end && *p == ' ')
 		p++;
-	m->path = unescape(p, take_deleted(p, (size_t)(end - p), m));
-	return m->path ? 1 : -ENOMEM;
+	*ret_name = p;
+	return true;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct mapping *x = a, *y = b;
+COMPARATOR(by_start, struct mapping, ORDER(a->start, b->start))
 
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-int maps__parse(const char *text, size_t len, struct maps *ret, struct err *e)
+void maps__parse(const char *text, size_t len, struct maps *ret)
 {
 	struct vec(struct mapping) all = { 0 };
 	const char *end = text + len;
-	struct maps m;
 	bool sorted = true;
 
 	while (text < end) {
 		const char *nl = memchr(text, '\n', end - text);
 		const char *stop = nl ? nl : end;
-		struct mapping one = { 0 }, *slot;
-		int r = parse_line(text, stop, &one);
+		struct mapping one = { 0 };
+		const char *name;
 
-		slot = r > 0 ? vec_push(&all) : NULL;
-		if (r < 0 || (r > 0 && !slot)) {
-			free(one.path);
-			m = (struct maps){ all.v, all.n };
-			maps__done(&m);
-			return err_set(e, -ENOMEM, "no memory for the maps of a process");
-		}
-		if (slot) {
-			*slot = one;
-			sorted = sorted && (all.n < 2 || slot[-1].start <= one.start);
+		if (mapping__parse(text, stop, &one, &name)) {
+			one.path = unescape(name, take_deleted(name, (size_t)(stop - name), &one));
+			sorted = sorted && (!all.n || all.v[all.n - 1].start <= one.start);
+			*vec_push(&all) = one;
 		}
 		text = stop + 1;
 	}
 	if (!sorted)
 		qsort(all.v, all.n, sizeof(*all.v), by_start);
 	*ret = (struct maps){ all.v, all.n };
-	return 0;
+}
+
+int maps__open(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 int maps__read(pid_t pid, struct maps *ret, struct err *e)
 {
-	_cleanup_free_ char *path = NULL, *text = NULL;
+	_cleanup_free_ char *path = xasprintf("/proc/%d/maps", (int)pid), *text = NULL;
 	size_t len;
-	int r;
+	int r = read_small_file(path, &text, &len);
 
-	if (asprintf(&path, "/proc/%d/maps", (int)pid) < 0) {
-		path = NULL;
-		return err_set(e, -ENOMEM, "no memory for the maps of process %d", (int)pid);
-	}
-	r = read_small_file(path, &text, &len);
 	if (r == -ENOENT || r == -ESRCH)
 		return err_set(e, -ESRCH, "no process %d", (int)pid);
 	if (r == -EACCES || r == -EPERM)
@@ -165,7 +161,21 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 				       "this user may not inspect process %d", (int)pid);
 	if (r)
 		return err_set(e, r, "%s: %s", path, strerror(-r));
-	return maps__parse(text, len, ret, e);
+	maps__parse(text, len, ret);
+	return 0;
+}
+
+bool maps__are_more_than(pid_t pid, size_t n)
+{
+	_cleanup_free_ char *buf = xmalloc(COUNT_BYTES);
+	_cleanup_close_ int fd = maps__open(pid);
+	size_t lines = 0;
+	ssize_t got;
+
+	while (fd >= 0 && lines <= n && (got = read(fd, buf, COUNT_BYTES)) > 0)
+		for (ssize_t i = 0; i < got; i++)
+			lines += buf[i] == '\n';
+	return lines > n;
 }
 
 /* ---- without text */
@@ -199,27 +209,23 @@ static int ask(int fd, uint64_t addr, struct query *q, char *name)
 	return ioctl(fd, QUERY, q) ? -errno : 0;
 }
 
-int maps__query(int fd, struct maps *ret)
+int maps__query(int fd, size_t max_bytes, struct maps *ret)
 {
-	_cleanup_free_ char *name = malloc(PATH_MAX + 1);
+	_cleanup_free_ char *name = xmalloc(PATH_MAX + 1);
 	struct vec(struct mapping) all = { 0 };
-	int err = name ? 0 : -ENOMEM;
 	struct query q = {};
+	size_t bytes = 0;
+	int err;
 
-	while (!err && !(err = ask(fd, q.end, &q, name))) {
+	while (!(err = bytes > max_bytes ? -EFBIG : ask(fd, q.end, &q, name))) {
 		struct mapping one = { .start = q.start, .end = q.end, .file_off = q.file_off, .dev_major = q.dev_major, .dev_minor = q.dev_minor,
 				       .ino = q.ino, .read = q.vma_flags & VMA_READ, .write = q.vma_flags & VMA_WRITE,
-				       .exec = q.vma_flags & VMA_EXEC, .shared = q.vma_flags & VMA_SHARED }, *slot;
+				       .exec = q.vma_flags & VMA_EXEC, .shared = q.vma_flags & VMA_SHARED };
 
 		name[PATH_MAX] = 0;
-		one.path = strndup(name, take_deleted(name, strlen(name), &one));
-		slot = one.path ? vec_push(&all) : NULL;
-		if (!slot) {
-			free(one.path);
-			err = -ENOMEM;
-			break;
-		}
-		*slot = one;
+		one.path = xstrndup(name, take_deleted(name, strlen(name), &one));
+		*vec_push(&all) = one;
+		bytes += sizeof(one) + strlen(one.path);
 	}
 	/* behind the last one */
 	if (err == -ENOENT) {

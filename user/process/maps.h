@@ -18,6 +18,7 @@ struct mapping {
 	bool read, write, exec;	/* none: PROT_NONE */
 	bool shared;
 	bool deleted;
+	bool rewritten;		/* its file changed while the program ran, or may have; only set by heap/roots.c */
 	/* reported by the kernel as it was made (watch.h): device and inode may be those below an overlay */
 	bool recorded;
 	char *path;		/* owned; unescaped, " (deleted)" removed; "" or "[vdso]" and the like without a file */
@@ -28,14 +29,19 @@ struct maps {
 	size_t n;
 };
 
+/* A line, without its newline: all but deleted and path. *ret_name: where the name begins, escaped, up to end. False: there is no sense in it. */
+bool mapping__parse(const char *line, const char *end, struct mapping *ret, const char **ret_name);
 /* text need not end in a newline; a line that makes no sense is skipped. */
-int maps__parse(const char *text, size_t len, struct maps *ret, struct err *e);
+void maps__parse(const char *text, size_t len, struct maps *ret);
+int maps__open(pid_t pid);	/* its text; -errno */
 int maps__read(pid_t pid, struct maps *ret, struct err *e);
+/* Has the process more of them than this? It is no slower for one that has far more. */
+bool maps__are_more_than(pid_t pid, size_t n);
 /*
- * The same by a descriptor of /proc/PID/maps, from Linux 6.11 on: asked of the memory that it was opened with, also when the process is no more
- * or is another program. -ENOTTY: this kernel has only text; -ESRCH: that memory is gone.
+ * The same as maps__read() by a descriptor of /proc/PID/maps, from Linux 6.11 on: asked of the memory that it was opened with, also when the process is no more
+ * or is another program. -ENOTTY: this kernel has only text; -ESRCH: that memory is gone; -EFBIG: it would take more than max_bytes.
  */
-int maps__query(int fd, struct maps *ret);
+int maps__query(int fd, size_t max_bytes, struct maps *ret);
 const struct mapping *maps__find(const struct maps *m, uint64_t addr);
 void maps__done(struct maps *m);
 bool mapping__is_same_file(const struct mapping *a, const struct mapping *b);	/* no, of those without one */

@@ -2,7 +2,6 @@
 /* Owns the table of what the two versions of cgroups call the same things. */
 #include "process/memcg.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +27,9 @@ static const struct version {
 	const char *limit, *usage;
 	/* in memory.stat, with what is below: what the kernel takes back when it needs it */
 	const char *given_up[3];
-	const char *events;	/* lines of a name and how often */
-	const char *failures;	/* a number alone: how often the limit was met; NULL: it is among the events */
 } versions[] = {
-	{ "cgroup2", "", "memory.max", "memory.current", { "active_file", "inactive_file", "slab_reclaimable" }, "memory.events", NULL },
-	{ "cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", { "total_active_file", "total_inactive_file" },
-	  "memory.oom_control", "memory.failcnt" },
+	{ "cgroup2", "", "memory.max", "memory.current", { "active_file", "inactive_file", "slab_reclaimable" } },
+	{ "cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", { "total_active_file", "total_inactive_file" } },
 };
 
 static bool has_word(const char *list, const char *word)
@@ -67,34 +63,24 @@ static char *path_in(const struct version *v, char *cgroups)
 /* -ENOENT where there is no such file, -ERANGE where it says that there is no limit. */
 static int read_number(const char *dir, const char *file, uint64_t *ret)
 {
-	_cleanup_free_ char *path = NULL, *text = NULL;
-	int err;
+	_cleanup_free_ char *path = xasprintf("%s/%s", dir, file), *text = NULL;
+	int err = read_small_file(path, &text, NULL);
 
-	if (asprintf(&path, "%s/%s", dir, file) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	err = read_small_file(path, &text, NULL);
 	if (err)
 		return err;
 	text[strcspn(text, "\n")] = 0;
 	return parse_u64(text, 0, NO_LIMIT - 1, ret) ? -ERANGE : 0;
 }
 
-/* A file of lines with a name and a number: what the names of interest have is added to what belongs to each. */
-static int read_lines(const char *dir, const char *file, const char *const *names, uint64_t *const *to, size_t n_names)
+static uint64_t read_given_up(const struct version *v, const char *dir)
 {
-	_cleanup_free_ char *path = NULL, *text = NULL;
+	_cleanup_free_ char *path = xasprintf("%s/memory.stat", dir), *text = NULL;
 	char *save = NULL;
-	int err;
+	uint64_t sum = 0;
 
-	if (asprintf(&path, "%s/%s", dir, file) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	err = read_small_file(path, &text, NULL);
-	if (err)
-		return err;
+	if (read_small_file(path, &text, NULL))
+		return 0;
+	/* lines with a name and a number */
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *value = strchr(line, ' ');
 		uint64_t n;
@@ -102,19 +88,10 @@ static int read_lines(const char *dir, const char *file, const char *const *name
 		if (!value)
 			continue;
 		*value++ = 0;
-		for (size_t i = 0; i < n_names; i++)
-			if (names[i] && !strcmp(line, names[i]) && !parse_u64(value, 0, INT64_MAX, &n))
-				*to[i] += n;
+		for (size_t i = 0; i < ARRAY_SIZE(v->given_up); i++)
+			if (v->given_up[i] && !strcmp(line, v->given_up[i]) && !parse_u64(value, 0, INT64_MAX, &n))
+				sum += n;
 	}
-	return 0;
-}
-
-static uint64_t read_given_up(const struct version *v, const char *dir)
-{
-	uint64_t sum = 0, *const to[] = { &sum, &sum, &sum };
-
-	_Static_assert(ARRAY_SIZE(to) == ARRAY_SIZE(v->given_up), "one for each");
-	read_lines(dir, "memory.stat", v->given_up, to, ARRAY_SIZE(to));
 	return sum;
 }
 
@@ -131,7 +108,7 @@ static void look_at(const struct version *v, const char *dir, struct memcg *m)
 	if (room >= m->room_bytes)
 		return;
 	free(m->dir);
-	*m = (struct memcg){ strdup(dir), v->limit, limit, used, room };
+	*m = (struct memcg){ xstrdup(dir), v->limit, limit, used, room };
 }
 
 /*
@@ -140,10 +117,10 @@ static void look_at(const struct version *v, const char *dir, struct memcg *m)
  */
 static char *dir_in(const struct version *v, const char *mounts, const char *cgroups, size_t *ret_top)
 {
-	_cleanup_free_ char *text = strdup(mounts), *lines = strdup(cgroups);
-	char *path = lines ? path_in(v, lines) : NULL, *save = NULL, *dir = NULL;
+	_cleanup_free_ char *text = xstrdup(mounts), *lines = xstrdup(cgroups);
+	char *path = path_in(v, lines), *save = NULL;
 
-	for (char *line = path && text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = path ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
 		struct mount m;
 		const char *below;
 
@@ -153,10 +130,10 @@ static char *dir_in(const struct version *v, const char *mounts, const char *cgr
 		below = mount__below(&m, path);
 		if (!below)
 			continue;
-		if (strstr(below, "/..") || asprintf(&dir, "%s%s", m.point, strcmp(below, "/") ? below : "") < 0)
+		if (strstr(below, "/.."))
 			return NULL;
 		*ret_top = strlen(m.point);
-		return dir;
+		return xasprintf("%s%s", m.point, strcmp(below, "/") ? below : "");
 	}
 	return NULL;
 }
@@ -202,61 +179,6 @@ void memcg__done(struct memcg *m)
 	*m = (struct memcg){ .room_bytes = UINT64_MAX };
 }
 
-/* ---- what one uses of what it may */
-
-static void read_events(const struct version *v, const char *dir, struct memcg_usage *u)
-{
-	static const char *const names[] = { "high", "max", "oom", "oom_kill" };
-	uint64_t *const to[] = { &u->high, &u->max, &u->oom, &u->oom_kill };
-
-	u->has_events = !read_lines(dir, v->events, names, to, ARRAY_SIZE(names));
-	if (v->failures)
-		u->has_events |= !read_number(dir, v->failures, &u->max);
-}
-
-/* The nearest with a limit, from this one on. */
-static void find_limit(const struct version *v, char *dir, size_t top, struct memcg_usage *u)
-{
-	do {
-		if (read_number(dir, v->limit, &u->limit_bytes))
-			continue;
-		u->limited_by = strdup(dir[top] ? dir + top : "/");
-		if (u->limited_by)
-			clean_name(u->limited_by);
-		read_number(dir, v->usage, &u->limit_current_bytes);
-		return;
-	} while (go_up(dir, top));
-}
-
-int memcg_usage__look(const char *mounts, const char *cgroups, struct memcg_usage *ret)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		const struct version *v = &versions[i];
-		struct memcg_usage u = { .current_bytes = UINT64_MAX, .max_bytes = UINT64_MAX, .limit_bytes = UINT64_MAX, .limit_current_bytes = UINT64_MAX };
-		size_t top = 0;
-		_cleanup_free_ char *dir = dir_in(v, mounts, cgroups, &top);
-		int err = dir ? read_number(dir, v->usage, &u.current_bytes) : -ENOENT;
-
-		if (!dir)
-			continue;
-		read_number(dir, v->limit, &u.max_bytes);
-		read_events(v, dir, &u);
-		find_limit(v, dir, top, &u);
-		/* of both hierarchies, memory is in one; there, one above may account for it */
-		if (err && !u.limited_by)
-			continue;
-		*ret = u;
-		return 0;
-	}
-	return -ENOENT;
-}
-
-void memcg_usage__done(struct memcg_usage *u)
-{
-	free(u->limited_by);
-	*u = (struct memcg_usage){};
-}
-
 uint64_t memcg__need_bytes(size_t n_pages)
 {
 	return n_pages * (uint64_t)sysconf(_SC_PAGESIZE) + SPARE_BYTES;
@@ -279,34 +201,26 @@ static struct seen *seen_of(struct seens *all, const char *cgroups)
 		if (!strcmp(all->v[i].cgroups, cgroups))
 			return &all->v[i];
 	s = vec_push(all);
-	if (s)
-		s->cgroups = strdup(cgroups);
-	if (s && !s->cgroups) {
-		all->n--;
-		return NULL;
-	}
+	s->cgroups = xstrdup(cgroups);
 	return s;
 }
 
-static int see(struct seens *all, const char *mounts, pid_t pid)
+static void see(struct seens *all, const char *mounts, pid_t pid)
 {
 	_cleanup_free_ char *cgroups = NULL;
 	struct seen *s;
 
 	if (process__cgroups(pid, &cgroups))
-		return 0;
+		return;
 	s = seen_of(all, cgroups);
-	if (!s)
-		return -ENOMEM;
 	if (!s->tight.n_processes++) {
 		s->tight.pid = pid;
 		memcg__look(mounts, cgroups, &s->tight.memcg);
 	}
-	return 0;
 }
 
 /* Those that are in one cgroup, or below it, have to share its room. */
-static int gather(struct seens *all, size_t n_pages, struct tights *ret)
+static void gather(struct seens *all, size_t n_pages, struct tights *ret)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		struct tight *one = &all->v[i].tight;
@@ -321,51 +235,33 @@ static int gather(struct seens *all, size_t n_pages, struct tights *ret)
 		}
 	}
 	for (size_t i = 0; i < all->n; i++) {
-		struct tight *one = &all->v[i].tight, *slot;
+		struct tight *one = &all->v[i].tight;
 
 		if (!one->memcg.dir || one->memcg.room_bytes >= memcg__need_bytes(n_pages * one->n_processes))
 			continue;
-		slot = vec_push(ret);
-		if (!slot)
-			return -ENOMEM;
-		*slot = *one;
+		*vec_push(ret) = *one;
 		one->memcg.dir = NULL;
 	}
-	return 0;
 }
 
-int tights__find(size_t n_pages, struct tights *ret)
+void tights__find(size_t n_pages, struct tights *ret)
 {
 	_cleanup_free_ char *mounts = NULL;
 	struct seens all = {};
-	struct tights found = {};
-	struct dirent *d;
-	DIR *proc;
-	int err = 0;
+
+	_cleanup_pids_ struct pids pids = pids__of_all();
+	pid_t pid;
 
 	if (read_small_file("/proc/self/mountinfo", &mounts, NULL))
-		return 0;
-	proc = opendir("/proc");
-	while (proc && !err && (d = readdir(proc))) {
-		uint64_t pid;
-
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && !process__is_own(pid) && process__has_memory(pid))
-			err = see(&all, mounts, pid);
-	}
-	if (proc)
-		closedir(proc);
-	if (!err)
-		err = gather(&all, n_pages, &found);
+		return;
+	while ((pid = pids__next_other(&pids)))
+		see(&all, mounts, pid);
+	gather(&all, n_pages, ret);
 	for (size_t i = 0; i < all.n; i++) {
 		memcg__done(&all.v[i].tight.memcg);
 		free(all.v[i].cgroups);
 	}
 	vec_done(&all);
-	if (err)
-		tights__done(&found);
-	else
-		*ret = found;
-	return err;
 }
 
 void tights__done(struct tights *t)

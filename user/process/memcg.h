@@ -31,20 +31,6 @@ void memcg__of(pid_t pid, struct memcg *ret);
 void memcg__look(const char *mounts, const char *cgroups, struct memcg *ret);
 void memcg__done(struct memcg *m);
 
-struct memcg_usage {		/* of one cgroup: what it uses, what it may, and how often that was not enough */
-	uint64_t current_bytes;	/* with what could be given up; UINT64_MAX: not known */
-	uint64_t max_bytes;	/* UINT64_MAX: it has no limit of its own */
-	/* the nearest one with a limit, itself or one above, as its path below what is mounted; owned, clean; NULL: none */
-	char *limited_by;
-	uint64_t limit_bytes, limit_current_bytes;
-	bool has_events;
-	uint64_t high, max, oom, oom_kill;
-};
-
-/* By the same texts as memcg__look. -ENOENT: no memory is accounted for there. */
-int memcg_usage__look(const char *mounts, const char *cgroups, struct memcg_usage *ret);
-void memcg_usage__done(struct memcg_usage *u);
-
 /* Room for so many private copies of pages, and for what the kernel needs beside them. */
 uint64_t memcg__need_bytes(size_t n_pages);
 
@@ -56,8 +42,8 @@ struct tight {			/* a cgroup that has no room for the probes of all its processe
 
 struct tights vec(struct tight);
 
-/* All such cgroups on the machine, if each process needs n_pages. -ENOMEM; *ret is the caller's. */
-int tights__find(size_t n_pages, struct tights *ret);
+/* All such cgroups on the machine, if each process needs n_pages. *ret is the caller's. */
+void tights__find(size_t n_pages, struct tights *ret);
 void tights__done(struct tights *t);
 
 #endif

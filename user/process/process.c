@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "process/cgroup_path.h"
 #include "process/keeper.h"
-#include "process/pod_names.h"
+#include "process/engine_files.h"
 #include "process/process.h"
 #include "reader/reader.h"
 #include "util/parse.h"
@@ -23,6 +25,54 @@ static int read_proc(pid_t pid, const char *what, char **ret)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
 	return read_small_file(path, ret, NULL);
+}
+
+static struct pids open_pids(const char *path)
+{
+	DIR *dir = opendir(path);
+
+	return (struct pids){ dir, dir ? 0 : -errno };
+}
+
+struct pids pids__of_all(void)
+{
+	return open_pids("/proc");
+}
+
+struct pids pids__of_threads(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return open_pids(path);
+}
+
+pid_t pids__next(struct pids *p)
+{
+	struct dirent *d;
+	uint64_t pid;
+
+	while (p->dir && (errno = 0, d = readdir(p->dir)))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid))
+			return (pid_t)pid;
+	if (p->dir)
+		p->err = -errno;
+	return 0;
+}
+
+pid_t pids__next_other(struct pids *p)
+{
+	pid_t pid;
+
+	while ((pid = pids__next(p)) && (process__is_own(pid) || !process__has_memory(pid)))
+		;
+	return pid;
+}
+
+void pids__done(struct pids *p)
+{
+	if (p->dir)
+		closedir(p->dir);
 }
 
 /* Fields of /proc/PID/stat after the name, which may hold spaces and parentheses itself. */
@@ -61,27 +111,18 @@ static bool has_ended(const struct stat_fields *s)
 
 pid_t process__runner(pid_t pid)
 {
+	_cleanup_pids_ struct pids threads = {};
 	struct stat_fields s;
-	struct dirent *d;
-	pid_t found = 0;
-	char path[64];
-	DIR *tasks;
+	pid_t tid;
 
 	if (read_stat(pid, &s))
 		return 0;
 	if (!has_ended(&s))
 		return pid;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	while (tasks && !found && (d = readdir(tasks))) {
-		uint64_t tid;
-
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &tid) && !read_stat(tid, &s) && !has_ended(&s))
-			found = tid;
-	}
-	if (tasks)
-		closedir(tasks);
-	return found;
+	threads = pids__of_threads(pid);
+	while ((tid = pids__next(&threads)) && (read_stat(tid, &s) || has_ended(&s)))
+		;
+	return tid;
 }
 
 static char *read_name(pid_t pid, const char *what)
@@ -89,11 +130,11 @@ static char *read_name(pid_t pid, const char *what)
 	_cleanup_free_ char *text = NULL;
 
 	if (read_proc(pid, what, &text))
-		return strdup("");
+		return xstrdup("");
 	text[strcspn(text, "\n")] = 0;
 	clean_name(text);
 	/* without the room that was read into: of thousands of processes it is kept */
-	return strdup(text);
+	return xstrdup(text);
 }
 
 static char *read_exe(pid_t pid)
@@ -105,7 +146,7 @@ static char *read_exe(pid_t pid)
 	len = readlink(path, exe, PATH_MAX);
 	exe[len > 0 ? len : 0] = 0;
 	clean_name(exe);
-	return strdup(exe);
+	return xstrdup(exe);
 }
 
 /*
@@ -153,13 +194,13 @@ static char *read_cgroup(pid_t pid)
 		/* on a machine with both, the one that says more than "/" */
 		if (!found || !strcmp(found, "/")) {
 			free(found);
-			found = strdup(path + 1);
+			found = xstrdup(path + 1);
 		}
 	}
-	if (found)
+	if (found) {
 		clean_name(found);
-	if (found)
 		cgroup__from_above(found);
+	}
 	return found;
 }
 
@@ -205,27 +246,26 @@ static int may_inspect(pid_t pid, const struct process *p, struct err *e)
 			       "%s (%d) belongs to uid %u and this user may not inspect it", p->comm, (int)pid, p->uid);
 }
 
-/* Of a process that may not be inspected, /proc shows only that its files belong to root. */
-static void read_status(pid_t pid, struct process *p)
+int process__ids(pid_t pid, uid_t *ret_uid, pid_t *ret_own_pid)
 {
 	_cleanup_free_ char *text = NULL;
+	int err = read_proc(pid, "status", &text);
+	const char *line = err ? NULL : strstr(text, "\nUid:"), *last;
 	unsigned int real, effective;
-	const char *line;
-	char *last;
 
-	if (read_proc(pid, "status", &text))
-		return;
-	line = strstr(text, "\nUid:");
-	if (line && sscanf(line + 5, "%u %u", &real, &effective) == 2)
-		p->uid = effective;
+	if (!line || sscanf(line + 5, "%u %u", &real, &effective) != 2)
+		return err ?: -EBADMSG;
+	*ret_uid = effective;
+	*ret_own_pid = pid;
 	/* one pid for each namespace from ours on */
 	line = strstr(text, "\nNSpid:");
 	if (!line)
-		return;
+		return 0;
 	((char *)line)[1 + strcspn(line + 1, "\n")] = 0;
 	last = strrchr(line, '\t');
-	if (last && sscanf(last, "%d", &p->ns_pid) == 1 && p->ns_pid == pid)
-		p->ns_pid = 0;
+	if (last && sscanf(last, "%d", ret_own_pid) != 1)
+		*ret_own_pid = pid;
+	return 0;
 }
 
 int process__look(pid_t pid, struct process *ret, struct err *e)
@@ -233,7 +273,7 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 	struct process p = { .pid = pid, .pidfd = -1 };
 	struct stat_fields stat;
 	int err = read_stat(pid, &stat);
-	pid_t tid = pid;
+	pid_t tid = pid, own_pid;
 
 	if (err == -ENOENT && kill(pid, 0) && errno == EPERM)
 		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
@@ -243,9 +283,9 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 	if (err)
 		return err_set(e, err, "process %d: cannot read /proc/%d/stat: %s", (int)pid, (int)pid, strerror(-err));
 	p.comm = read_name(pid, "comm");
-	if (!p.comm)
-		return err_set(e, -ENOMEM, "out of memory");
-	read_status(pid, &p);
+	/* of a process that may not be inspected, /proc shows only that its files belong to root */
+	if (!process__ids(pid, &p.uid, &own_pid) && own_pid != pid)
+		p.ns_pid = own_pid;
 	if (stat.flags & PF_KTHREAD) {
 		err = err_set(e, -EINVAL, "'%s' (%d) is a kernel thread: it has no allocator", p.comm, (int)pid);
 		goto fail;
@@ -313,6 +353,22 @@ pid_t process__parent(pid_t pid)
 	return read_stat(pid, &s) ? 0 : s.ppid;
 }
 
+#ifndef PF_FORKNOEXEC
+#define PF_FORKNOEXEC 0x40
+#endif
+#define CLOCKS_NS SECOND_NS	/* file systems keep times of a tick, or of a second */
+
+uint64_t process__program_began_ns(pid_t pid)
+{
+	uint64_t booted_ns = wall_ns() - clock_ns(CLOCK_BOOTTIME), since_ns;
+	struct stat_fields s;
+
+	if (read_stat(pid, &s))
+		return 0;
+	since_ns = s.flags & PF_FORKNOEXEC ? 0 : s.start_ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
+	return booted_ns + since_ns - CLOCKS_NS;
+}
+
 bool process__is(pid_t pid, uint64_t start_ticks)
 {
 	struct stat_fields s;
@@ -322,12 +378,12 @@ bool process__is(pid_t pid, uint64_t start_ticks)
 
 static char *copy(const char *s)
 {
-	return s ? strdup(s) : NULL;
+	return s ? xstrdup(s) : NULL;
 }
 
-int process__copy(const struct process *from, pid_t pid, struct process *ret, struct err *e)
+void process__copy(const struct process *from, pid_t pid, struct process *ret)
 {
-	struct process p = {
+	*ret = (struct process){
 		.pid = pid,
 		.comm = copy(from->comm),
 		.exe = copy(from->exe),
@@ -338,13 +394,6 @@ int process__copy(const struct process *from, pid_t pid, struct process *ret, st
 		.uid = from->uid,
 		.pidfd = -1,
 	};
-
-	if (!p.comm || !p.exe) {
-		process__done(&p);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	*ret = p;
-	return 0;
 }
 
 bool process__read_cgroup(struct process *p)
@@ -362,11 +411,10 @@ bool process__read_cgroup(struct process *p)
 	return true;
 }
 
-int process__set_exe(struct process *p)
+void process__set_exe(struct process *p)
 {
 	free(p->exe);
 	p->exe = read_exe(p->pid);
-	return p->exe ? 0 : -ENOMEM;
 }
 
 void process__done(struct process *p)
@@ -410,13 +458,25 @@ uint64_t process__most_rss_bytes(pid_t pid)
 	return line && sscanf(line, "\nVmHWM: %llu kB", &kib) == 1 ? kib * 1024 : 0;
 }
 
+/* Not of /proc/PID/stat, which has ticks: one that sleeps most of the time takes none for seconds. */
 uint64_t process__cpu_ns(pid_t pid)
 {
-	struct stat_fields s;
+	struct timespec t;
+	clockid_t clock;
 
-	if (read_stat(pid, &s))
-		return 0;
-	return (s.utime + s.stime) * (SECOND_NS / sysconf(_SC_CLK_TCK));
+	return clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t) ? 0 : timespec_ns(t);
+}
+
+bool machine__boot_id(char ret[static BOOT_ID_MAX])
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	*ret = 0;
+	if (read_small_file("/proc/sys/kernel/random/boot_id", &text, &len))
+		return false;
+	snprintf(ret, BOOT_ID_MAX, "%.*s", (int)strcspn(text, "\n"), text);
+	return *ret;
 }
 
 uint64_t machine__cpu_ns(void)
@@ -458,4 +518,61 @@ int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
 	snprintf(buf, 32, "%s", text);
 	clean_name(buf);
 	return 0;
+}
+
+/* ---- the machine's memory */
+
+/* Owns which lines of /proc/meminfo are read. */
+
+static const struct {
+	const char *name;
+	size_t offset;
+} lines[] = {
+	{ "MemTotal:", offsetof(struct meminfo, total_bytes) },
+	{ "MemAvailable:", offsetof(struct meminfo, available_bytes) },
+	{ "MemFree:", offsetof(struct meminfo, free_bytes) },
+	{ "SwapTotal:", offsetof(struct meminfo, swap_bytes) },
+	{ "SwapFree:", offsetof(struct meminfo, swap_free_bytes) },
+};
+
+/* The text after a name that begins a line; NULL: there is none. */
+static const char *after(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		if (!strncmp(line, name, len))
+			return line + len;
+	return NULL;
+}
+
+/* "       24643328 kB" */
+static uint64_t kilobytes(const char *text)
+{
+	char digits[24] = "";
+	uint64_t n = 0;
+
+	text += strspn(text, " \t");
+	strncat(digits, text, MIN(strspn(text, "0123456789"), sizeof(digits) - 1));
+	return parse_u64(digits, 0, UINT64_MAX >> 10, &n) ? 0 : n << 10;
+}
+
+void meminfo__parse(const char *text, struct meminfo *ret)
+{
+	*ret = (struct meminfo){};
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		const char *at = after(text, lines[i].name);
+
+		if (at)
+			*(uint64_t *)((char *)ret + lines[i].offset) = kilobytes(at);
+	}
+}
+
+void meminfo__read(struct meminfo *ret)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (read_small_file("/proc/meminfo", &text, NULL))
+		text = NULL;
+	meminfo__parse(text ? text : "", ret);
 }

@@ -3,6 +3,7 @@
 #ifndef MT_PROCESS_H
 #define MT_PROCESS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,8 +32,10 @@ struct process {
 int process__read(pid_t pid, struct process *ret, struct err *e);
 /* The same without a descriptor; a thread is not distinguished from a process. */
 int process__look(pid_t pid, struct process *ret, struct err *e);
+/* Its effective user, and its pid as it sees it itself; -errno. */
+int process__ids(pid_t pid, uid_t *ret_uid, pid_t *ret_own_pid);
 /* Of a forked child: what its parent is, but for its pid and its age. */
-int process__copy(const struct process *from, pid_t pid, struct process *ret, struct err *e);
+void process__copy(const struct process *from, pid_t pid, struct process *ret);
 void process__done(struct process *p);
 /*
  * A thread of it that has not ended: pid, if that is one. Of a process whose first
@@ -47,14 +50,22 @@ pid_t process__parent(pid_t pid);	/* 0: none that can be seen */
 bool process__is(pid_t pid, uint64_t start_ticks);
 /* What may change in a life. False: it is where it was. */
 bool process__read_cgroup(struct process *p);
-int process__set_exe(struct process *p);
+void process__set_exe(struct process *p);
 /* The text of /proc/PID/cgroup; *ret is the caller's. -ESRCH: it has ended, or is about to. */
 int process__cgroups(pid_t pid, char **ret);
 
 /* Small questions to a process that may have ended meanwhile: 0 then. */
+/*
+ * An instant before its program began, by CLOCK_REALTIME. A process that was forked and has not
+ * called exec has the memory of its ancestors: the machine's start.
+ */
+uint64_t process__program_began_ns(pid_t pid);
 uint64_t process__rss_bytes(pid_t pid);
 uint64_t process__most_rss_bytes(pid_t pid);	/* of the memory that it has now: since its exec, or fork */
 uint64_t process__cpu_ns(pid_t pid);
+/* Names the time since the machine started; "" and false: not known. */
+#define BOOT_ID_MAX 40
+bool machine__boot_id(char ret[static BOOT_ID_MAX]);
 uint64_t machine__cpu_ns(void);	/* of all processes since the machine started; 0: not known */
 /* What a look at it in passing shows, from one small file. */
 struct process_pulse {
@@ -65,5 +76,31 @@ struct process_pulse {
 int process__pulse(pid_t pid, struct process_pulse *ret);	/* -ESRCH: it has ended, or is a thread of the kernel */
 /* Clean, into buf; "" and -errno if there is no such thread, or it is not told. */
 int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);
+
+/* ---- which of them there are */
+
+struct pids {			/* of a directory of /proc; closes itself */
+	DIR *dir;		/* owned */
+	int err;		/* -errno: why it could not be opened, or read to its end; 0 */
+};
+#define _cleanup_pids_ __attribute__((cleanup(pids__done)))
+
+struct pids pids__of_all(void);
+struct pids pids__of_threads(pid_t pid);
+pid_t pids__next(struct pids *p);	/* 0: there are no more */
+/* The same, but for malloctrace's own, threads of the kernel, and those that have ended. */
+pid_t pids__next_other(struct pids *p);
+void pids__done(struct pids *p);
+
+/* The memory of the machine, as the kernel accounts for it. */
+
+struct meminfo {
+	uint64_t total_bytes, available_bytes, free_bytes, swap_bytes, swap_free_bytes;
+};
+
+/* What cannot be read is 0. */
+void meminfo__read(struct meminfo *ret);
+/* The same by the text of /proc/meminfo, for the tests. */
+void meminfo__parse(const char *text, struct meminfo *ret);
 
 #endif

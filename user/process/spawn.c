@@ -13,7 +13,6 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/mman.h>
@@ -25,8 +24,6 @@
 
 #include "process/process.h"
 #include "process/spawn.h"
-#include "util/descriptors.h"
-#include "util/environment.h"
 #include "util/exit_status.h"
 #include "util/invoker.h"
 #include "util/parse.h"
@@ -77,7 +74,7 @@ static void take_names_of(uid_t uid)
 	struct passwd *pw = getpwuid(0);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows) && pw; i++)
-		of_root[i] = strdup(*(char **)((char *)pw + rows[i].at));
+		of_root[i] = xstrdup(*(char **)((char *)pw + rows[i].at));
 	pw = getpwuid(uid);
 	for (size_t i = 0; i < ARRAY_SIZE(rows) && pw; i++) {
 		const char *is = getenv(rows[i].name);
@@ -96,19 +93,6 @@ static int become_user(void)
 	if (invoker__find(&uid, &gid))
 		take_names_of(uid);
 	return invoker__become();
-}
-
-int spawn__open_file(const char *path, bool as_root, struct err *e)
-{
-	const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-	int fd = as_root ? invoker__open_named(path, flags, 0666) : invoker__open(path, flags, 0666);
-
-	/* a FIFO that nobody reads would be waited for, with all signals blocked */
-	if (fd < 0)
-		return err_set(e, fd, "cannot write %s: %s", path, fd == -ENXIO ? "nobody reads it" : strerror(-fd));
-	/* that is ours: CMD expects to wait for whoever reads what it prints */
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-	return fd;
 }
 
 static void close_own_files(int but)
@@ -183,8 +167,6 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, pid_
 	 */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	environment__restore();
-	if (o->python_objects)
-		setenv("PYTHONMALLOC", "malloc", 1);
 	descriptors__restore();
 	execvp(o->argv[0], o->argv);
 	child_fail(errno_fd, errno);
@@ -211,12 +193,10 @@ static int explain_seize(struct err *e, int err, const char *program)
 
 int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, struct spawn **ret, struct err *e)
 {
-	struct spawn *s = calloc(1, sizeof(*s));
+	struct spawn *s = xcalloc(1, sizeof(*s));
 	pid_t parent = getpid();
 	int fds[2], status;
 
-	if (!s)
-		return err_set(e, -ENOMEM, "out of memory");
 	if (pipe2(fds, O_CLOEXEC)) {
 		free(s);
 		return err_set(e, -errno, "pipe: %s", strerror(errno));
@@ -443,6 +423,13 @@ uint64_t spawn__most_rss_bytes(const struct spawn *s)
 	 * fork had, on the way to its exec, may be that one's
 	 */
 	return s->state == ENDED && most > 2 * s->rss_before + FORK_SLACK ? most : 0;
+}
+
+uint64_t spawn__cpu_ns(const struct spawn *s)
+{
+	const struct timeval *user = &s->usage.ru_utime, *system = &s->usage.ru_stime;
+
+	return s->state == ENDED ? (uint64_t)(user->tv_sec + system->tv_sec) * SECOND_NS + (uint64_t)(user->tv_usec + system->tv_usec) * US_NS : 0;
 }
 
 int spawn__exec_errno(const struct spawn *s)

@@ -22,12 +22,8 @@ struct spawn_opts {
 	char **argv;
 	bool as_root;		/* else as SUDO_UID, if we are root and it is set */
 	bool stdout_to_stderr;
-	bool python_objects;	/* CMD's Python takes each object from malloc */
 	int fds[3];		/* CMD's standard input, output and error; 0: as ours, or as above */
 };
-
-/* A file for what it prints, as it is, by the rights of the user that it runs as. The descriptor, or a negative errno. */
-int spawn__open_file(const char *path, bool as_root, struct err *e);
 
 struct spawn_calls {
 	/* The child has a new program, or new code: it stands still until this returns. */
@@ -66,6 +62,7 @@ bool spawn__ended(const struct spawn *s, int *ret_status);
  * so little that it may have been that of malloctrace's fork.
  */
 uint64_t spawn__most_rss_bytes(const struct spawn *s);
+uint64_t spawn__cpu_ns(const struct spawn *s);	/* and of all children that it has waited for; 0: it runs */
 /* Why it could not be run: an errno, or 0. */
 int spawn__exec_errno(const struct spawn *s);
 /* Waits for its end. */

@@ -5,7 +5,7 @@
  */
 #include "process/translator.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <errno.h>
 #include <limits.h>
@@ -14,8 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process/maps.h"
 #include "process/mounts.h"
-#include "util/parse.h"
+#include "process/process.h"
 #include "util/util.h"
 
 static const struct {
@@ -58,63 +59,50 @@ static bool read_exe(pid_t pid, char exe[static PATH_MAX])
 
 bool translator__is_installed(const char *path, uint64_t ino)
 {
+	_cleanup_close_ int fd = path_walk__own(path);
 	struct stat st;
 
-	return !mounts__path_may_hang(getpid(), path) && !stat(path, &st) && S_ISREG(st.st_mode) && st.st_ino == ino && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == ino && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* A line of /proc/PID/maps: executable memory that is of no file, and not the kernel's own. */
-static bool is_made_code(const char *line)
+/* Executable memory that is of no file, and not the kernel's own. */
+static bool is_made_code(const struct mapping *m)
 {
-	const char *rights = strchr(line, ' ');
-
-	return rights && strlen(rights) > 4 && rights[3] == 'x' && !strchr(line, '/') && !strstr(line, "[vdso]") &&
-	       !strstr(line, "[vsyscall]") && !strstr(line, "[uprobes]");
+	return m->exec && !strchr(m->path, '/') && strcmp(m->path, "[vdso]") && strcmp(m->path, "[vsyscall]") && strcmp(m->path, "[uprobes]");
 }
 
 enum translator_proof translator__prove(pid_t pid, bool installed)
 {
-	_cleanup_free_ char *line = NULL;
 	bool named = false, makes_code = false;
-	char path[64];
-	size_t room = 0;
-	FILE *maps;
+	struct maps maps = {};
+	int err = maps__read(pid, &maps, NULL);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
-	if (!maps && (errno == ENOENT || errno == ESRCH))
-		return TRANSLATOR_GONE;
-	while (maps && getline(&line, &room, maps) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		named |= translator__of(strchr(line, '/')) != NULL;
-		makes_code |= is_made_code(line);
+	for (size_t i = 0; i < maps.n; i++) {
+		named |= translator__of(strchr(maps.v[i].path, '/')) != NULL;
+		makes_code |= is_made_code(&maps.v[i]);
 	}
-	if (maps)
-		fclose(maps);
+	maps__done(&maps);
 	/* of one that may not be read nothing else is known */
-	if (maps && !named)
+	if (err == -ESRCH || (!err && !named))
 		return TRANSLATOR_GONE;
 	return installed || makes_code ? TRANSLATOR_PROVEN : TRANSLATOR_NAMED;
 }
 
 void translator__for_each(void (*fn)(pid_t pid, const char *name, bool installed, void *arg), void *arg)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
+	_cleanup_pids_ struct pids all = pids__of_all();
+	pid_t pid;
 
-	while (dir && (entry = readdir(dir))) {
+	while ((pid = pids__next(&all))) {
 		char exe[PATH_MAX], link[64];
-		const char *name;
+		const char *name = read_exe(pid, exe) ? translator__of(exe) : NULL;
 		struct stat st;
-		uint64_t pid;
 
-		if (parse_u64(entry->d_name, 1, INT_MAX, &pid))
-			continue;
-		name = read_exe((pid_t)pid, exe) ? translator__of(exe) : NULL;
 		snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-		if (name)
-			fn((pid_t)pid, name, !mounts__path_may_hang((pid_t)pid, exe) && !stat(link, &st) && translator__is_installed(exe, st.st_ino), arg);
+		if (name) {
+			_cleanup_close_ int fd = open(link, O_PATH | O_CLOEXEC);
+
+			fn(pid, name, fd >= 0 && mounts__fd_is_local(pid, fd) && !fstat(fd, &st) && translator__is_installed(exe, st.st_ino), arg);
+		}
 	}
-	if (dir)
-		closedir(dir);
 }

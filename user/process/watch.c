@@ -57,8 +57,6 @@ static int open_on(struct watch *w, int cpu)
 	};
 	struct ring *r = vec_push(&w->rings);
 
-	if (!r)
-		return -ENOMEM;
 	r->fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (r->fd < 0) {
 		w->rings.n--;
@@ -116,11 +114,9 @@ static int open_rings(struct watch *w, size_t ring_bytes)
 
 int watch__open(bool all_processes, struct watch **ret, struct err *e)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct watch *w = xcalloc(1, sizeof(*w));
 	int err;
 
-	if (!w)
-		return err_set(e, -ENOMEM, "out of memory");
 	w->page_size = sysconf(_SC_PAGESIZE);
 	err = open_rings(w, all_processes ? BIG_RING_BYTES : RING_BYTES);
 	if (err && all_processes)
@@ -191,11 +187,10 @@ static char *path_of(const struct mmap2 *m, size_t room, bool *ret_deleted)
 		len -= end;
 	}
 	/* "//anon", "//toolong" */
-	return m->path[0] == '/' && m->path[1] == '/' ? strdup("") : strndup(m->path, len);
+	return m->path[0] == '/' && m->path[1] == '/' ? xstrdup("") : xstrndup(m->path, len);
 }
 
-/* False: without memory, or a record that makes no sense. */
-static bool take_record(struct watch *w, const struct perf_event_header *h)
+static void take_record(struct watch *w, const struct perf_event_header *h)
 {
 	const size_t tail = sizeof(uint64_t);	/* the time, after all else */
 	struct watch_record *r;
@@ -203,20 +198,16 @@ static bool take_record(struct watch *w, const struct perf_event_header *h)
 	uint32_t pid;
 
 	if (h->type == PERF_RECORD_LOST) {
-		r = vec_push(&w->records);
-		if (r)
-			r->kind = WATCH_LOST;
-		return r;
+		vec_push(&w->records)->kind = WATCH_LOST;
+		return;
 	}
 	if (h->type == PERF_RECORD_COMM && !(h->misc & PERF_RECORD_MISC_COMM_EXEC))
-		return true;
+		return;
 	if ((h->type != PERF_RECORD_COMM && h->type != PERF_RECORD_MMAP2) || h->size < sizeof(*h) + sizeof(pid) + tail)
-		return true;
+		return;
 	memcpy(&pid, h + 1, sizeof(pid));
 	memcpy(&t_ns, (const char *)h + h->size - tail, sizeof(t_ns));
 	r = vec_push(&w->records);
-	if (!r)
-		return false;
 	r->pid = pid;
 	r->t_ns = t_ns;
 	r->kind = WATCH_EXEC;
@@ -225,29 +216,23 @@ static bool take_record(struct watch *w, const struct perf_event_header *h)
 
 		if (h->size < sizeof(*m) + tail || m->len > UINT64_MAX - m->addr || !m->len) {
 			w->records.n--;
-			return true;
+			return;
 		}
 		r->kind = WATCH_MAPPED;
 		r->map = (struct mapping){ .start = m->addr, .end = m->addr + m->len, .file_off = m->file_off, .dev_major = m->dev_major,
 					   .dev_minor = m->dev_minor, .ino = m->ino, .exec = m->prot & PROT_EXEC,
 					   .write = m->prot & PROT_WRITE, .recorded = true };
 		r->map.path = path_of(m, h->size - sizeof(*m) - tail, &r->map.deleted);
-		if (!r->map.path) {
-			w->records.n--;
-			return false;
-		}
 	}
-	return true;
 }
 
-static bool read_ring(struct watch *w, struct ring *r)
+static void read_ring(struct watch *w, struct ring *r)
 {
 	union {
 		struct perf_event_header header;
 		unsigned char bytes[MAX_RECORD];
 	} record;
 	uint64_t tail = r->page->data_tail;
-	bool whole = true;
 
 	while (tail < r->head) {
 		struct perf_event_header header;
@@ -257,37 +242,27 @@ static bool read_ring(struct watch *w, struct ring *r)
 			break;
 		if (header.size <= sizeof(record)) {
 			copy_out(w, r, tail, &record, header.size);
-			whole &= take_record(w, &record.header);
+			take_record(w, &record.header);
 		}
 		tail += header.size;
 	}
 	__atomic_store_n(&r->page->data_tail, r->head, __ATOMIC_RELEASE);
-	return whole;
 }
 
 /* A record without a time reports a loss, which comes before all: what follows is handled differently. */
-static int by_time(const void *a, const void *b)
-{
-	const struct watch_record *x = a, *y = b;
-
-	return x->t_ns < y->t_ns ? -1 : x->t_ns > y->t_ns ? 1 : x->seq < y->seq ? -1 : x->seq > y->seq;
-}
+COMPARATOR(by_time, struct watch_record, ORDER(a->t_ns, b->t_ns) ?: ORDER(a->seq, b->seq))
 
 void watch__read(struct watch *w, watch_fn fn, void *arg)
 {
-	static const struct watch_record lost = { .kind = WATCH_LOST };
-	bool whole = true;
 
 	for (size_t i = 0; i < w->rings.n; i++)
 		w->rings.v[i].head = __atomic_load_n(&w->rings.v[i].page->data_head, __ATOMIC_ACQUIRE);
 	for (size_t i = 0; i < w->rings.n; i++)
-		whole &= read_ring(w, &w->rings.v[i]);
+		read_ring(w, &w->rings.v[i]);
 	for (size_t i = 0; i < w->records.n; i++)
 		w->records.v[i].seq = i;
 	if (w->records.n)
 		qsort(w->records.v, w->records.n, sizeof(*w->records.v), by_time);
-	if (!whole)
-		fn(&lost, arg);
 	for (size_t i = 0; i < w->records.n; i++)
 		fn(&w->records.v[i], arg);
 	forget_records(w);

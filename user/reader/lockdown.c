@@ -13,6 +13,8 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/util.h"
@@ -27,6 +29,7 @@
 
 #define MAX_FDS 8
 #define MAX_CALLS 96
+#define DYING_MS 100
 #define OUT_OF_THE_WAY 10	/* of the low numbers, which descriptors get in the end */
 
 /*
@@ -43,8 +46,11 @@ static int become(uint32_t id)
 	return syscall(__NR_setresgid, id, id, id) || syscall(__NR_setresuid, id, id, id) ? -1 : 0;
 }
 
-/* Not by the C library, which would have all threads do it, of which there are none after a fork. */
-void lockdown__become_stranger(void)
+/*
+ * Of a child of root, after fork: a user and a group that nobody else is, or nobody. Whether it is root still is to be looked at.
+ * Not by the C library, which would have all threads do it, of which there are none after a fork.
+ */
+static void become_stranger(void)
 {
 	struct rlimit l;
 	uint32_t id;
@@ -63,6 +69,28 @@ void lockdown__become_stranger(void)
 bool lockdown__is_stranger(void)
 {
 	return getuid() - STRANGERS_FROM < N_STRANGERS;
+}
+
+/*
+ * An exec makes a process dumpable again. A user's own processes may trace it from then on, unless it holds a capability that
+ * they lack: so it keeps those it has until lockdown__give_up_rights(). Those of the file stay by themselves; others, which a
+ * service manager gave, have to be ambient: a child that cannot keep them does not run. A stranger has none, and nobody's process may trace it.
+ */
+static void keep_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct mine[_LINUX_CAPABILITY_U32S_3];
+
+	/* a service's filter may refuse capset: a stranger does not need it */
+	if (syscall(__NR_capget, &head, mine) || !(mine[0].permitted | mine[1].permitted))
+		return;
+	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		mine[i].inheritable = mine[i].permitted;
+	if (syscall(__NR_capset, &head, mine))
+		_exit(errno);
+	for (unsigned long cap = 0; cap < 32 * _LINUX_CAPABILITY_U32S_3; cap++)
+		if (mine[CAP_TO_INDEX(cap)].permitted & CAP_TO_MASK(cap) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0))
+			_exit(errno);
 }
 
 _Noreturn void lockdown__exec(const struct lockdown_start *s)
@@ -93,14 +121,25 @@ _Noreturn void lockdown__exec(const struct lockdown_start *s)
 	setsid();
 	/* who is still root is judged later */
 	if (!geteuid())
-		lockdown__become_stranger();
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+		become_stranger();
+	keep_capabilities();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		_exit(errno);
 	/* the kernel forgets it with each change of user: so not before */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	syscall(__NR_execveat, (int)s->n_fds, "", s->argv, s->envp, 0x1000 /* AT_EMPTY_PATH */);
 	_exit(errno);
+}
+
+int lockdown__end(pid_t pid)
+{
+	struct timespec while_it_dies = { 0, (long)MS_NS };
+	int status = 0;
+
+	kill(pid, SIGKILL);
+	for (int ms = 0; ms < DYING_MS && !waitpid(pid, &status, WNOHANG); ms++)
+		nanosleep(&while_it_dies, NULL);
+	return status;
 }
 
 /*
@@ -110,7 +149,8 @@ _Noreturn void lockdown__exec(const struct lockdown_start *s)
 int lockdown__give_up_rights(enum lockdown_root root)
 {
 	cap_t none = cap_init();
-	int err = !none || cap_set_proc(none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
+	/* undumpable first: without capabilities nothing else keeps others of that user from tracing it */
+	int err = !none || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || cap_set_proc(none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
 
 	cap_free(none);
 	if (!err && root == ROOT_REFUSED && (!getuid() || !geteuid()))

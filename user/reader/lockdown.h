@@ -2,18 +2,20 @@
 /*
  * A child of ours that meets what is hostile: everything by which it is kept from doing harm, and from being harmed. Between fork
  * and exec it becomes a user that is nobody else, if we are root, with no descriptors but those it is given, and then a fresh
- * malloctrace that has read nothing; after the exec it gives up its capabilities, limits itself, and has the kernel refuse all
- * but a list of system calls.
+ * malloctrace that has read nothing; after the exec it becomes undumpable, gives up its capabilities, limits itself, and has the
+ * kernel refuse all but a list of system calls.
  *
  * malloctrace itself, which needs most of them, has it refuse those that it has no use for.
  */
 #ifndef MT_LOCKDOWN_H
 #define MT_LOCKDOWN_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 struct lockdown_start {
 	int exe;		/* what is executed */
@@ -25,14 +27,21 @@ struct lockdown_start {
 /* Of a child, after fork. What cannot be given up is left to lockdown__give_up_rights() to judge. If there is no exec, its status is the errno. */
 _Noreturn void lockdown__exec(const struct lockdown_start *s);
 
-/* Of a child of root, after fork: a user and a group that nobody else is, or nobody. Whether it is root still is to be looked at. */
-void lockdown__become_stranger(void);
-bool lockdown__is_stranger(void);	/* it is one that nobody else is: limits that count by user are its own */
+/*
+ * Kills such a child, and waits as long as that takes in general: one that waits for a file system dies when that answers, or with
+ * us. How it ended, as of waitpid; 0: it has not yet.
+ */
+int lockdown__end(pid_t pid);
+
+bool lockdown__is_stranger(void);	/* its user is one that nobody else is: limits that count by user are its own */
 
 /* Who must not be root: a child that can open files; one that can not may, where we may not become another user. */
 enum lockdown_root { ROOT_REFUSED, ROOT_POWERLESS };
 
-/* No capabilities, and none to come; dies with its parent. -EPERM: it is still root. */
+/*
+ * No other process of that user may trace or read it; then no capabilities, and none to come; dies with its parent. To be called
+ * first, before anything is read. -EPERM: it is still root.
+ */
 int lockdown__give_up_rights(enum lockdown_root root);
 
 struct lockdown_limit {
@@ -49,6 +58,8 @@ struct lockdown_call {		/* a system call that stays possible */
 };
 
 #define LOCKDOWN_CALL(name) { .number = __NR_##name }
+/* Without F_SETOWN, F_SETSIG and F_SETOWN_EX, which have that bit: with them a descriptor sends any signal to other processes. */
+#define LOCKDOWN_FCNTL { .number = __NR_fcntl, .arg = 1, .none_of = F_SETOWN }
 
 /* x86_64: what returns and entries by uprobes are made of in newer kernels; with -a our children meet our own. Not in Debian 12's headers */
 #define NR_URETPROBE 335

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -31,7 +30,7 @@
 #define START_NS (20 * SECOND_NS)	/* for the starter to come up and answer */
 #define ANSWER_MAX (256ull << 20)	/* bytes */
 #define WISH_MAX (64u << 10)
-#define WISHES_MAX 16
+#define WISHES_MAX 256	/* each function of --within looks for a debug file at several paths */
 #define N_SHARED 3
 
 struct reader {
@@ -70,20 +69,13 @@ static void set_starter(pid_t pid)
 /* Why it came to an end by itself, a negative errno; 0: it did not. */
 static int bury_starter(void)
 {
-	struct timespec while_it_dies = { 0, 5 * (long)MS_NS };
-	int status = 0;
+	int status;
 
 	if (desk.control >= 0)
 		close(desk.control);
 	desk.control = -1;
-	if (desk.starter > 0)
-		kill(desk.starter, SIGKILL);
 	/* who may not kill it has closed its socket; and it dies with us, also one that is not waited for */
-	for (int i = 0; desk.starter > 0 && i < 20; i++) {
-		if (waitpid(desk.starter, &status, WNOHANG))
-			break;
-		nanosleep(&while_it_dies, NULL);
-	}
+	status = desk.starter > 0 ? lockdown__end(desk.starter) : 0;
 	set_starter(0);
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
 }
@@ -222,10 +214,8 @@ static void strike_off(const struct reader *r)
 
 struct reader *reader__new(void)
 {
-	struct reader *r = calloc(1, sizeof(*r));
+	struct reader *r = xcalloc(1, sizeof(*r));
 
-	if (!r)
-		return NULL;
 	r->fd = -1;
 	pthread_mutex_init(&r->lock, NULL);
 	enlist(r);
@@ -373,18 +363,30 @@ static struct reader *take_shared(void)
 	return &desk.shared[0];
 }
 
+/* What may be written to is a copy of ours: a reader that somebody has taken over could change it, and points are verified by it. */
+static int read_only(int file)
+{
+	char link[64];
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+	fd = (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY ? fcntl(file, F_DUPFD_CLOEXEC, 0) : open(link, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 static enum outcome grant(struct reader *r, const struct reader_call *c, size_t len, struct wait *w)
 {
 	struct reader_head answer = { .err = -ENOENT };
 	unsigned char wish[WISH_MAX];
-	struct wire_in in = { wish, wish + len, false };
+	struct wire_in in = { .at = wish, .end = wish + len };
 	enum outcome o = len <= sizeof(wish) && c->on_wish ? talk__get(r->fd, wish, len, w) : NONSENSE;
+	_cleanup_close_ int found = -1, fd = -1;
 	uint64_t asked_ns = now_ns();
-	int fd;
 
 	if (o != ANSWERED)
 		return o;
-	fd = c->on_wish(&in, c->arg);
+	found = c->on_wish(&in, c->arg);
+	fd = found < 0 ? found : read_only(found);
 	/* one that is there, perhaps: that there is none is usual */
 	if (err_is_want(fd))
 		unread__tell(c->path, strerror(-fd), false);
@@ -392,10 +394,7 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 	/* what we took ourselves is not its time: a download may take minutes */
 	w->begun_ns += now_ns() - asked_ns;
 	wait__for_part(w);
-	o = talk__put(r->fd, &answer, sizeof(answer), fd, w);
-	if (fd >= 0)
-		close(fd);
-	return o;
+	return talk__put(r->fd, &answer, sizeof(answer), fd, w);
 }
 
 static enum outcome append(struct reader *r, size_t len, const struct wait *w, struct wire *ret)
@@ -405,13 +404,8 @@ static enum outcome append(struct reader *r, size_t len, const struct wait *w, s
 	if (len > ANSWER_MAX - ret->n)
 		return NONSENSE;
 	if (len > ret->room - ret->n) {
-		size_t room = MAX(ret->n + len, ret->room * 2);
-		unsigned char *v = realloc(ret->v, room);
-
-		if (!v)
-			return NO_MEMORY;
-		ret->v = v;
-		ret->room = room;
+		ret->room = MAX(ret->n + len, ret->room * 2);
+		ret->v = xrealloc(ret->v, ret->room);
 	}
 	o = talk__get(r->fd, ret->v + ret->n, len, w);
 	if (o == ANSWERED)
@@ -419,7 +413,14 @@ static enum outcome append(struct reader *r, size_t len, const struct wait *w, s
 	return o;
 }
 
-static enum outcome converse(struct reader *r, const struct reader_call *c, struct wait *w, struct wire *ret, int *ret_err, bool *ret_tired)
+/* The two that say that there is no answer are not for a reader to say: nobody would tell of its file. */
+static bool is_errno(int err)
+{
+	return err <= 0 && err > -4096 && err != READER_LOST && err != -EINTR;
+}
+
+static enum outcome converse(struct reader *r, const struct reader_call *c, int file, struct wait *w, struct wire *ret, int *ret_err,
+			     bool *ret_tired)
 {
 	struct reader_head head = { .what = c->kind, .len = c->args->n };
 	unsigned int n_wishes = 0;
@@ -427,7 +428,7 @@ static enum outcome converse(struct reader *r, const struct reader_call *c, stru
 
 	*w = (struct wait){ .begun_ns = now_ns(), .part_ns = c->part_ns ? c->part_ns : WAIT_PART_NS };
 	wait__for_part(w);
-	o = talk__put(r->fd, &head, sizeof(head), c->fd, w);
+	o = talk__put(r->fd, &head, sizeof(head), file, w);
 	if (o == ANSWERED && head.len)
 		o = talk__put(r->fd, c->args->v, head.len, -1, w);
 	while (o == ANSWERED) {
@@ -452,7 +453,7 @@ static enum outcome converse(struct reader *r, const struct reader_call *c, stru
 				break;
 			*ret_tired = head.what == FRAME_TIRED;
 			*ret_err = head.err;
-			return head.err <= 0 && head.err > -4096 ? ANSWERED : NONSENSE;
+			return is_errno(head.err) ? ANSWERED : NONSENSE;
 		default:
 			return NONSENSE;
 		}
@@ -471,6 +472,8 @@ static void describe(enum outcome o, const struct wait *w, int status, char *buf
 		snprintf(buf, size, "its reader's answer made no sense");
 	else if (WIFSIGNALED(status))
 		snprintf(buf, size, "its reader was ended by %s", signal_name(WTERMSIG(status), name));
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == ENOMEM)
+		snprintf(buf, size, "its reader ran out of memory");
 	else
 		snprintf(buf, size, "its reader ended");
 }
@@ -481,12 +484,14 @@ static int ask(struct reader_call *c, struct wire *ret)
 	enum outcome o = DIED;
 	uint64_t begun_ns = now_ns();
 	struct wait w = {};
+	_cleanup_close_ int file = c->fd < 0 ? -1 : read_only(c->fd);
 	bool tired = false;
 	int err = 0, status = 0;
 	char why[256];
 
-	if (c->args->failed)
-		return -ENOMEM;
+	/* no fault of a reader's: there may be a descriptor later */
+	if (c->fd >= 0 && file < 0)
+		return file;
 	if (unread__is_lost(c))
 		return READER_LOST;
 	if (readers__is_end(begun_ns))
@@ -499,7 +504,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 	for (int tries = 0; tries < (desk.lent ? 1 : 2) && o == DIED; tries++) {
 		ret->n = 0;
 		err = start(r);
-		o = err ? (err == -EINTR ? CALLED_OFF : NO_READER) : converse(r, c, &w, ret, &err, &tired);
+		o = err ? (err == -EINTR ? CALLED_OFF : NO_READER) : converse(r, c, file, &w, ret, &err, &tired);
 		c->by = r;
 		c->pid = r->pid;
 		if (o != ANSWERED || tired)
@@ -514,8 +519,6 @@ static int ask(struct reader_call *c, struct wire *ret)
 		return READER_LOST;
 	case CALLED_OFF:
 		return -EINTR;
-	case NO_MEMORY:
-		return -ENOMEM;
 	case NO_READER:
 		say_none(err, why, sizeof(why));
 		unread__give_up(why);

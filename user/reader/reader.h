@@ -24,11 +24,7 @@
 #include "util/err.h"
 
 /* What can be asked for; who answers is in the table of cli/reader_kinds.c. */
-enum reader_kind {
-	READ_HEADERS, READ_FUNCTIONS, READ_STARTS, READ_CFI, READ_SECTION, READ_VARIABLES, READ_INLINED, READ_DEMANGLED,
-	READ_JIT_LIST, READ_NAMES, READ_PLAN, READ_SPOTS, READ_WITHIN, READ_CLOSEST, READ_LOADER, READ_REFUSALS, READ_LOOKALIKES,
-	N_READER_KINDS
-};
+enum reader_kind { READ_FILE, READ_NAMES, READ_JIT_LIST, READ_PLAN, READ_SPOTS, N_READER_KINDS };
 
 /* ---- of malloctrace */
 
@@ -67,7 +63,7 @@ bool readers__own(pid_t pid, pid_t *ret_parent);
 
 /* One that is its user's alone, and keeps what it has read from request to request. */
 struct reader;
-struct reader *reader__new(void);	/* NULL: out of memory */
+struct reader *reader__new(void);
 void reader__free(struct reader *r);
 
 struct reader_call {
@@ -75,7 +71,7 @@ struct reader_call {
 	struct reader *reader;	/* NULL: any */
 	const char *path;	/* of the file, for messages; NULL: there is none, and nothing to be lost */
 	int fd;			/* the file; -1: none */
-	bool unprobed;		/* it gets no probes by what is asked: without an answer no figure is wrong */
+	bool in_figures;	/* without an answer the file has no probes, or not all */
 	const struct wire *args;
 	uint64_t part_ns;	/* how long the next part of the answer is waited for; 0: 10 s */
 	/* The reader wants a file that goes with this one: a descriptor, which is closed when it was sent, or -errno. NULL: there are none. */
@@ -101,17 +97,24 @@ int reader__distrust(const struct reader_call *c);
 #define READER_CHILD_NAME "malloctrace-reader"	/* argv[0] */
 
 struct reader_request {
-	struct wire_in in;	/* the arguments; these can be trusted */
+	const char *path;	/* of the file; NULL: there is none */
 	int fd;			/* -1: none. Closed after the request, unless it was set to -1 */
-	struct wire out;	/* the answer */
+	struct err e;		/* the sentence that goes with a negative errno */
+	struct wire out;	/* parts of the answer that are sent ahead */
+	bool sent;		/* to be set where all of it is in out */
 	bool tired;		/* to be set where so much is kept that a new reader is better */
 };
 
-/* 0 or a negative errno, which goes with the answer. */
-typedef int reader_serve_fn(struct reader_request *q);
+/* A kind of question: one table for both sides. */
+struct reader_question {
+	enum reader_kind kind;
+	const struct wire_type *args, *answer;
+	/* In the sandbox: args can be trusted, ret is all zero. 0 or a negative errno, which goes with the answer. */
+	int (*serve)(struct reader_request *q, const void *args, void *ret);
+};
 
 /* The whole life of a starter and of its readers. */
-int reader_child__main(reader_serve_fn *const serve[N_READER_KINDS]);
+int reader_child__main(const struct reader_question *const questions[N_READER_KINDS]);
 bool reader_child__is(void);	/* is this process one? */
 /* Has malloctrace look for a file that goes with the one that is read. A descriptor, or -errno. */
 int reader_child__wish(const struct wire *wish);

@@ -53,7 +53,7 @@ static const struct lockdown_limit starter_limits[] = {
 
 static const struct lockdown_call reader_calls[] = {
 	CALL(read), CALL(pread64), CALL(write), CALL(recvmsg), CALL(recvfrom), CALL(sendmsg), CALL(sendto), CALL(close),
-	CALL(fstat), CALL(newfstatat), CALL(lseek), CALL(fcntl),
+	CALL(fstat), CALL(newfstatat), CALL(lseek), LOCKDOWN_FCNTL,
 	{ .number = __NR_mmap, NO_CODE }, { .number = __NR_mprotect, NO_CODE }, CALL(munmap), CALL(mremap), CALL(madvise), CALL(brk),
 	CALL(futex), CALL(getrandom), CALL(sysinfo), CALL(clock_gettime), CALL(gettimeofday), CALL(sched_yield),
 	CALL(sched_getaffinity), CALL(getpid), CALL(gettid), CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(rt_sigreturn),
@@ -122,8 +122,6 @@ int reader_child__wish(const struct wire *wish)
 	struct reader_head head;
 	int fd;
 
-	if (wish->failed)
-		return -ENOMEM;
 	put_frame(FRAME_WISH, 0, wish);
 	if (!get(&head, sizeof(head), &fd))
 		_exit(1);
@@ -132,28 +130,49 @@ int reader_child__wish(const struct wire *wish)
 
 void reader_child__flush(struct reader_request *q)
 {
-	if (q->out.failed || !q->out.n)
+	if (!q->out.n)
 		return;
 	put_frame(FRAME_PART, 0, &q->out);
 	q->out.n = 0;
 }
 
-static _Noreturn void read_files(reader_serve_fn *const serve[])
+static int serve(const struct reader_question *about, struct wire_in *in, struct reader_request *q)
+{
+	_cleanup_free_ void *args = xcalloc(1, about->args->size), *answer = xcalloc(1, about->answer->size);
+	int err = -EINVAL;
+
+	q->path = wire_in__string(in, ARGS_MAX);
+	if (wire_in__get(in, about->args, args)) {
+		err = about->serve(q, args, answer);
+		if (err)
+			wire__string(&q->out, err_msg(&q->e));
+		else if (!q->sent)
+			wire__put(&q->out, about->answer, answer);
+		wire_type__done(about->answer, answer);
+		wire_type__done(about->args, args);
+	}
+	err_done(&q->e);
+	return err;
+}
+
+static _Noreturn void read_files(const struct reader_question *const questions[])
 {
 	struct reader_head head;
 	int fd;
 
 	while (get(&head, sizeof(head), &fd)) {
 		struct reader_request q = { .fd = fd };
-		unsigned char *args = head.len <= ARGS_MAX ? malloc(head.len + 1) : NULL;
+		unsigned char *args;
+		struct wire_in in;
 		int err, none;
 
-		if (!args || head.what >= N_READER_KINDS || !get(args, head.len, &none))
+		if (head.len > ARGS_MAX || head.what >= N_READER_KINDS)
 			_exit(1);
-		q.in = (struct wire_in){ args, args + head.len, false };
-		err = serve[head.what](&q);
-		if (q.out.failed)
-			err = -ENOMEM;
+		args = xmalloc(head.len + 1);
+		if (!get(args, head.len, &none))
+			_exit(1);
+		in = (struct wire_in){ .at = args, .end = args + head.len };
+		err = serve(questions[head.what], &in, &q);
 		put_frame(q.tired ? FRAME_TIRED : FRAME_DONE, err, &q.out);
 		if (q.fd >= 0)
 			close(q.fd);
@@ -164,7 +183,7 @@ static _Noreturn void read_files(reader_serve_fn *const serve[])
 	_exit(0);
 }
 
-static _Noreturn void become_reader(int fd, reader_serve_fn *const serve[])
+static _Noreturn void become_reader(int fd, const struct reader_question *const questions[])
 {
 	own_fd = fd;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup3(fd, CONTROL_FD, 0) < 0)
@@ -173,7 +192,7 @@ static _Noreturn void become_reader(int fd, reader_serve_fn *const serve[])
 	if (syscall(__NR_close_range, 3, ~0u, 0) || lockdown__limit(reader_limits, ARRAY_SIZE(reader_limits)) ||
 	    lockdown__allow(reader_calls, ARRAY_SIZE(reader_calls)))
 		_exit(1);
-	read_files(serve);
+	read_files(questions);
 }
 
 /* ---- the starter */
@@ -195,7 +214,7 @@ static void bury_dying(void)
 		}
 }
 
-static int start(int fd, reader_serve_fn *const serve[])
+static int start(int fd, const struct reader_question *const questions[])
 {
 	size_t i;
 	pid_t pid;
@@ -207,7 +226,7 @@ static int start(int fd, reader_serve_fn *const serve[])
 		return READERS_ALL_TAKEN;
 	pid = fork();
 	if (!pid)
-		become_reader(fd, serve);
+		become_reader(fd, questions);
 	if (pid < 0)
 		return -errno;
 	readers[i].pid = pid;
@@ -246,19 +265,17 @@ static int confine(void)
 	memcpy(calls, reader_calls, sizeof(reader_calls));
 	memcpy(calls + ARRAY_SIZE(reader_calls), starter_calls, sizeof(starter_calls));
 	prctl(PR_SET_NAME, READER_CHILD_NAME);
-	/* others of that user neither read nor trace it */
-	if (!err && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		err = -errno;
 	return err ?: lockdown__limit(starter_limits, ARRAY_SIZE(starter_limits)) ?: lockdown__allow(calls, ARRAY_SIZE(calls));
 }
 
-int reader_child__main(reader_serve_fn *const serve[N_READER_KINDS])
+int reader_child__main(const struct reader_question *const questions[N_READER_KINDS])
 {
 	struct starter_request q;
 	int err = confine(), fd;
 	ssize_t got;
 
-	/* to malloctrace its status is an errno */
+	/* to malloctrace its status is an errno, and so is that of a reader */
+	xmalloc__end_with(ENOMEM);
 	if (err)
 		return -err;
 	do {
@@ -270,7 +287,7 @@ int reader_child__main(reader_serve_fn *const serve[N_READER_KINDS])
 		if (q.end)
 			a.status = end(q.end);
 		else
-			a.pid = fd < 0 ? -EMFILE : start(fd, serve);
+			a.pid = fd < 0 ? -EMFILE : start(fd, questions);
 		if (fd >= 0)
 			close(fd);
 		if (reader_socket__put(CONTROL_FD, &a, sizeof(a), -1, 0) < 0)

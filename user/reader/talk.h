@@ -14,7 +14,7 @@
 #define WAIT_ANSWER_NS (60 * SECOND_NS)	/* for all of it */
 #define WAIT_LONG_NS (200 * MS_NS)	/* that an end is asked for matters to what takes longer than this */
 
-enum outcome { ANSWERED, DIED, LATE, NONSENSE, CALLED_OFF, NO_MEMORY, NO_READER };
+enum outcome { ANSWERED, DIED, LATE, NONSENSE, CALLED_OFF, NO_READER };
 
 struct wait {			/* of one request */
 	uint64_t begun_ns, until_ns;

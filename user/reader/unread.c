@@ -71,17 +71,7 @@ bool unread__is_lost(const struct reader_call *c)
 	return is;
 }
 
-/* Without an answer to these a file has no probes, or not all. */
-static const bool is_for_probes[N_READER_KINDS] = {
-	[READ_HEADERS] = true, [READ_PLAN] = true, [READ_SPOTS] = true, [READ_WITHIN] = true, [READ_LOADER] = true, [READ_REFUSALS] = true,
-};
-
-static bool is_in_figures(const struct reader_call *c)
-{
-	return is_for_probes[c->kind] && !c->unprobed;
-}
-
-/* Was it the first time? Without memory for this it counts again. */
+/* Was it the first time? */
 static bool count_unread(uint64_t key)
 {
 	bool first;
@@ -103,7 +93,7 @@ void readers__count_unread(uint64_t dev, uint64_t ino)
 
 void unread__note(const struct reader_call *c)
 {
-	uint64_t key = is_in_figures(c) ? key_of(c) : 0;
+	uint64_t key = c->in_figures ? key_of(c) : 0;
 
 	if (key)
 		count_unread(key);
@@ -130,7 +120,7 @@ bool readers__has_lost(int fd)
 	return has;
 }
 
-/* Is it told the first time, of a file whose probes are not missing? Without memory for this it is told again. */
+/* Is it the first message, of a file whose probes are not missing? */
 static bool note_told(uint64_t key)
 {
 	bool first;
@@ -176,7 +166,6 @@ void unread__lose(const struct reader_call *c, const char *why, uint64_t wasted_
 
 	pthread_mutex_lock(&list.lock);
 	first = key && !hash__get(&list.lost, key);
-	/* without memory for this it is tried, and told, again */
 	if (first)
 		hash__put(&list.lost, key, &list);
 	list.n_ended++;
@@ -184,7 +173,7 @@ void unread__lose(const struct reader_call *c, const char *why, uint64_t wasted_
 	too_many = list.n_ended > ENDED_MAX || list.wasted_ns > WASTED_NS;
 	pthread_mutex_unlock(&list.lock);
 	if (first)
-		unread__tell(c->path, why, is_in_figures(c));
+		unread__tell(c->path, why, c->in_figures);
 	if (too_many)
 		unread__give_up("too many readers came to a bad end");
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the bytes of a struct wire. Both sides are one program, so a number is as the machine has it. */
+/*
+ * Owns the bytes of a struct wire. Both sides are one program, so a number is as the machine has it. What always holds: no
+ * memory is taken for more rows than the bytes that are left can hold.
+ */
 #include "reader/wire.h"
 
 #include <stdlib.h>
@@ -11,18 +14,11 @@
 
 void wire__bytes(struct wire *w, const void *bytes, size_t n)
 {
-	if (w->failed || !n)
+	if (!n)
 		return;
 	if (n > w->room - w->n) {
-		size_t room = MAX(w->room * 2, w->n + n + 256);
-		unsigned char *v = realloc(w->v, room);
-
-		if (!v) {
-			w->failed = true;
-			return;
-		}
-		w->v = v;
-		w->room = room;
+		w->room = MAX(w->room * 2, w->n + n + 256);
+		w->v = xrealloc(w->v, w->room);
 	}
 	memcpy(w->v + w->n, bytes, n);
 	w->n += n;
@@ -48,9 +44,9 @@ void wire__done(struct wire *w)
 	*w = (struct wire){};
 }
 
-const void *wire_in__bytes(struct wire_in *in, size_t n)
+static unsigned char *take(struct wire_in *in, size_t n)
 {
-	const unsigned char *at = in->at;
+	unsigned char *at = in->at;
 
 	if (in->bad || n > (size_t)(in->end - at)) {
 		in->bad = true;
@@ -60,43 +56,32 @@ const void *wire_in__bytes(struct wire_in *in, size_t n)
 	return at;
 }
 
+/* Nothing is copied of what is bad. */
+static void copy(struct wire_in *in, void *ret, size_t n)
+{
+	const void *bytes = take(in, n);
+
+	if (bytes && n)
+		memcpy(ret, bytes, n);
+}
+
 uint64_t wire_in__u64(struct wire_in *in)
 {
-	const void *bytes = wire_in__bytes(in, sizeof(uint64_t));
 	uint64_t v = 0;
 
-	if (bytes)
-		memcpy(&v, bytes, sizeof(v));
+	copy(in, &v, sizeof(v));
 	return v;
 }
 
-uint64_t wire_in__upto(struct wire_in *in, uint64_t most)
-{
-	uint64_t v = wire_in__u64(in);
-
-	in->bad |= v > most;
-	return in->bad ? 0 : v;
-}
-
-bool wire_in__bool(struct wire_in *in)
-{
-	return wire_in__upto(in, 1);
-}
-
-size_t wire_in__count(struct wire_in *in, size_t bytes_each)
-{
-	return wire_in__upto(in, (size_t)(in->end - in->at) / bytes_each);
-}
-
-const char *wire_in__string(struct wire_in *in, size_t most)
+char *wire_in__string(struct wire_in *in, size_t most)
 {
 	uint64_t n = wire_in__u64(in);
-	const char *s;
+	char *s;
 
 	if (in->bad || n == NO_STRING)
 		return NULL;
 	in->bad = n > most;
-	s = wire_in__bytes(in, in->bad ? 0 : n + 1);
+	s = (char *)take(in, in->bad ? 0 : n + 1);
 	if (s && !in->bad && memchr(s, 0, n + 1) != s + n)
 		in->bad = true;
 	return in->bad ? NULL : s;
@@ -105,4 +90,187 @@ const char *wire_in__string(struct wire_in *in, size_t most)
 bool wire_in__is_over(const struct wire_in *in)
 {
 	return !in->bad && in->at == in->end;
+}
+
+/* ---- tables */
+
+static size_t *count_of(const struct wire_field *f, const void *record)
+{
+	return (size_t *)((char *)record + f->n_at);
+}
+
+static void put_rows(struct wire *w, const struct wire_field *f, const void *record)
+{
+	size_t n = *count_of(f, record);
+	const char *v = *(char **)((char *)record + f->at);
+
+	wire__u64(w, n);
+	if (!f->of)
+		wire__bytes(w, v, n * f->size);
+	for (size_t i = 0; f->of && i < n; i++)
+		wire__put(w, f->of, v + i * f->size);
+}
+
+void wire__put(struct wire *w, const struct wire_type *type, const void *record)
+{
+	for (size_t i = 0; i < type->n; i++) {
+		const struct wire_field *f = &type->v[i];
+		const char *member = (const char *)record + f->at;
+
+		switch (f->kind) {
+		case WIRE_NUMBER:
+		case WIRE_BYTES:
+			wire__bytes(w, member, f->size);
+			break;
+		case WIRE_TEXT:
+		case WIRE_COPY:
+			wire__string(w, *(char *const *)member);
+			break;
+		case WIRE_CHARS:
+			wire__string(w, member);
+			break;
+		case WIRE_STRUCT:
+			wire__put(w, f->of, member);
+			break;
+		case WIRE_ROWS:
+		case WIRE_ARRAY:
+			put_rows(w, f, record);
+			break;
+		}
+	}
+}
+
+static void get_number(struct wire_in *in, const struct wire_field *f, char *ret)
+{
+	uint64_t v = 0;
+
+	/* both architectures are little-endian */
+	copy(in, &v, f->size);
+	in->bad |= v > f->most;
+	if (!in->bad)
+		memcpy(ret, &v, f->size);
+}
+
+static void get_text(struct wire_in *in, const struct wire_field *f, char *ret)
+{
+	char *s = wire_in__string(in, f->kind == WIRE_CHARS ? f->size - 1u : f->most);
+
+	if (s && f->clean)
+		clean_name(s);
+	if (f->kind == WIRE_CHARS) {
+		in->bad |= !s;
+		strcpy(ret, s ? s : "");
+		return;
+	}
+	*(char **)ret = s && f->kind == WIRE_COPY ? xstrdup(s) : s;
+}
+
+static size_t least_bytes(const struct wire_type *type)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < type->n; i++) {
+		const struct wire_field *f = &type->v[i];
+
+		bytes += f->kind == WIRE_NUMBER || f->kind == WIRE_BYTES ? f->size :
+			 f->kind == WIRE_STRUCT				 ? least_bytes(f->of) :
+									   sizeof(uint64_t);
+	}
+	return bytes;
+}
+
+static void get_rows(struct wire_in *in, const struct wire_field *f, char *record)
+{
+	size_t n = wire_in__u64(in), each = f->of ? least_bytes(f->of) : f->size;
+	char *v;
+
+	in->bad |= n > (size_t)(in->end - in->at) / each;
+	if (in->bad || !n)
+		return;
+	v = xcalloc(n, f->size);
+	*(char **)(record + f->at) = v;
+	*count_of(f, record) = n;
+	if (f->room_at)
+		*(size_t *)(record + f->room_at) = n;
+	if (!f->of)
+		copy(in, v, n * f->size);
+	for (size_t i = 0; f->of && i < n && !in->bad; i++)
+		wire_in__get(in, f->of, v + i * f->size);
+}
+
+static void get_field(struct wire_in *in, const struct wire_field *f, char *record)
+{
+	switch (f->kind) {
+	case WIRE_NUMBER:
+		get_number(in, f, record + f->at);
+		break;
+	case WIRE_BYTES:
+		copy(in, record + f->at, f->size);
+		break;
+	case WIRE_TEXT:
+	case WIRE_COPY:
+	case WIRE_CHARS:
+		get_text(in, f, record + f->at);
+		break;
+	case WIRE_STRUCT:
+		wire_in__get(in, f->of, record + f->at);
+		break;
+	case WIRE_ROWS:
+	case WIRE_ARRAY:
+		get_rows(in, f, record);
+		break;
+	}
+}
+
+void wire_type__clear(const struct wire_type *type, void *record)
+{
+	for (size_t i = 0; i < type->n; i++) {
+		const struct wire_field *f = &type->v[i];
+		char *member = (char *)record + f->at;
+
+		switch (f->kind) {
+		case WIRE_STRUCT:
+			wire_type__clear(f->of, member);
+			break;
+		case WIRE_ROWS:
+		case WIRE_ARRAY:
+			*(char **)member = NULL;
+			*count_of(f, record) = 0;
+			if (f->room_at)
+				*(size_t *)((char *)record + f->room_at) = 0;
+			break;
+		default:
+			memset(member, 0, f->size);
+		}
+	}
+}
+
+bool wire_in__get(struct wire_in *in, const struct wire_type *type, void *ret)
+{
+	wire_type__clear(type, ret);
+	for (size_t i = 0; i < type->n && !in->bad; i++)
+		get_field(in, &type->v[i], ret);
+	if (!in->bad && type->is_sane)
+		in->bad = !type->is_sane(ret);
+	if (in->bad)
+		wire_type__done(type, ret);
+	return !in->bad;
+}
+
+void wire_type__done(const struct wire_type *type, void *record)
+{
+	for (size_t i = 0; i < type->n; i++) {
+		const struct wire_field *f = &type->v[i];
+		char *member = (char *)record + f->at, *v;
+
+		if (f->kind == WIRE_STRUCT)
+			wire_type__done(f->of, member);
+		if (f->kind != WIRE_COPY && f->kind != WIRE_ROWS && f->kind != WIRE_ARRAY)
+			continue;
+		v = *(char **)member;
+		for (size_t k = 0; f->kind == WIRE_ROWS && k < *count_of(f, record); k++)
+			wire_type__done(f->of, v + k * f->size);
+		free(v);
+	}
+	wire_type__clear(type, record);
 }

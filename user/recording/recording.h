@@ -13,7 +13,22 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
-#include "util/choices.h"
+
+/* An enum whose values have names: options take them, files and messages have them. */
+
+struct choices {
+	const char *const *names;	/* by value, from 0 on */
+	unsigned int n;
+	const char *also;	/* another name, which is taken and not written; NULL: there is none */
+	unsigned int also_is;	/* its value */
+};
+
+/* "?" for what is no value. */
+const char *choices__name(const struct choices *c, unsigned int value);
+/* False: no value has this name; *ret untouched then. */
+bool choices__find(const struct choices *c, const char *name, unsigned int *ret);
+/* "full count growth", to be freed */
+char *choices__words(const struct choices *c);
 
 enum recording_size { SIZE_REQUESTED, SIZE_USABLE };
 enum unwind_choice { UNWIND_AUTO, UNWIND_FP, UNWIND_TABLE };
@@ -40,6 +55,7 @@ struct recording {
 	bool by_thread;			/* sites of their own for each thread */
 	bool free_stacks;		/* where blocks are freed, too */
 	bool mmap;			/* what the program maps is blocks, too */
+	bool arenas;			/* of what it maps, arenas of Python's small objects alone */
 };
 
 /* Where no option was given. */
@@ -88,6 +104,11 @@ static inline bool recording__keeps_blocks(const struct recording *r)
 static inline bool recording__has_budget(const struct recording *r)
 {
 	return r->overhead_pct > 0;
+}
+
+static inline bool recording__has_mappings(const struct recording *r)
+{
+	return r->mmap || r->arenas;
 }
 
 /* Part of the allocations stands for all of them. */

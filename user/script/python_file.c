@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "elf/variables.h"
+#include "elf/symtab.h"
 #include "util/util.h"
 
 #define EVAL "_PyEval_EvalFrameDefault"
@@ -26,7 +26,7 @@ static int take_function(const struct object_symbol *sym, void *arg)
 	return 0;
 }
 
-int python_file__read(struct object *obj, struct python_file *ret)
+void python_file__read(struct object *obj, struct python_file *ret)
 {
 	const struct {
 		const char *name;
@@ -36,16 +36,13 @@ int python_file__read(struct object *obj, struct python_file *ret)
 		{ "PyCode_Type", &ret->code_type },
 		{ "Py_Version", &ret->version },
 	};
-	struct variables all = {};
-	int err;
+	struct variables all;
 
 	*ret = (struct python_file){};
-	err = object__for_each_function(obj, take_function, ret, NULL);
-	if (err == -ENOMEM || !ret->n_eval)
-		return err == -ENOMEM ? err : 0;
-	err = variables__read(obj, NULL, &all);
-	if (err)
-		return err;
+	object__for_each_function(obj, take_function, ret);
+	if (!ret->n_eval)
+		return;
+	variables__read(obj, NULL, &all);
 	for (size_t i = 0; i < all.n; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(wanted); k++)
 			if (!strcmp(variable__name(&all, &all.v[i]), wanted[k].name))
@@ -55,5 +52,4 @@ int python_file__read(struct object *obj, struct python_file *ret)
 		ret->runtime = 0;
 	else
 		object__initial_address(obj, ret->code_type + PYTHON_TP_DEALLOC, &ret->dealloc);
-	return 0;
 }

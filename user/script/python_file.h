@@ -17,7 +17,7 @@ struct python_file {		/* ELF virtual addresses; 0: there is none */
 
 #define PYTHON_TP_DEALLOC 48	/* of a type, in all versions */
 
-/* By its symbols; runtime 0: it has no interpreter. -ENOMEM */
-int python_file__read(struct object *obj, struct python_file *ret);
+/* By its symbols; runtime 0: it has no interpreter. */
+void python_file__read(struct object *obj, struct python_file *ret);
 
 #endif

@@ -18,13 +18,14 @@ struct served {
 };
 extern const struct served served[N_SERVED];
 
+#define SERVE_GONE N_SERVED	/* not a question: the client of request `id` has closed its connection, and wants no answer */
 #define SERVE_SECONDS_MAX 600
 #define SERVE_COMM_MAX 64
 #define SERVE_PATH_MAX 512
 
 struct serve_ask {
 	uint32_t id;		/* of the request, chosen by who asks */
-	uint32_t what;		/* enum serve_what */
+	uint32_t what;		/* enum serve_what, or SERVE_GONE */
 	uint32_t seconds;	/* 0: now; else what was done in the seconds to come */
 	int32_t pid;		/* 0: any; so are empty texts */
 	char comm[SERVE_COMM_MAX], cgroup[SERVE_PATH_MAX], container[SERVE_COMM_MAX + 16], pod[SERVE_PATH_MAX / 2];

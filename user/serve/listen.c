@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* What always holds: an address that is no loopback one is not listened at without a token, or an authority for clients. */
+/*
+ * What always holds: an address that is no loopback one is not listened at without a token, or an authority for clients; a socket
+ * is made, and removed, in no directory that a link of another user leads to.
+ */
 #include "serve/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +17,7 @@
 
 #include "util/invoker.h"
 #include "util/parse.h"
+#include "util/trusted_dir.h"
 #include "util/util.h"
 
 #define UNIX_PREFIX "unix:"
@@ -78,21 +83,58 @@ static bool is_loopback(const union address *a)
 	return a->any.sa_family == AF_UNIX || IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
+/* Descriptor of the directory that the socket is to be in; the caller's. */
+static int open_dir(const struct sockaddr_un *a, const char **ret_name, struct err *e)
+{
+	const char *slash = strrchr(a->sun_path, '/');
+	_cleanup_free_ char *dir = xstrndup(a->sun_path, MAX(slash - a->sun_path, 1));
+	_cleanup_err_ struct err why = {};
+	int fd = trusted_dir__open(dir, &why);
+
+	*ret_name = slash + 1;
+	if (fd < 0)
+		err_set(e, fd, "--listen unix:%s: directory %s: %s", a->sun_path, dir, why.code ? err_msg(&why) : strerror(-fd));
+	return fd;
+}
+
 /* What was left by one that was killed is nobody's: only a socket is removed, and only if nobody listens there. */
-static int clear_path(const struct sockaddr_un *a, struct err *e)
+static int clear_path(const struct sockaddr_un *a, int dir_fd, const char *name, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
-	if (lstat(a->sun_path, &st))
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(e, -EEXIST, "--listen unix:%s: it exists, and is no socket", a->sun_path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !connect(fd, (const struct sockaddr *)a, sizeof(*a)))
+	/* who listens, and takes no connections, is not waited for */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && (!connect(fd, (const struct sockaddr *)a, sizeof(*a)) || errno == EAGAIN))
 		return err_set(e, -EADDRINUSE, "--listen unix:%s: another process listens there", a->sun_path);
-	unlink(a->sun_path);
+	unlinkat(dir_fd, name, 0);
 	return 0;
+}
+
+static int bind_path(int fd, const struct sockaddr_un *a, struct err *e)
+{
+	struct sockaddr_un held = { .sun_family = AF_UNIX };
+	_cleanup_close_ int dir_fd = -1;
+	const char *name;
+	mode_t mask;
+	int err;
+
+	dir_fd = open_dir(a, &name, e);
+	err = dir_fd < 0 ? dir_fd : clear_path(a, dir_fd, name, e);
+	if (err)
+		return err;
+	/* that directory, whatever its path names by now */
+	if ((size_t)snprintf(held.sun_path, sizeof(held.sun_path), "/proc/self/fd/%d/%s", dir_fd, name) >= sizeof(held.sun_path))
+		return err_set(e, -ENAMETOOLONG, "--listen unix:%s: %s", a->sun_path, strerror(ENAMETOOLONG));
+	/* a path is its owner's */
+	mask = umask(0177);
+	err = bind(fd, (const struct sockaddr *)&held, sizeof(held)) ? -errno : 0;
+	umask(mask);
+	return err ? err_set(e, err, "--listen unix:%s: %s", a->sun_path, strerror(-err)) : 0;
 }
 
 static int parse_unix(const char *text, union address *ret, socklen_t *ret_len, struct err *e)
@@ -107,7 +149,7 @@ static int parse_unix(const char *text, union address *ret, socklen_t *ret_len, 
 	return 0;
 }
 
-static int parse_guarded(const struct opt_serve *o, union address *ret, socklen_t *ret_len, struct err *e)
+static int parse_guarded(const struct serve_options *o, union address *ret, socklen_t *ret_len, struct err *e)
 {
 	int err = is_unix(o->listen) ? parse_unix(o->listen, ret, ret_len, e) : parse(o->listen, ret, ret_len, e);
 
@@ -117,7 +159,7 @@ static int parse_guarded(const struct opt_serve *o, union address *ret, socklen_
 	return err;
 }
 
-int listen__check(const struct opt_serve *o, struct err *e)
+int listen__check(const struct serve_options *o, struct err *e)
 {
 	union address a;
 	socklen_t len;
@@ -125,53 +167,73 @@ int listen__check(const struct opt_serve *o, struct err *e)
 	return parse_guarded(o, &a, &len, e);
 }
 
-int listen__open(const struct opt_serve *o, struct err *e)
+int listen__open(const struct serve_options *o, struct err *e)
 {
 	union address a;
 	socklen_t len = 0;
-	int one = 1, fd, err = parse_guarded(o, &a, &len, e);
-	mode_t mask;
+	int one = 1, silence_s = 10, tries = 3, fd, err = parse_guarded(o, &a, &len, e);
 
-	if (!err && is_unix(o->listen))
-		err = clear_path(&a.un, e);
 	if (err)
 		return err;
 	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(e, -errno, "--listen %s: %s", o->listen, strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	/* a path is its owner's */
-	mask = umask(0177);
-	err = bind(fd, &a.any, len) || listen(fd, BACKLOG) ? -errno : 0;
-	umask(mask);
-	if (err) {
-		close(fd);
-		return err_set(e, err, "--listen %s: %s", o->listen, strerror(-err));
+	/* what is accepted inherits it: a client whose machine vanished is noticed */
+	if (a.any.sa_family != AF_UNIX) {
+		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+		setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &silence_s, sizeof(silence_s));
+		setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &silence_s, sizeof(silence_s));
+		setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
 	}
-	return fd;
+	if (a.any.sa_family == AF_UNIX) {
+		struct invoker_rights own = invoker__begin();
+
+		err = bind_path(fd, &a.un, e);
+		invoker__end(&own);
+	} else if (bind(fd, &a.any, len)) {
+		err = err_set(e, -errno, "--listen %s: %s", o->listen, strerror(errno));
+	}
+	if (!err && listen(fd, BACKLOG))
+		err = err_set(e, -errno, "--listen %s: %s", o->listen, strerror(errno));
+	if (err)
+		close(fd);
+	return err ? err : fd;
 }
 
-void listen__close(const struct opt_serve *o)
+static void remove_path(const char *path)
+{
+	struct invoker_rights own = invoker__begin();
+	_cleanup_close_ int dir_fd = -1;
+	struct sockaddr_un a = {};
+	const char *name;
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	dir_fd = open_dir(&a, &name, NULL);
+	if (dir_fd >= 0)
+		unlinkat(dir_fd, name, 0);
+	invoker__end(&own);
+}
+
+void listen__close(const struct serve_options *o)
 {
 	close(o->listen_fd);
 	if (is_unix(o->listen))
-		unlink(o->listen + strlen(UNIX_PREFIX));
+		remove_path(o->listen + strlen(UNIX_PREFIX));
 }
 
-char *listen__words(const struct opt_serve *o)
+char *listen__words(const struct serve_options *o)
 {
-	char *text = NULL;
-
 	if (is_unix(o->listen))
-		return strdup(o->listen);
-	return asprintf(&text, "%s://%s/", o->cert ? "https" : "http", o->listen) < 0 ? NULL : text;
+		return xstrdup(o->listen);
+	return xasprintf("%s://%s/", o->cert ? "https" : "http", o->listen);
 }
 
 /* ---- files */
 
 static int read_text(const char *option, const char *path, char **ret, struct err *e)
 {
-	_cleanup_close_ int fd = path ? invoker__open_named(path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0) : -1;
+	_cleanup_close_ int fd = path ? invoker__open_named(path) : -1;
 	int err = !path ? 0 : fd < 0 ? fd : read_small_fd(fd, ret, NULL);
 
 	if (err)
@@ -185,7 +247,7 @@ static int read_text(const char *option, const char *path, char **ret, struct er
 /* A static malloctrace is linked without what HTTPS needs: then there is one. */
 __attribute__((weak)) extern const bool serve__lacks_tls;
 
-int secrets__read(const struct opt_serve *o, struct serve_secrets *ret, struct err *e)
+int secrets__read(const struct serve_options *o, struct serve_secrets *ret, struct err *e)
 {
 	int err = o->cert && &serve__lacks_tls ?
 			  err_set(e, -ENOTSUP, "--tls-cert: this malloctrace is a static one, which speaks plain HTTP; take one that is linked with libmicrohttpd, or put a proxy in front of it") : 0;

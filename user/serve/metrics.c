@@ -8,14 +8,13 @@
  */
 #include "serve/metrics.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/hash.h"
 #include "util/ids.h"
-#include "util/utf8.h"
+#include "util/text.h"
 #include "util/util.h"
 
 #define FORGET_NS (600 * SECOND_NS)	/* a name of which none ran for so long leaves its series to others */
@@ -71,10 +70,8 @@ struct metrics {
 
 struct metrics *metrics__new(void)
 {
-	struct metrics *m = calloc(1, sizeof(*m));
+	struct metrics *m = xcalloc(1, sizeof(*m));
 
-	if (!m)
-		return NULL;
 	m->families[BY_COMM].label = "comm";
 	m->families[BY_COMM].name_of = comm_of;
 	m->families[BY_CGROUP].label = "cgroup";
@@ -82,11 +79,7 @@ struct metrics *metrics__new(void)
 	for (size_t i = 0; i < N_FAMILIES; i++) {
 		struct series *other = &m->families[i].v[METRICS_NAMES];
 
-		other->name = strdup(METRICS_OTHER);
-		if (!other->name) {
-			metrics__free(m);
-			return NULL;
-		}
+		other->name = xstrdup(METRICS_OTHER);
 	}
 	return m;
 }
@@ -123,47 +116,33 @@ static void add_process(struct row *r, const struct snap_process *p)
 	}
 }
 
-/* *ret_row_of: by process; the caller's */
-static int make_rows(const struct family *f, const struct snapshot *s, struct rows *rows, uint32_t **ret_row_of)
+/* Which row each process is in; the caller's. */
+static uint32_t *make_rows(const struct family *f, const struct snapshot *s, struct rows *rows)
 {
 	struct string_ids names = {};
-	uint32_t *row_of = calloc(s->n_processes + 1, sizeof(*row_of));
-	int err = row_of ? 0 : -ENOMEM;
+	uint32_t *row_of = xcalloc(s->n_processes + 1, sizeof(*row_of));
 
-	for (size_t i = 0; i < s->n_processes && !err; i++) {
+	for (size_t i = 0; i < s->n_processes; i++) {
 		const char *name = f->name_of(&s->processes[i]);
 
-		err = string_ids__get(&names, name, &row_of[i]);
-		if (err)
-			break;
+		string_ids__get(&names, name, &row_of[i]);
 		if (row_of[i] == rows->n) {
 			struct row *r = vec_push(rows);
 
-			if (!r) {
-				err = -ENOMEM;
-				break;
-			}
 			r->name = name;
 		}
 		add_process(&rows->v[row_of[i]], &s->processes[i]);
 	}
 	string_ids__done(&names);
-	*ret_row_of = row_of;
-	return err;
+	return row_of;
 }
 
 /* ---- rows → series */
 
-static int by_weight(const void *a, const void *b)
-{
-	const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
-
-	if (x->live_bytes != y->live_bytes)
-		return x->live_bytes < y->live_bytes ? 1 : -1;
-	if (x->now[ALLOCATED_BYTES] != y->now[ALLOCATED_BYTES])
-		return x->now[ALLOCATED_BYTES] < y->now[ALLOCATED_BYTES] ? 1 : -1;
-	return strcmp(x->name, y->name);
-}
+COMPARATOR(by_weight, struct row *const,
+	   ORDER((*b)->live_bytes, (*a)->live_bytes) ?:
+	   ORDER((*b)->now[ALLOCATED_BYTES], (*a)->now[ALLOCATED_BYTES]) ?:
+	   strcmp((*a)->name, (*b)->name))
 
 static struct series *series_of(struct family *f, const char *name)
 {
@@ -187,8 +166,8 @@ static struct series *new_series(struct family *f, const struct row *r, uint64_t
 	if (!best)
 		return NULL;
 	free(best->name);
-	*best = (struct series){ .name = strdup(r->name) };
-	return best->name ? best : NULL;
+	*best = (struct series){ .name = xstrdup(r->name) };
+	return best;
 }
 
 static void advance(uint64_t *total, uint64_t *last, uint64_t now)
@@ -224,13 +203,11 @@ static void settle_other(struct family *f, const uint64_t all[N_TOTALS], const u
 	other->here = true;
 }
 
-static int assign(struct family *f, struct rows *rows, const struct snapshot *s, struct series **series_of_row)
+static void assign(struct family *f, struct rows *rows, const struct snapshot *s, struct series **series_of_row)
 {
-	_cleanup_free_ const struct row **order = calloc(rows->n + 1, sizeof(*order));
+	_cleanup_free_ const struct row **order = xcalloc(rows->n + 1, sizeof(*order));
 	uint64_t all[N_TOTALS] = {}, named[N_TOTALS] = {};
 
-	if (!order)
-		return -ENOMEM;
 	for (size_t i = 0; i <= METRICS_NAMES; i++) {
 		f->v[i].here = false;
 		f->v[i].row = (struct row){};
@@ -272,7 +249,6 @@ static int assign(struct family *f, struct rows *rows, const struct snapshot *s,
 		}
 	}
 	settle_other(f, all, named);
-	return 0;
 }
 
 static void count_sites(const struct snapshot *s, const uint32_t *row_of, struct series *const *series_of_row)
@@ -288,22 +264,16 @@ static void count_sites(const struct snapshot *s, const uint32_t *row_of, struct
 	}
 }
 
-static int take(struct family *f, const struct snapshot *s)
+static void take(struct family *f, const struct snapshot *s)
 {
-	_cleanup_free_ struct series **series_of_row = NULL;
-	_cleanup_free_ uint32_t *row_of = NULL;
 	struct rows rows = {};
-	int err = make_rows(f, s, &rows, &row_of);
+	_cleanup_free_ uint32_t *row_of = make_rows(f, s, &rows);
+	_cleanup_free_ struct series **series_of_row = xcalloc(rows.n, sizeof(*series_of_row));
 
-	if (!err) {
-		series_of_row = calloc(rows.n + 1, sizeof(*series_of_row));
-		err = series_of_row ? assign(f, &rows, s, series_of_row) : -ENOMEM;
-	}
-	if (!err)
-		count_sites(s, row_of, series_of_row);
+	assign(f, &rows, s, series_of_row);
+	count_sites(s, row_of, series_of_row);
 	/* names are the snapshot's: those of series are their own */
 	vec_done(&rows);
-	return err;
 }
 
 /* ---- series → text */
@@ -356,54 +326,34 @@ static void put_double(FILE *out, const char *name, const char *type, const char
 struct column {
 	const char *name;	/* between malloctrace_LABEL_ and the suffix */
 	unsigned int needs;	/* enum counter_bit */
-	bool counted;		/* a total, unless it is an estimate */
 	bool exact;		/* never an estimate */
 	bool if_known;		/* left out where a row has none */
-	double (*of)(const struct series *x, bool estimated);
+	double (*of)(const struct series *x);	/* NULL: it is `total`, or what that is now if it is an estimate */
+	size_t total;
 	const char *help;
 };
 
-static double allocations(const struct series *x, bool estimated)
-{
-	return (double)(estimated ? x->row.now[ALLOCATIONS] : x->total[ALLOCATIONS]);
-}
-
-static double allocated(const struct series *x, bool estimated)
-{
-	return (double)(estimated ? x->row.now[ALLOCATED_BYTES] : x->total[ALLOCATED_BYTES]);
-}
-
-static double frees(const struct series *x, bool estimated)
-{
-	return (double)(estimated ? x->row.now[FREES] : x->total[FREES]);
-}
-
-static double freed(const struct series *x, bool estimated)
-{
-	return (double)(estimated ? x->row.now[FREED_BYTES] : x->total[FREED_BYTES]);
-}
-
-static double live_bytes(const struct series *x, bool estimated)
+static double live_bytes(const struct series *x)
 {
 	return (double)x->row.live_bytes;
 }
 
-static double live_blocks(const struct series *x, bool estimated)
+static double live_blocks(const struct series *x)
 {
 	return (double)x->row.live_blocks;
 }
 
-static double growth(const struct series *x, bool estimated)
+static double growth(const struct series *x)
 {
 	return x->row.has_growth ? x->row.growth : NAN;
 }
 
-static double rss(const struct series *x, bool estimated)
+static double rss(const struct series *x)
 {
 	return (double)x->row.rss_bytes;
 }
 
-static double processes(const struct series *x, bool estimated)
+static double processes(const struct series *x)
 {
 	return (double)x->row.n_processes;
 }
@@ -411,10 +361,10 @@ static double processes(const struct series *x, bool estimated)
 static const struct column columns[] = {
 	{ "live_bytes", HAS_LIVE_BYTES, .of = live_bytes, .help = "Bytes that are allocated and not freed, of processes that run." },
 	{ "live_blocks", HAS_LIVE_BLOCKS, .of = live_blocks, .help = "Blocks that are allocated and not freed, of processes that run." },
-	{ "allocations", HAS_ALLOC_CALLS, .counted = true, .of = allocations, .help = "Calls of malloc and its kin." },
-	{ "allocated_bytes", HAS_ALLOC_BYTES, .counted = true, .of = allocated, .help = "Bytes that these calls asked for." },
-	{ "frees", HAS_FREE_CALLS, .counted = true, .of = frees, .help = "Blocks that were freed." },
-	{ "freed_bytes", HAS_FREE_BYTES, .counted = true, .of = freed, .help = "Bytes of blocks that were freed." },
+	{ "allocations", HAS_ALLOC_CALLS, .total = ALLOCATIONS, .help = "Calls of malloc and its kin." },
+	{ "allocated_bytes", HAS_ALLOC_BYTES, .total = ALLOCATED_BYTES, .help = "Bytes that these calls asked for." },
+	{ "frees", HAS_FREE_CALLS, .total = FREES, .help = "Blocks that were freed." },
+	{ "freed_bytes", HAS_FREE_BYTES, .total = FREED_BYTES, .help = "Bytes of blocks that were freed." },
 	{ "growth_bytes_per_second", HAS_LIVE_BYTES, .if_known = true, .of = growth, .help = "How fast live bytes grow, by the judgement of the last minutes." },
 	{ "resident_memory_bytes", 0, .exact = true, .of = rss, .help = "Resident memory of processes that run." },
 	{ "processes", 0, .exact = true, .of = processes, .help = "Traced processes that run." },
@@ -422,7 +372,7 @@ static const struct column columns[] = {
 
 static void put_column(FILE *out, const struct family *f, const struct column *c, const struct snapshot *s)
 {
-	bool estimated = s->estimated && !c->exact, total = c->counted && !estimated;
+	bool estimated = s->estimated && !c->exact, total = !c->of && !estimated;
 	char name[96];
 
 	if (c->needs & ~s->known)
@@ -435,7 +385,7 @@ static void put_column(FILE *out, const struct family *f, const struct column *c
 
 		if (!x->name || !x->here || (estimated && !x->row.met))
 			continue;
-		v = c->of(x, estimated);
+		v = c->of ? c->of(x) : (double)(estimated ? x->row.now : x->total)[c->total];
 		if (c->if_known && isnan(v))
 			continue;
 		fprintf(out, "%s{%s=\"", name, f->label);
@@ -507,25 +457,15 @@ static void put_own(FILE *out, const struct snapshot *s, const struct metrics_ow
 	put_u64(out, "malloctrace_sites", "gauge", "Call stacks that are known.", s->n_sites);
 	put_double(out, "malloctrace_scrape_duration_seconds", "gauge", "What it took to take the snapshot of this scrape.", (double)own->snapshot_ns / 1e9);
 	put_u64(out, "malloctrace_requests_total", "counter", "Requests that were answered.", own->n_requests);
-	if (!own->pushes)
-		return;
-	put_u64(out, "malloctrace_pushes_total", "counter", "Profiles that were pushed.", own->n_pushed);
-	put_u64(out, "malloctrace_push_failures_total", "counter", "Attempts to push a profile that failed; what the server may take later is tried again.", own->n_push_failed);
-	put_u64(out, "malloctrace_push_dropped_total", "counter", "Profiles that will never be pushed: the server does not take them, or the queue was full.", own->n_push_dropped);
 }
 
-int metrics__write(struct metrics *m, FILE *out, const struct snapshot *s, const struct metrics_own *own)
+void metrics__write(struct metrics *m, FILE *out, const struct snapshot *s, const struct metrics_own *own)
 {
-	for (size_t i = 0; i < N_FAMILIES; i++) {
-		int err = take(&m->families[i], s);
-
-		if (err)
-			return err;
-	}
+	for (size_t i = 0; i < N_FAMILIES; i++)
+		take(&m->families[i], s);
 	for (size_t i = 0; i < N_FAMILIES; i++)
 		put_family(out, &m->families[i], s);
 	put_losses(out, s);
 	put_conditions(out, s, own);
 	put_own(out, s, own);
-	return 0;
 }

@@ -17,17 +17,15 @@ struct metrics_own {
 	uint64_t snapshot_ns;		/* what it took to take the snapshot of this scrape */
 	uint64_t n_requests;		/* answered so far */
 	uint64_t probe_hits;		/* the most that a snapshot had: while a process is put away, one may lack some of its */
-	uint64_t n_pushed, n_push_dropped, n_push_failed;
-	bool pushes;			/* --push */
 	const char *const *profiles;	/* files that conditions have written, the newest ones that are still there */
 	size_t n_profiles, n_kept;	/* of those; of all */
 	uint64_t profile_bytes;		/* of all */
 };
 
-struct metrics *metrics__new(void);	/* NULL without memory */
+struct metrics *metrics__new(void);
 void metrics__free(struct metrics *m);
-/* -ENOMEM; the caller looks for errors of out. */
-int metrics__write(struct metrics *m, FILE *out, const struct snapshot *s, const struct metrics_own *own);
+/* The caller looks for errors of out. */
+void metrics__write(struct metrics *m, FILE *out, const struct snapshot *s, const struct metrics_own *own);
 
 /* Names of comms and cgroups at a time; what others did is called `other`. */
 #define METRICS_NAMES 50

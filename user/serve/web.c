@@ -2,19 +2,22 @@
 /* Owns the process that speaks HTTP, from the side of the one that traces: how it is started, and what it is told. */
 #include "serve/web.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <limits.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "reader/lockdown.h"
-#include "serve/ask.h"
-#include "serve/ready.h"
+#include "reader/reader.h"
 #include "serve/web_parts.h"
+#include "util/parse.h"
 #include "util/util.h"
 
 const struct served served[N_SERVED] = {
@@ -25,6 +28,41 @@ const struct served served[N_SERVED] = {
 	[SERVE_JSON] = { "/profile.json", "application/json", NULL, 1, 0 },
 	[SERVE_PAGE] = { "/", "text/html; charset=utf-8", NULL, 1, 0 },
 };
+
+/* ---- the first that a child of serve says */
+
+#define WAIT_MS 20000
+
+struct ready {
+	char why[400];		/* empty: it is */
+};
+
+void ready__say(int fd, const char *why)
+{
+	struct ready r = {};
+
+	snprintf(r.why, sizeof(r.why), "%s", why ? why : "");
+	(void)!reader_socket__put(fd, &r, sizeof(r), -1, 0);
+}
+
+/* who: as messages begin. */
+static int await_ready(int fd, const char *who, struct err *e)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct ready r = {};
+	int with = -1;
+	ssize_t got = poll(&p, 1, WAIT_MS) > 0 ? reader_socket__get(fd, &r, sizeof(r), &with, MSG_DONTWAIT) : -1;
+
+	if (with >= 0)
+		close(with);
+	if (got != sizeof(r))
+		return err_set(e, -EIO, "%s: its process %s", who, got ? "is not ready in time" : "ended before it was ready");
+	r.why[sizeof(r.why) - 1] = '\0';
+	clean_name(r.why);
+	return *r.why ? err_set(e, -EIO, "%s: %s", who, r.why) : 0;
+}
+
+/* ---- the process */
 
 /* Secrets pass in memory that no file system has. */
 static int write_settings(const struct web_opts *o, struct err *e)
@@ -58,7 +96,7 @@ int web__start(const struct web_opts *o, struct web *ret, struct err *e)
 		return err_set(e, -errno, "the HTTP process: %s", strerror(errno));
 	pid = fork();
 	if (!pid) {
-		const int fds[] = { pair[1], o->listen_fd, STDERR_FILENO, settings };
+		const int fds[] = { pair[1], o->listen_fd, -1, settings };
 
 		lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
 	}
@@ -68,7 +106,7 @@ int web__start(const struct web_opts *o, struct web *ret, struct err *e)
 		return err_set(e, -errno, "the HTTP process cannot be started: %s", strerror(errno));
 	}
 	*ret = (struct web){ pid, pair[0] };
-	err = ready__await(pair[0], "the process that speaks HTTP", e);
+	err = await_ready(pair[0], "the process that speaks HTTP", e);
 	if (err)
 		web__end(ret);
 	return err;
@@ -78,9 +116,85 @@ void web__end(struct web *w)
 {
 	if (w->fd >= 0)
 		close(w->fd);
-	if (w->pid > 0) {
-		kill(w->pid, SIGKILL);
-		waitpid(w->pid, NULL, 0);
-	}
+	if (w->pid > 0)
+		lockdown__end(w->pid);
 	*w = (struct web){ 0, -1 };
+}
+
+/* ---- what stands in a request */
+
+/* What a request may ask for: the table of arguments. */
+
+#define DIGITS_(n) #n
+#define DIGITS(n) DIGITS_(n)
+#define TEXT(its_key, member) { .key = its_key, .at = offsetof(struct serve_ask, member), .room = sizeof(((struct serve_ask *)0)->member) }
+
+static const struct argument {
+	const char *key;
+	size_t at, room;	/* room 0: a number */
+	uint64_t most;
+} arguments[] = {
+	{ .key = "pid", .at = offsetof(struct serve_ask, pid), .most = INT_MAX },
+	{ .key = "seconds", .at = offsetof(struct serve_ask, seconds), .most = SERVE_SECONDS_MAX },
+	TEXT("comm", comm), TEXT("cgroup", cgroup), TEXT("container", container), TEXT("pod", pod),
+};
+
+/* Go's servers have them, and what asks those sends them along: they change nothing here. */
+static const char *const ignored[] = { "debug", "gc" };
+
+const char *web_query__take(struct serve_ask *ask, const char *key, const char *value)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(arguments); i++) {
+		const struct argument *a = &arguments[i];
+		char *to = (char *)ask + a->at;
+		uint32_t number;
+		uint64_t n;
+
+		if (strcmp(key, a->key))
+			continue;
+		if (!served[ask->what].narrows)
+			return "means nothing here";
+		if (a->room ? *to : memcmp(to, &(uint32_t){ 0 }, sizeof(uint32_t)))
+			return "is given twice";
+		if (!a->room) {
+			if (parse_u64(value, 1, a->most, &n))
+				return a->most == INT_MAX ? "want a process's number" : "want seconds, from 1 to " DIGITS(SERVE_SECONDS_MAX);
+			number = (uint32_t)n;
+			memcpy(to, &number, sizeof(number));
+			return NULL;
+		}
+		if (!*value || strlen(value) >= a->room)
+			return "is empty, or too long";
+		memcpy(to, value, strlen(value) + 1);
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		if (!strcmp(key, ignored[i]))
+			return NULL;
+	return "not known; there are pid, comm, cgroup, container, pod and seconds";
+}
+
+bool web_query__is_local(const char *host)
+{
+	struct in6_addr addr6;
+	struct in_addr addr4;
+	char name[64];
+	size_t len;
+
+	if (!host)
+		return true;
+	if (*host == '[') {
+		len = strcspn(host + 1, "]");
+		if (len >= sizeof(name) || host[1 + len] != ']' || (host[2 + len] && host[2 + len] != ':'))
+			return false;
+		memcpy(name, host + 1, len);
+		name[len] = '\0';
+		return inet_pton(AF_INET6, name, &addr6) == 1;
+	}
+	len = strcspn(host, ":");
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, host, len);
+	name[len] = '\0';
+	return !len || !strcasecmp(name, "localhost") || inet_pton(AF_INET, name, &addr4) == 1;
 }

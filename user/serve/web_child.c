@@ -29,11 +29,8 @@
 
 #include "reader/lockdown.h"
 #include "reader/reader.h"
-#include "serve/ask.h"
 #include "serve/listen.h"
-#include "serve/ready.h"
 #include "serve/web_parts.h"
-#include "serve/web_query.h"
 #include "util/util.h"
 
 #define CONNECTIONS_MAX 512
@@ -48,6 +45,7 @@ struct slot {
 	struct MHD_Connection *connection;	/* NULL: free */
 	uint32_t id;
 	uint64_t until_ns;
+	bool lasts;		/* a request with ?seconds= */
 	bool answered;
 	struct serve_answer answer;
 	int fd;			/* with the answer; -1: none */
@@ -193,18 +191,18 @@ static struct slot *take_slot(struct MHD_Connection *c, const struct serve_ask *
 		if (!web.slots[i].connection)
 			found = &web.slots[i];
 	if (found)
-		*found = (struct slot){ .connection = c, .id = ++web.last_id, .fd = -1, .what = (enum serve_what)ask->what,
+		*found = (struct slot){ .connection = c, .id = ++web.last_id, .fd = -1, .what = (enum serve_what)ask->what, .lasts = ask->seconds,
 					.until_ns = now_ns() + (ANSWER_MS + ask->seconds * 1000ull) * MS_NS };
 	return found;
 }
 
 static enum MHD_Result ask(struct MHD_Connection *c, struct serve_ask *a, void **request)
 {
-	struct request *q = calloc(1, sizeof(*q));
+	struct request *q = xcalloc(1, sizeof(*q));
 	struct slot *s;
 
 	pthread_mutex_lock(&web.lock);
-	s = q ? take_slot(c, a) : NULL;
+	s = take_slot(c, a);
 	if (s) {
 		a->id = s->id;
 		/* before the question: the answer may be here at once */
@@ -346,6 +344,35 @@ static void end_late_ones(void)
 	pthread_mutex_unlock(&web.lock);
 }
 
+/*
+ * libmicrohttpd does not look at a connection that is suspended. As other servers do, a client that has closed its side only is
+ * taken for one that has gone, where it would be waited for.
+ */
+static bool has_gone(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct pollfd p = { .fd = info ? info->connect_fd : -1, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static void end_those_gone(void)
+{
+	const struct serve_answer none = { .err = -ECANCELED, .why = "the client closed its connection" };
+
+	pthread_mutex_lock(&web.lock);
+	for (size_t i = 0; i < SLOTS; i++) {
+		struct slot *s = &web.slots[i];
+		struct serve_ask gone = { .id = s->id, .what = SERVE_GONE };
+
+		/* what cannot be sent now is sent a second later */
+		if (s->connection && s->lasts && !s->answered && has_gone(s->connection) &&
+		    reader_socket__put(WEB_CONTROL_FD, &gone, sizeof(gone), -1, MSG_DONTWAIT) == sizeof(gone))
+			finish(s, &none, -1);
+	}
+	pthread_mutex_unlock(&web.lock);
+}
+
 static void take_answers(void)
 {
 	struct pollfd p = { .fd = WEB_CONTROL_FD, .events = POLLIN };
@@ -364,6 +391,7 @@ static void take_answers(void)
 				close(fd);
 		}
 		end_late_ones();
+		end_those_gone();
 	}
 }
 
@@ -381,15 +409,17 @@ static const struct lockdown_limit two_threads[] = { { RLIMIT_NPROC, 2 } };
 
 #define CALL LOCKDOWN_CALL
 #define NO_CODE .arg = 2, .none_of = PROT_EXEC
+#define NO_SIGNALS .arg = 1, .none_of = FIOSETOWN & SIOCSPGRP	/* to others, by a socket */
+#define OWN .arg = 0, .none_of = ~0u	/* 0 for a process is the caller */
 
 static const struct lockdown_call calls[] = {
 	CALL(read), CALL(pread64), CALL(write), CALL(readv), CALL(writev), CALL(sendfile), CALL(recvmsg), CALL(recvfrom), CALL(sendmsg), CALL(sendto),
 	CALL(accept), CALL(accept4), CALL(shutdown), CALL(getsockname), CALL(getpeername), CALL(getsockopt), CALL(setsockopt), CALL(listen),
 	CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_pwait), CALL(ppoll), CALL(pselect6), CALL(eventfd2), CALL(pipe2),
-	CALL(close), CALL(fstat), CALL(newfstatat), CALL(lseek), CALL(fcntl), CALL(ioctl),
+	CALL(close), CALL(fstat), CALL(newfstatat), CALL(lseek), LOCKDOWN_FCNTL, { .number = __NR_ioctl, NO_SIGNALS },
 	{ .number = __NR_mmap, NO_CODE }, { .number = __NR_mprotect, NO_CODE }, CALL(munmap), CALL(mremap), CALL(madvise), CALL(brk),
 	CALL(futex), CALL(getrandom), CALL(sysinfo), CALL(clock_gettime), CALL(gettimeofday), CALL(clock_nanosleep), CALL(sched_yield), CALL(sched_getaffinity),
-	CALL(getpid), CALL(gettid), CALL(tgkill), CALL(clone), CALL(clone3), CALL(rseq), CALL(set_robust_list), CALL(prctl), CALL(prlimit64),
+	CALL(getpid), CALL(gettid), CALL(clone), CALL(clone3), CALL(rseq), CALL(set_robust_list), CALL(prctl), { .number = __NR_prlimit64, OWN },
 	CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(rt_sigreturn), CALL(restart_syscall), CALL(exit), CALL(exit_group),
 #if defined(__x86_64__)
 	CALL(epoll_wait), CALL(poll), CALL(select), CALL(time),
@@ -404,8 +434,8 @@ static bool read_settings(void)
 
 		if (read(WEB_SETTINGS_FD, &n, sizeof(n)) != sizeof(n) || n > SERVE_SECRET_MAX)
 			return false;
-		web.texts[i] = n ? malloc(n + 1) : NULL;
-		if (n && (!web.texts[i] || read(WEB_SETTINGS_FD, web.texts[i], n) != (ssize_t)n))
+		web.texts[i] = n ? xmalloc(n + 1) : NULL;
+		if (n && read(WEB_SETTINGS_FD, web.texts[i], n) != (ssize_t)n)
 			return false;
 		if (n)
 			web.texts[i][n] = '\0';
@@ -464,7 +494,7 @@ int web_child__main(void)
 	struct MHD_Daemon *daemon;
 
 	prctl(PR_SET_NAME, WEB_CHILD_NAME);
-	if (!read_settings() || lockdown__give_up_rights(ROOT_POWERLESS) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+	if (lockdown__give_up_rights(ROOT_POWERLESS) || !read_settings() ||
 	    lockdown__limit(limits, ARRAY_SIZE(limits)) || (lockdown__is_stranger() && lockdown__limit(two_threads, ARRAY_SIZE(two_threads))) ||
 	    lockdown__allow(calls, ARRAY_SIZE(calls)))
 		return 1;

@@ -10,16 +10,18 @@
 #include <string.h>
 
 #include "elf/jitmap.h"
+#include "process/mounts.h"
 #include "process/process.h"
 #include "space/space.h"
-#include "space/space_memory.h"
-#include "space/space_pages.h"
+#include "space/space_parts.h"
 #include "util/sorted.h"
 #include "util/util.h"
 
 /* What goes beyond this has no names. */
 #define MAX_RANGES 65536
 #define MAX_GONE 2048
+#define MAX_LISTED 8192		/* mappings of files with code that are listed at a reading: */
+#define FIRST_LISTED 256	/* the first, where a program is, and the last, where its libraries are */
 #define MAX_ADDED 64		/* between two readings, which show what of it is gone again */
 #define MAX_ANON 4096		/* pieces */
 #define MANY_MAPPINGS 256	/* of which not all files may be open at a time, */
@@ -116,7 +118,7 @@ static void is_replaced(struct space *s, const struct mapping *m, uint64_t t_ns)
  * may have had the right to write for a moment without the one to execute, of which there is no
  * record: so pages are checked, too, wherever they need not be as they were mapped.
  */
-static bool note_written(struct space *s, pid_t pid, const struct mapping *m, const struct space_range *r,
+static bool note_written(struct space *s, pid_t pid, struct memory *mem, const struct mapping *m, const struct space_range *r,
 			 uint64_t t_ns)
 {
 	bool is_new;
@@ -126,19 +128,20 @@ static bool note_written(struct space *s, pid_t pid, const struct mapping *m, co
 	if (m->write)
 		is_new = space_written__add(&s->written, (struct written_piece){ m->start, m->end, t_ns });
 	else
-		is_new = space_pages__find_written(pid, r->object, m, t_ns, &s->written);
+		is_new = !memory__open(mem, pid) && space_pages__find_written(mem, r->object, m, t_ns, &s->written);
 	if (is_new && t_ns && (!s->replaced_ns || s->replaced_ns > t_ns))
 		s->replaced_ns = t_ns;
 	return is_new;
 }
 
-/* NULL without memory. It is in the index only once its addresses are set. */
+/* It is in the index only once its addresses are set. */
 static struct space_range *push_range(struct space *s)
 {
-	return space_index__reserve(s) ? NULL : vec_push(s);
+	space_index__reserve(s);
+	return vec_push(s);
 }
 
-/* [start, end) of a range is as it was, whatever becomes of the rest. Without memory it has no names. */
+/* [start, end) of a range is as it was, whatever becomes of the rest. */
 static void keep_part(struct space *s, const struct space_range *was, uint64_t start, uint64_t end)
 {
 	struct space_range *part = start < end && s->n < MAX_RANGES ? push_range(s) : NULL;
@@ -149,7 +152,7 @@ static void keep_part(struct space *s, const struct space_range *was, uint64_t s
 	part->start = start;
 	part->end = end;
 	part->file_off = was->file_off + (start - was->start);
-	part->label = was->label ? strdup(was->label) : NULL;
+	part->label = was->label ? xstrdup(was->label) : NULL;
 	part->why = (struct err){};
 	part->reported = true;
 	if (part->object)
@@ -197,8 +200,6 @@ static struct space_range *new_range(struct space *s, const struct mapping *m, s
 {
 	struct space_range *r = push_range(s);
 
-	if (!r)
-		return NULL;
 	r->start = m->start;
 	r->end = m->end;
 	r->file_off = m->file_off;
@@ -209,9 +210,8 @@ static struct space_range *new_range(struct space *s, const struct mapping *m, s
 	r->object = obj;
 	space_index__add(s, s->n - 1);
 	if (!obj || !m->ino) {
-		r->label = strdup(m->path);
-		if (r->label)
-			clean_name(r->label);
+		r->label = xstrdup(m->path);
+		clean_name(r->label);
 	}
 	return r;
 }
@@ -223,8 +223,7 @@ static struct space_range *push(struct space *s, const struct mapping *m, struct
 
 	end_overlapped(s, m, t_ns, false);
 	r = new_range(s, m, obj, t_ns, 0);
-	if (r)
-		r->found = true;
+	r->found = true;
 	return r;
 }
 
@@ -272,7 +271,7 @@ static void disown(struct space_range *r)
 {
 	r->unproven = true;
 	if (!r->label && r->object)
-		r->label = strdup(r->object->path);
+		r->label = xstrdup(r->object->path);
 }
 
 /*
@@ -332,15 +331,12 @@ static size_t note_gone(struct space *s, struct objects *objects, const struct m
 /* Adjacent ones are one; they come in order. */
 static void add_piece(struct space *s, const struct mapping *m)
 {
-	struct space_piece *last = s->anon.n ? &s->anon.v[s->anon.n - 1] : NULL, *slot;
+	struct space_piece *last = s->anon.n ? &s->anon.v[s->anon.n - 1] : NULL;
 
-	if (last && last->end == m->start) {
+	if (last && last->end == m->start)
 		last->end = m->end;
-		return;
-	}
-	slot = s->anon.n < MAX_ANON ? vec_push(&s->anon) : NULL;
-	if (slot)
-		*slot = (struct space_piece){ m->start, m->end };
+	else if (s->anon.n < MAX_ANON)
+		*vec_push(&s->anon) = (struct space_piece){ m->start, m->end };
 }
 
 /*
@@ -356,11 +352,34 @@ static void open_the_oldest(struct objects *objects, pid_t pid, const struct map
 			n++;
 }
 
+static size_t count_files(const struct maps *maps)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < maps->n; i++)
+		n += maps->v[i].exec && !is_anon(&maps->v[i]);
+	return n;
+}
+
+/* The nth of n_files mappings is beyond the bound; last: the one before it that was, or NULL. */
+static bool is_beyond(struct space *s, struct objects *objects, const struct mapping *m, size_t nth, size_t n_files, const struct mapping **last)
+{
+	if (n_files <= MAX_LISTED || nth < FIRST_LISTED || n_files - nth <= MAX_LISTED - FIRST_LISTED)
+		return false;
+	s->n_unlisted++;
+	if (!*last || !mapping__is_same_file(*last, m))
+		objects__note_unlisted(objects, m);
+	*last = m;
+	return true;
+}
+
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
 {
 	uint64_t began_ns = now_ns(), read_ns, born_ns;
 	struct object *oldest[N_OLDEST] = {};
-	_cleanup_close_ int mem = -1;
+	const struct mapping *beyond = NULL;
+	size_t nth = 0, n_files;
+	_cleanup_memory_ struct memory mem = {};
 	struct maps maps = {};
 	int err = maps__read(pid, &maps, e);
 
@@ -383,6 +402,9 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	if (maps.n > MANY_MAPPINGS)
 		open_the_oldest(objects, pid, &maps, oldest);
 	s->anon.n = 0;
+	s->n_unlisted = 0;
+	n_files = count_files(&maps);
+	mounts__keep(pid);
 	for (size_t i = 0; i < maps.n && s->n < MAX_RANGES; i++) {
 		const struct mapping *m = &maps.v[i];
 		struct object *obj = NULL;
@@ -396,30 +418,26 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			*ret_new += end_overlapped(s, m, born_ns, false);
 			continue;
 		}
+		if (is_beyond(s, objects, m, nth++, n_files, &beyond))
+			continue;
 		r = known(s, objects, m);
 		if (r) {
-			*ret_new += m->write && note_written(s, pid, m, r, began_ns);
+			*ret_new += m->write && note_written(s, pid, &mem, m, r, began_ns);
 			continue;
 		}
-		if (mem < 0)
-			mem = space_memory__open(pid);
+		memory__open(&mem, pid);
 		if (m->ino)
 			objects__get(objects, pid, m, &obj, &why);
 		else
-			obj = space_memory__vdso(objects, mem, m);
-		if (m->ino && obj && space_memory__is_another(pid, mem, &maps, m, obj))
+			obj = space_memory__vdso(objects, &mem, m);
+		if (m->ino && obj && space_memory__is_another(pid, &mem, &maps, m, obj))
 			obj->changed = true;
 		r = push(s, m, obj, born_ns);
-		if (!r) {
-			object__put(obj);
-			err_done(&why);
-			err = err_set(e, -ENOMEM, "out of memory");
-			break;
-		}
 		r->why = why;
-		note_written(s, pid, m, r, s->looked_ns ? began_ns : 0);
+		note_written(s, pid, &mem, m, r, s->looked_ns ? began_ns : 0);
 		(*ret_new)++;
 	}
+	mounts__let_go();
 	for (size_t i = 0; i < N_OLDEST && oldest[i]; i++)
 		object__put(oldest[i]);
 	maps__done(&maps);
@@ -427,25 +445,22 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	s->looked_ns = read_ns;
 	/* the more there is to read, the seldomer */
 	s->tidy_at = s->n + MAX((size_t)MAX_ADDED, s->n / 4);
-	return err;
+	return 0;
 }
 
-int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns,
-	       bool *ret_new, struct err *e)
+bool space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns)
 {
+	_cleanup_memory_ struct memory mem = {};
 	struct space_range *r;
 	struct object *obj = NULL;
 	struct err why = {};
 	bool again;
 
-	*ret_new = false;
 	if (!m->exec)
-		return 0;
+		return false;
 	/* a record may be read after a reading that has seen what it reports, and more */
-	if (is_anon(m)) {
-		*ret_new = t_ns > s->looked_ns && end_overlapped(s, m, t_ns, true);
-		return 0;
-	}
+	if (is_anon(m))
+		return t_ns > s->looked_ns && end_overlapped(s, m, t_ns, true);
 	r = looked_at_before(s, objects, m, t_ns);
 	if (r) {
 		/* this is when it came, and when what was there before went */
@@ -459,23 +474,23 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 			}
 		}
 		r->found = false;
-		note_written(s, pid, m, r, t_ns);
-		*ret_new = true;
+		note_written(s, pid, &mem, m, r, t_ns);
 		/* before the reading it may have been another version */
 		if (!r->object || object__version_at(r->object, t_ns) == VERSION_SAME)
 			r->born_ns = t_ns;
-		return 0;
+		return true;
 	}
 	r = before(s, m, t_ns);
 	/* only of the whole it may be another version: a part of it has new rights, or was mapped with it */
 	if (r && !r->died_ns && is_mapping(r, objects, m) &&
 	    (m->end - m->start < r->end - r->start || is_again(r, t_ns))) {
-		*ret_new = note_written(s, pid, m, r, t_ns) || r->gone;
+		bool is_new = note_written(s, pid, &mem, m, r, t_ns) || r->gone;
+
 		r->gone = false;
-		return 0;
+		return is_new;
 	}
 	if (s->n >= MAX_RANGES)
-		return 0;
+		return false;
 	/* more of the file than is known, as where parts have become one */
 	again = r && !r->died_ns && !replaces(m, r);
 	if (m->ino && objects__get(objects, pid, m, &obj, &why)) {
@@ -485,14 +500,11 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 			err_done(&why);
 			objects__get(objects, tid, m, &obj, &why);
 		}
-	} else if (!m->ino)
-		obj = objects__known_image(objects, "[vdso]", m->end - m->start);
-	r = push_record(s, m, obj, t_ns);
-	if (!r) {
-		object__put(obj);
-		err_done(&why);
-		return err_set(e, -ENOMEM, "out of memory");
+	} else if (!m->ino) {
+		memory__open(&mem, pid);
+		obj = space_memory__vdso(objects, &mem, m);
 	}
+	r = push_record(s, m, obj, t_ns);
 	r->why = why;
 	if (obj && m->ino) {
 		enum object_version version = object__version_at(obj, t_ns);
@@ -502,9 +514,8 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 			disown(r);
 	}
 	if (m->write || again)
-		note_written(s, pid, m, r, t_ns);
-	*ret_new = true;
-	return 0;
+		note_written(s, pid, &mem, m, r, t_ns);
+	return true;
 }
 
 bool space__is_long(const struct space *s)
@@ -543,16 +554,15 @@ bool space__tidy(struct space *s)
 	return true;
 }
 
-int space__copy(struct space *to, const struct space *from, struct err *e)
+void space__copy(struct space *to, const struct space *from)
 {
 	for (size_t i = 0; i < from->n; i++) {
 		const struct space_range *r = &from->v[i];
-		struct space_range *slot = r->gone ? NULL : push_range(to);
+		struct space_range *slot;
 
 		if (r->gone)
 			continue;
-		if (!slot)
-			return err_set(e, -ENOMEM, "out of memory");
+		slot = push_range(to);
 		slot->start = r->start;
 		slot->end = r->end;
 		slot->file_off = r->file_off;
@@ -564,14 +574,13 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 		slot->object = r->object;
 		if (r->object)
 			object__hold(r->object);
-		slot->label = r->label ? strdup(r->label) : NULL;
+		slot->label = r->label ? xstrdup(r->label) : NULL;
 	}
 	space_index__renew(to);
 	to->written = from->written;
 	to->replaced_ns = from->replaced_ns;
 	to->look_began_ns = from->look_began_ns;
 	to->looked_ns = from->looked_ns;
-	return 0;
 }
 
 const struct space_range *space__find_at(const struct space *s, uint64_t addr, uint64_t t_ns, bool *ret_sole)

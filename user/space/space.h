@@ -12,8 +12,7 @@
 #define MT_SPACE_H
 
 #include "elf/object.h"
-#include "space/space_index.h"
-#include "space/space_written.h"
+#include "space/space_parts.h"
 #include "util/util.h"
 
 struct space_range {
@@ -47,6 +46,7 @@ struct space {
 	struct space_written written;	/* code of files that need not be what the files have */
 	uint64_t look_began_ns, looked_ns;	/* when all of it was last read: in between; 0: never */
 	size_t tidy_at;		/* number of ranges from which on those that are gone are looked for */
+	size_t n_unlisted;	/* mappings of files with code that are in no range, at the last reading: there are too many */
 	size_t n_ended;		/* ranges whose place was taken, since the start */
 	uint64_t replaced_ns;	/* the first time that code was found to have taken the place of other code, 0: never */
 	struct object *jit;	/* a reference; the JIT's list of its functions, NULL: none */
@@ -59,16 +59,15 @@ struct space {
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e);
 /*
  * One more, from a record of the time t_ns; only a file that no process has mapped before is looked
- * for in the process. *ret_new: what is mapped where is another matter now.
+ * for in the process. True: what is mapped where is another matter now.
  */
-int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns,
-	       bool *ret_new, struct err *e);
+bool space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns);
 /* So much was added since the last reading that it is time for another one. */
 bool space__is_long(const struct space *s);
 /* Drops what is gone, the oldest first, if there is too much of it; indexes of ranges are other ones then: true. */
 bool space__tidy(struct space *s);
 /* What a forked process has: the same. to is empty. */
-int space__copy(struct space *to, const struct space *from, struct err *e);
+void space__copy(struct space *to, const struct space *from);
 /*
  * Code that the process makes itself has names if it publishes them: looks for the list, and for
  * what is new in it.

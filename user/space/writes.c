@@ -72,14 +72,10 @@ static void take_out(const struct writes *w, int fd)
 /* Once, however many steps of an attachment find out. */
 static void report(struct writes *w, const struct object *obj)
 {
-	const struct object **slot;
-
 	for (size_t i = 0; i < w->reported.n; i++)
 		if (w->reported.v[i] == obj)
 			return;
-	slot = vec_push(&w->reported);
-	if (slot)
-		*slot = obj;
+	*vec_push(&w->reported) = obj;
 	eventfd_write(w->reported_fd, 1);
 }
 
@@ -199,10 +195,8 @@ static void close_all(struct writes *w)
 
 struct writes *writes__new(void)
 {
-	struct writes *w = calloc(1, sizeof(*w));
+	struct writes *w = xcalloc(1, sizeof(*w));
 
-	if (!w)
-		return NULL;
 	w->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	w->end = ENDING_NONE;
 	w->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -254,15 +248,10 @@ static void unwatch_last(struct writes *w)
 
 static int watch(struct writes *w, struct object *obj)
 {
-	struct watched *slot;
-
 	if (is_watched(w, obj))
 		return 0;
-	slot = vec_push(&w->watched);
-	if (!slot)
-		return -ENOMEM;
 	/* one that cannot be watched has no number, and is never reported */
-	*slot = (struct watched){ inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY), obj };
+	*vec_push(&w->watched) = (struct watched){ obj->fd_path ? inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY) : -1, obj };
 	/* after the watch: what comes later is reported by it */
 	if (!object__look_for_change(obj))
 		return 0;
@@ -283,23 +272,16 @@ int writes__watch(struct writes *w, struct object *obj)
 	return err;
 }
 
-int writes__add_link(struct writes *w, const struct object *obj, int fd, bool anchor)
+void writes__add_link(struct writes *w, const struct object *obj, int fd, bool anchor)
 {
-	struct probed *slot;
-
 	if (!w)
-		return 0;
+		return;
 	pthread_mutex_lock(&w->lock);
-	slot = vec_push(&w->links);
-	if (slot)
-		*slot = (struct probed){ fd, obj, anchor };
-	/* it was written to while this link was made */
-	if (slot && !is_watched(w, obj)) {
-		take_out(w, fd);
-		w->links.n--;
-	}
+	if (is_watched(w, obj))
+		*vec_push(&w->links) = (struct probed){ fd, obj, anchor };
+	else
+		take_out(w, fd);	/* it was written to while this link was made */
 	pthread_mutex_unlock(&w->lock);
-	return slot ? 0 : -ENOMEM;
 }
 
 void writes__drop_link(struct writes *w, int fd)

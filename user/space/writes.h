@@ -18,21 +18,20 @@
 
 struct writes;
 
-/* NULL: there is no memory, no thread, or no inotify (fs.inotify.max_user_instances): then writes go unnoticed. */
+/* NULL: there is no thread, or no inotify (fs.inotify.max_user_instances): then writes go unnoticed. */
 struct writes *writes__new(void);
 void writes__free(struct writes *w);
 /*
  * In all of these w may be NULL. From now on, until it is reported once; before the file is probed.
  * -ESTALE: it was written to since it was opened, and what is known of it does not hold any more:
- * it must not be probed, and is reported. -ENOMEM: it must not be probed either.
+ * it must not be probed, and is reported.
  */
 int writes__watch(struct writes *w, struct object *obj);
 /*
  * A link in the file that closing ends. Before fd is closed it is to be dropped; by then it may be
- * one of /dev/null. -ENOMEM: the link must not stay, as nothing would remove it. anchor: see
- * attach.h.
+ * one of /dev/null. anchor: see attach.h.
  */
-int writes__add_link(struct writes *w, const struct object *obj, int fd, bool anchor);
+void writes__add_link(struct writes *w, const struct object *obj, int fd, bool anchor);
 void writes__drop_link(struct writes *w, int fd);
 int writes__fd(const struct writes *w);	/* readable: a file was written to */
 /* One that was; no reference. NULL: no more. */

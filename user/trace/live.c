@@ -6,21 +6,18 @@
  * What always holds: what comes by itself, snapshots and names, takes half of the time and no more, however many
  * stacks there are, so a key is answered soon; names are looked up elsewhere (names/names.c). Between its
  * steps room is made in the kernel's tables: stacks come while the screen is made. While the screen
- * is up nothing else writes to the terminal: messages go to live_said.c.
+ * is up nothing else writes to the terminal: messages go to live_open.c.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/timerfd.h>
 
 #include "model/runtimes.h"
 #include "present/top/term.h"
-#include "trace/limits.h"
 #include "trace/live_parts.h"
 #include "util/log.h"
 #include "util/parse.h"
 
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are shown */
-#define LIMITS_NS (SECOND_NS / 20)	/* to read what cgroups may have: some hundred of them */
 #define MISSING_NS (5 * SECOND_NS)	/* between two looks for names that are missing, at all sites */
 
 /* ---- drawing */
@@ -81,8 +78,7 @@ void live__draw(struct live *l)
 
 	said__show(&l->said, l->top);
 	term__size(&rows, &cols);
-	if (grid__resize(&l->grid, rows, cols))
-		return;
+	grid__resize(&l->grid, rows, cols);
 	top__draw(l->top, &l->grid);
 	/* names that are known already are there at once; once more is enough for the rest */
 	for (int i = 0; i < 2 && top__shown(l->top); i++) {
@@ -111,6 +107,13 @@ static void on_said(void *arg)
 }
 
 /* ---- snapshots */
+
+size_t live__fill_names(struct snapshot *s, const uint32_t *places, size_t n, void *arg)
+{
+	struct live *l = arg;
+
+	return names__want(l->names, s, places, n);
+}
 
 void live__on_drop(struct snapshot *s, void *arg)
 {
@@ -146,7 +149,6 @@ static void tell_runtimes(struct live *l, const struct snapshot *s)
 void live__update(struct live *l)
 {
 	struct snapshot *base = session__take_or_skip(l->s, l->s->opts->recording.older_ns > 0), *shown = base;
-	struct held *h;
 
 	if (!base && l->s->failure.code)
 		session__fail(l->s);
@@ -155,18 +157,7 @@ void live__update(struct live *l)
 	make_room(l);
 	if (grouping__changes(l->by))
 		shown = snapshot__group(base, l->by);
-	if (shown && l->by->has_limits && limits__of_cgroups(shown, base, LIMITS_NS)) {
-		snapshot__free(shown);
-		shown = NULL;
-	}
-	h = vec_push(&l->held);
-	if (!shown || !h) {
-		if (shown != base)
-			snapshot__free(shown);
-		snapshot__free(base);
-		return;
-	}
-	*h = (struct held){ shown, base };
+	*vec_push(&l->held) = (struct held){ shown, base };
 	make_room(l);
 	top__update(l->top, shown);
 	make_room(l);
@@ -215,7 +206,7 @@ static void look_at_heap(struct live *l, const struct heap_wish *wish)
 	top__heap_failed(l->top, !err	       ? NULL :
 			 err == -EBUSY	       ? "The memory is being read already: the result will be here soon." :
 			 err == -ENOTSUP       ? "Heaps are looked at in --mode full alone." :
-						 "The memory cannot be read: out of memory.");
+						 "The memory cannot be read: no thread can be started.");
 }
 
 /* A row of several processes has no memory of its own: all of them are looked at. */
@@ -314,16 +305,14 @@ static void on_timer(void *arg)
 static void write_file(struct live *l)
 {
 	_cleanup_err_ struct err e = {};
-	_cleanup_free_ char *path = strdup(top__path(l->top));
+	_cleanup_free_ char *path = xstrdup(top__path(l->top));
 	struct snapshot *snap;
 
-	if (!path)
-		return;
 	top__progress(l->top, "Writing a snapshot, with all names.");
 	top__draw(l->top, &l->grid);
 	term__draw(&l->grid);
 	l->s->output.writes_any = true;
-	snap = session__take(l->s, false, true, &e);
+	snap = session__take(l->s, true, &e);
 	l->s->output.writes_any = false;
 	if (!snap || output__write(&l->s->output, snap, path, &e))
 		top__refuse_path(l->top, err_msg(&e));
@@ -338,7 +327,7 @@ static void read_source(struct live *l)
 	struct line of = top__source_of(l->top, &module);
 	struct source_file *f = source_file__read(&of, module);
 
-	top__give_source(l->top, f && !f->why ? &f->lines : NULL, f ? f->path : "", f ? f->why : "out of memory");
+	top__give_source(l->top, f->why ? NULL : &f->lines, f->path, f->why);
 	source_file__free(l->source);
 	l->source = f;
 }
@@ -399,7 +388,7 @@ static void on_input(void *arg)
 	}
 	if (!any && term__gone()) {
 		/* the terminal is gone: the trace ends as if by a signal, and files are written */
-		loop__remove_fd(l->s->loop, term__input_fd());
+		loop__remove_fd(l->s->loop, STDIN_FILENO);
 		loop__stop(l->s->loop);
 	}
 }
@@ -463,7 +452,7 @@ int live__fill_loop(struct live *l)
 	sigaddset(&set, SIGHUP);
 	err = loop__add_signals(loop, &set, on_signal, l);
 	if (!err)
-		err = loop__add_fd(loop, term__input_fd(), on_input, l);
+		err = loop__add_fd(loop, STDIN_FILENO, on_input, l);
 	if (!err)
 		err = loop__add_fd(loop, l->timer_fd, on_timer, l);
 	if (!err)

@@ -4,23 +4,295 @@
  * begin, so that what holds it up is seen, and is given back before the last report.
  */
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "present/top/term.h"
 #include "trace/live_parts.h"
+#include "util/ending.h"
+#include "util/err.h"
 #include "util/exit_status.h"
 #include "util/log.h"
 #include "util/rights.h"
+#include "util/util.h"
+
+/* ---- messages while the screen is up */
+
+/*
+ * Owns messages while the screen is up. What always holds: none of them gets to the terminal meanwhile, and each is said
+ * again on the normal screen, because a line that was overwritten is lost; a file gets them at once.
+ */
+
+#define SAID_MAX 200			/* messages kept for the end */
+
+static void wake(struct said *s)
+{
+	uint64_t one = 1;
+
+	if (write(s->fd, &one, sizeof(one)) < 0) {
+		/* it is readable already */
+	}
+}
+
+static void on_say(const char *text, void *arg)
+{
+	struct said *s = arg;
+
+	/* a file gets them at once, as always */
+	if (!isatty(STDERR_FILENO))
+		dprintf(STDERR_FILENO, "malloctrace: %s\n", text);
+	pthread_mutex_lock(&s->lock);
+	if (s->all.n == SAID_MAX) {
+		free(s->all.v[0]);
+		memmove(s->all.v, s->all.v + 1, --s->all.n * sizeof(*s->all.v));
+		s->n_shown -= s->n_shown > 0;
+	}
+	*vec_push(&s->all) = xstrdup(text);
+	pthread_mutex_unlock(&s->lock);
+	wake(s);
+}
+
+static void on_progress(const char *text, void *arg)
+{
+	struct said *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	free(s->progress);
+	s->progress = text ? xstrdup(text) : NULL;
+	pthread_mutex_unlock(&s->lock);
+	wake(s);
+}
+
+static void on_step(const char *text, void *arg)
+{
+	struct said *s = arg;
+
+	if (s->starts)
+		on_progress(text, arg);
+}
+
+/* -errno */
+static int said__open(struct said *s)
+{
+	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->fd < 0)
+		return -errno;
+	pthread_mutex_init(&s->lock, NULL);
+	return 0;
+}
+
+/* Messages go here from now on. */
+static void said__listen(struct said *s)
+{
+	s->starts = true;
+	log__redirect(&(struct log_sink){ on_say, on_progress, on_step, s });
+}
+
+/* The trace has begun: a step is over before the screen could show it. */
+static void said__begun(struct said *s)
+{
+	s->starts = false;
+	on_progress(NULL, s);
+}
+
+bool said__is_new(struct said *s)
+{
+	uint64_t n;
+
+	return read(s->fd, &n, sizeof(n)) == sizeof(n);
+}
+
+void said__show(struct said *s, struct top *t)
+{
+	pthread_mutex_lock(&s->lock);
+	for (; s->n_shown < s->all.n; s->n_shown++)
+		top__say(t, s->all.v[s->n_shown]);
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool said__show_progress(struct said *s, struct top *t)
+{
+	bool any;
+
+	pthread_mutex_lock(&s->lock);
+	any = s->progress;
+	if (any)
+		top__progress(t, s->progress);
+	pthread_mutex_unlock(&s->lock);
+	return any;
+}
+
+/* From a thread that ends the process now: what was said is said again, and nobody says any more. */
+static void said__leave(struct said *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < s->all.n; i++)
+		if (isatty(STDERR_FILENO))
+			dprintf(STDERR_FILENO, "malloctrace: %s\n", s->all.v[i]);
+}
+
+/* Messages go to stderr again; what was said is said again. */
+static void said__close(struct said *s)
+{
+	if (s->fd < 0)
+		return;
+	log__redirect(NULL);
+	for (size_t i = 0; i < s->all.n; i++) {
+		if (isatty(STDERR_FILENO))
+			say("%s", s->all.v[i]);
+		free(s->all.v[i]);
+	}
+	vec_done(&s->all);
+	free(s->progress);
+	close(s->fd);
+	pthread_mutex_destroy(&s->lock);
+	*s = (struct said){ .fd = -1 };
+}
+
+/* ---- the terminal, until the trace begins */
+
+/*
+ * Owns the thread that has the terminal until the trace begins. Loading and
+ * attaching are system calls that may take seconds: a loop that they are part of
+ * would answer no key.
+ *
+ * What always holds: signals and keys that arrive here are handled here or end
+ * the program; those that arrive later are the loop's.
+ */
+
+struct starting_calls {
+	void (*draw)(void *arg);	/* now and then, and whenever said_fd is readable */
+	void (*quit)(void *arg);	/* q, Ctrl-C, or the terminal is gone: does not return */
+	void *arg;
+};
+
+#define REDRAW_MS 250	/* ages go on */
+
+struct starting {
+	struct starting_calls calls;
+	int said_fd, signal_fd;
+	struct ending end;	/* of the thread */
+	pthread_t thread;
+};
+
+static void on_keys(struct starting *s)
+{
+	struct term_event ev;
+	bool any = false;
+
+	while (term__read(&ev)) {
+		any = true;
+		if (ev.mouse)
+			continue;
+		if (ev.key == 'q' || ev.key == 'Q')
+			s->calls.quit(s->calls.arg);
+		if (ev.key == TOP_KEY_REDRAW)
+			term__repaint();
+	}
+	if (!any && term__gone())
+		s->calls.quit(s->calls.arg);
+}
+
+static void on_signals(struct starting *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGWINCH)
+			term__resized();
+		else if (info.ssi_signo == SIGTSTP)
+			term__stop();
+		else
+			s->calls.quit(s->calls.arg);
+	}
+}
+
+static void *show_progress(void *arg)
+{
+	struct starting *s = arg;
+	uint64_t n;
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{ s->end.fd, POLLIN, 0 }, { s->signal_fd, POLLIN, 0 }, { STDIN_FILENO, POLLIN, 0 }, { s->said_fd, POLLIN, 0 },
+		};
+
+		s->calls.draw(s->calls.arg);
+		if (poll(fds, ARRAY_SIZE(fds), REDRAW_MS) < 0 && errno != EINTR)
+			return NULL;
+		if (fds[0].revents)
+			return NULL;
+		if (fds[1].revents)
+			on_signals(s);
+		if (fds[2].revents)
+			on_keys(s);
+		if (fds[3].revents && read(s->said_fd, &n, sizeof(n)) < 0)
+			return NULL;
+	}
+}
+
+/*
+ * From here to starting__end() the terminal belongs to a thread, which alone
+ * calls these. The signals of the session and of the live view are blocked
+ * already. said_fd, an eventfd, stays the caller's.
+ */
+static int starting__begin(const struct starting_calls *calls, int said_fd, struct starting **ret, struct err *e)
+{
+	struct starting *s = xcalloc(1, sizeof(*s));
+	sigset_t set;
+	int err;
+
+	s->calls = *calls;
+	s->end = ENDING_NONE;
+	s->said_fd = said_fd;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTSTP);
+	sigaddset(&set, SIGWINCH);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	err = s->signal_fd < 0 || ending__open(&s->end) ? errno : pthread_create(&s->thread, NULL, show_progress, s);
+	if (!err) {
+		*ret = s;
+		return 0;
+	}
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	ending__close(&s->end);
+	free(s);
+	return err_set(e, -err, "the live view: %s", strerror(err));
+}
+
+/* The thread has ended when this returns. */
+static void starting__end(struct starting *s)
+{
+	if (!s)
+		return;
+	ending__tell(&s->end);
+	pthread_join(s->thread, NULL);
+	close(s->signal_fd);
+	ending__close(&s->end);
+	free(s);
+}
+
+/* ---- is there one? */
 
 #define INTERVAL_NS SECOND_NS
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 
-/* --tty; or two terminals, nothing that requests lines, and nothing else that writes to it. */
+/* Two terminals, nothing that requests lines, and nothing else that writes to it. */
 static bool is_wanted(const struct opts *o)
 {
-	if (o->tty)
-		return true;
 	if (o->interval_ns || o->batch || o->json || (o->cmd && !o->cmd_output) || o->events)
 		return false;
 	for (size_t i = 0; i < o->outputs.n; i++)
@@ -77,6 +349,9 @@ static int open_screen(struct live *l, struct err *e)
 {
 	struct starting_calls calls = { draw_start, quit_start, l };
 	struct top_opts o = {
+		.leak_after_ns = l->s->opts->leak_after_ns,
+		.name = live__fill_names,
+		.name_arg = l,
 		.suffix = export__find_by_path("x.html") ? ".html" : ".json",
 		.suffixes = EXPORT_SUFFIXES,
 		.interval_ns = INTERVAL_NS,
@@ -88,9 +363,7 @@ static int open_screen(struct live *l, struct err *e)
 	int err;
 
 	l->top = top__new(&o);
-	l->names = l->top ? names__new(l->s->output.sym) : NULL;
-	if (!l->names)
-		return err_set(e, -ENOMEM, "no memory for the live view");
+	l->names = names__new(l->s->output.sym);
 	l->s->output.names = l->names;
 	top__on_drop(l->top, live__on_drop, l);
 	l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -125,24 +398,16 @@ bool live__is_coming(const struct session *s)
 int live__open(struct session *s, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	int err;
 
 	if (!is_wanted(s->opts))
 		return 0;
 	if (!s->kernel && may_be_refused())
 		return 0;
-	err = s->opts->tty ? term__take_tty(e) : 0;
-	if (err)
-		return err;
 	if (!term__is_able(&why)) {
-		if (s->opts->tty)
-			return err_set(e, why.code ? why.code : -ENOTTY, "--tty: %s", err_msg(&why));
 		say("no live view: %s; the report comes at the end, with Ctrl-C", err_msg(&why));
 		return 0;
 	}
-	s->live = calloc(1, sizeof(*s->live));
-	if (!s->live)
-		return err_set(e, -ENOMEM, "out of memory");
+	s->live = xcalloc(1, sizeof(*s->live));
 	s->live->s = s;
 	live__choose_rows(s->live);
 	s->live->timer_fd = s->live->respite_timer_fd = s->live->said.fd = -1;

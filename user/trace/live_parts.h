@@ -1,15 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The inside of the live view, for its files: live_open.c its beginning and end, live.c what goes on in between. */
+/* The inside of the live view, for its files: live_open.c its beginning and end, and messages; live.c what goes on in between. */
 #ifndef MT_LIVE_PARTS_H
 #define MT_LIVE_PARTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
 
 #include "model/group.h"
 #include "names/names.h"
 #include "names/source.h"
 #include "present/top/top.h"
-#include "trace/live_said.h"
-#include "trace/live_start.h"
 #include "trace/session_parts.h"
+#include "util/util.h"
+
+/* What is said while the screen is up, by any thread. */
+
+struct said {			/* all zero but fd, which is -1: it was never begun */
+	int fd;			/* readable when there is something new */
+	bool starts;		/* steps are shown: what they hold up is all there is to see */
+	pthread_mutex_t lock;	/* of what follows */
+	struct vec(char *) all;	/* the last ones */
+	size_t n_shown;		/* of them */
+	char *progress;		/* the last one; NULL: none */
+};
+
+/* Has something been said since the last call? */
+bool said__is_new(struct said *s);
+/* Messages that have not been on the screen yet. */
+void said__show(struct said *s, struct top *t);
+/* False: there is none, and the screen stays as it is. */
+bool said__show_progress(struct said *s, struct top *t);
 
 struct held {
 	struct snapshot *shown, *base;	/* with --by, shown is made of base, which it needs */
@@ -43,6 +63,8 @@ void live__on_drop(struct snapshot *s, void *arg);
 /* A snapshot of now becomes what is shown; or, if none can be had, what is shown stays. */
 void live__update(struct live *l);
 void live__draw(struct live *l);
+/* For struct top_opts. */
+size_t live__fill_names(struct snapshot *s, const uint32_t *places, size_t n, void *arg);
 /* 0: not at all. */
 void live__set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns);
 

@@ -4,22 +4,29 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "elf/demangle.h"
 #include "elf/object.h"
+#include "elf/symtab.h"
 #include "files/outfile.h"
 #include "model/group.h"
 #include "names/packages.h"
 #include "present/missing_names.h"
-#include "present/text/free_rows.h"
-#include "trace/limits.h"
+#include "present/rows.h"
 #include "trace/output.h"
 #include "util/log.h"
-#include "util/nomem.h"
+#include "util/parse.h"
 #include "util/util.h"
+
+#define COLUMNS_MAX 1000
+#define PATIENCE_NS (SECOND_NS / 2)	/* before progress is shown */
 
 static void on_changed(const char *path, void *arg)
 {
 	say_verbose("%s was changed after it was mapped: its names are not used", path);
+}
+
+static void on_split(const char *path, void *arg)
+{
+	say("%s: functions inlined in it are not shown: it was built with -gsplit-dwarf, and .dwo files are not read", path);
 }
 
 /* malloctrace: debuginfod: libc.so.6: 12.5 of 37.0 MiB */
@@ -38,6 +45,8 @@ static void on_done(const char *path, int err, void *arg)
 		say("debuginfod: downloaded the debug file of %s", path);
 	else if (err == -ENOENT)
 		say("debuginfod: no server has a debug file of %s", path);
+	else if (err == -EFBIG)
+		say("debuginfod: the debug file of %s has more than 1 GiB, and was not downloaded", path);
 	else
 		say("debuginfod: %s: %s; no more files are requested", path, strerror(-err));
 }
@@ -55,22 +64,26 @@ static int add_tags(struct output *o, struct err *e)
 			return err_set(e, -EINVAL, "--tag %s: want a function", name);
 		function = r.function;
 		demangle(function, readable);
-		if (asprintf(&whole, "%.*s%s", (int)(function - name), name, readable) < 0)
-			whole = NULL;
-		if (!whole || tagger__add(&o->tagger, name, whole))
-			return err_set(e, -ENOMEM, "out of memory");
+		whole = xasprintf("%.*s%s", (int)(function - name), name, readable);
+		tagger__add(&o->tagger, name, whole);
 	}
 	return 0;
 }
 
-/* A terminal's size is what it is when something is printed. */
+/* A terminal's size is what it is when something is printed. A pipe has none, unless COLUMNS says so: names are whole there. */
 static void ask_size(struct output *o)
 {
+	const char *columns = getenv("COLUMNS");
 	struct winsize size;
+	uint64_t n;
 
 	/* a size of 0: the terminal does not know */
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size)) {
+		o->export.report.whole_names = !columns || parse_u64(columns, 1, COLUMNS_MAX, &n);
+		if (!o->export.report.whole_names)
+			o->export.report.width = n;
 		return;
+	}
 	o->export.report.height = size.ws_row;
 	o->export.report.width = MIN(size.ws_col, 120);
 }
@@ -80,13 +93,15 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 	struct debuginfod_calls calls = { .progress = on_progress, .done = on_done, .arg = o };
 	struct sym_opts sym = { .no_inlines = opts->no_inlines,
 				.no_source = opts->no_source,
-				.on_changed = on_changed };
+				.on_changed = on_changed,
+				.on_split = on_split };
 	int err;
 
 	*o = (struct output){ .opts = opts, .to_stdout = export__find_by_name("text") };
 	o->export.metric = metric__find(opts->metric);
 	o->export.threshold_pct = opts->threshold_pct > 0 ? opts->threshold_pct : -1;
 	o->export.report = (struct report_opts){
+		.verbose = o->opts->verbosity == LOG_VERBOSE,
 		.views = opts->views,
 		.sort = opts->sort,
 		.top = opts->top,
@@ -99,24 +114,22 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		.filter = &o->filter,
 		.tellings = &o->tellings,
 	};
-	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
-	if (!o->series)
-		return err_set(e, -ENOMEM, "out of memory");
+	o->series = xcalloc(opts->outputs.n + 1, sizeof(*o->series));
 	ask_size(o);
 	for (size_t i = 0; i < opts->outputs.n; i++) {
 		_cleanup_free_ char *first = outname__expand(opts->outputs.v[i], 0, getpid(), 1);
-		const char *path = outname__is_pattern(opts->outputs.v[i]) && first ? first : opts->outputs.v[i];
+		const char *path = outname__is_pattern(opts->outputs.v[i]) ? first : opts->outputs.v[i];
 
 		if (!strcmp(path, "-")) {
 			o->to_stdout = export__find_by_name(opts->format);
 			continue;
 		}
 		err = outfile__check(path, e);
-		/* it runs for weeks, and again after each reload: what --keep allows is meant for all of them */
-		if (!err && opts->serve.on)
-			err = outname_series__find(&o->series[i], opts->outputs.v[i], e);
 		if (err)
 			return err_wrap(e, err, "-o %s", path);
+		/* it runs for weeks, and again after each reload: what --keep allows is meant for all of them */
+		if (opts->serve.on)
+			outname_series__find(&o->series[i], opts->outputs.v[i]);
 	}
 	err = output__prints(o) ? outfile__check("-", e) : 0;
 	if (!err)
@@ -132,7 +145,7 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		sym.debuginfod = o->debuginfod;
 	}
 	o->sym = sym__new(&sym);
-	return o->sym ? 0 : err_set(e, -ENOMEM, "out of memory");
+	return 0;
 }
 
 bool output__prints(const struct output *o)
@@ -144,6 +157,15 @@ bool output__prints(const struct output *o)
 	if (o->opts->events && o->opts->verbosity == LOG_QUIET)
 		return false;
 	return o->opts->verbosity != LOG_QUIET || !o->opts->outputs.n || o->to_stdout != export__find_by_name("text");
+}
+
+bool output__is_read(const struct output *o)
+{
+	bool read = output__prints(o) && o->to_stdout == export__find_by_name("text");
+
+	for (size_t i = 0; i < o->opts->outputs.n && !o->opts->serve.on; i++)
+		read |= !strcmp(opts__output_format(o->opts, o->opts->outputs.v[i]), "html");
+	return read;
 }
 
 bool output__carries_ages(const struct output *o)
@@ -185,6 +207,24 @@ static void expect_place(struct output *o, const struct snapshot *s, const struc
 		sym__expect(o->sym, (struct object *)s->modules[p->module].handle, p->offset);
 }
 
+/* Names may take long: who waits sees why. */
+static void show_progress(struct output *o)
+{
+	if (!o->began_ns || now_ns() - o->began_ns < PATIENCE_NS)
+		return;
+	say_progress("writing the report ...");
+	o->began_ns = 0;
+	o->shows_progress = true;
+}
+
+static void end_progress(struct output *o)
+{
+	if (o->shows_progress)
+		say_progress(NULL);
+	o->began_ns = 0;
+	o->shows_progress = false;
+}
+
 static void name_place(struct output *o, struct snapshot *s, struct place *p)
 {
 	struct object *obj = p->module >= 0 ? (struct object *)s->modules[p->module].handle : NULL;
@@ -192,6 +232,7 @@ static void name_place(struct output *o, struct snapshot *s, struct place *p)
 	if (p->resolved)
 		return;
 	p->resolved = true;
+	show_progress(o);
 	if (!obj)
 		return;
 	p->n_lines = sym__resolve(o->sym, obj, p->offset, &p->lines);
@@ -203,47 +244,33 @@ static void name_place(struct output *o, struct snapshot *s, struct place *p)
 		p->n_lines = sym__resolve(o->sym, obj, p->offset + 1, &p->lines);
 }
 
-static int name_free_sites(struct output *o, struct snapshot *s, const size_t *sites, size_t n_sites)
+static void name_free_sites(struct output *o, struct snapshot *s, const size_t *sites, size_t n_sites)
 {
 	_cleanup_free_ uint32_t *shown = NULL;
 	size_t n = 0;
-	int err = free_places__shown(s, sites, n_sites, &shown, &n);
 
+	free_places__shown(s, sites, n_sites, &shown, &n);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < s->free_sites[shown[i]].n_stack; k++)
 			name_place(o, s, &s->places[s->free_sites[shown[i]].stack[k]]);
-	return err;
 }
 
-static int name_shown(struct output *o, struct snapshot *s)
+static void name_shown(struct output *o, struct snapshot *s, bool brief)
 {
 	_cleanup_free_ size_t *shown = NULL;
+	struct report_opts how = o->export.report;
 	size_t n;
-	int err = report__shown(s, &o->export.report, &shown, &n);
 
-	for (size_t i = 0; !err && i < n; i++)
+	how.brief = brief;
+	report__shown(s, &how, &shown, &n);
+	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
 			expect_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
-	for (size_t i = 0; !err && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
 			name_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
-	return err || !s->recording.free_stacks ? err : name_free_sites(o, s, shown, n);
-}
-
-static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)
-{
-	bool all = f->needs_all_names || filter__any(&o->filter) || tagger__any(&o->tagger);
-	int err = 0;
-
-	names__pause(o->names);
-	if (!all)
-		err = name_shown(o, s);
-	for (size_t i = 0; all && i < s->n_places; i++)
-		expect_place(o, s, &s->places[i]);
-	for (size_t i = 0; all && i < s->n_places; i++)
-		name_place(o, s, &s->places[i]);
-	names__resume(o->names);
-	return err;
+	if (s->recording.free_stacks)
+		name_free_sites(o, s, shown, n);
 }
 
 /* *ret_named: the telling frame has a name, so no other is preferred to it (telling.c). */
@@ -258,6 +285,52 @@ static bool has_telling(const struct snapshot *s, const struct place *p, bool *r
 		return true;
 	}
 	return false;
+}
+
+/*
+ * Names that rows are found by: of each stack as many as its attributed frame needs, all stacks by one place at a time, so that
+ * names of a file are requested together. A line of Python is looked for in the whole stack.
+ */
+static void name_attributed(struct output *o, struct snapshot *s)
+{
+	_cleanup_free_ bool *found = xcalloc(s->n_sites + 1, sizeof(*found));
+	_cleanup_free_ enum { UNKNOWN, GOES_ON, SETTLES } *places = xcalloc(s->n_places + 1, sizeof(*places));
+	bool any = true;
+
+	for (uint32_t depth = 0; any; depth++) {
+		any = false;
+		for (size_t i = 0; i < s->n_sites; i++)
+			if (!found[i] && depth < s->sites[i].n_stack)
+				expect_place(o, s, &s->places[s->sites[i].stack[depth]]);
+		for (size_t i = 0; i < s->n_sites; i++) {
+			uint32_t at;
+
+			if (found[i] || depth >= s->sites[i].n_stack)
+				continue;
+			at = s->sites[i].stack[depth];
+			name_place(o, s, &s->places[at]);
+			if (!places[at])
+				places[at] = tellings__settles(NULL, s, at) ? SETTLES : GOES_ON;
+			found[i] = places[at] == SETTLES;
+			any |= !found[i];
+		}
+	}
+}
+
+static void give_names(struct output *o, struct snapshot *s, const struct export_format *f, bool brief)
+{
+	bool all = f->needs_all_names || filter__any(&o->filter) || tagger__any(&o->tagger);
+
+	names__pause(o->names);
+	if (!all && brief)
+		name_attributed(o, s);
+	else if (!all)
+		name_shown(o, s, false);
+	for (size_t i = 0; all && i < s->n_places; i++)
+		expect_place(o, s, &s->places[i]);
+	for (size_t i = 0; all && i < s->n_places; i++)
+		name_place(o, s, &s->places[i]);
+	names__resume(o->names);
 }
 
 bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames)
@@ -278,33 +351,48 @@ bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames)
 	if (filtered) {
 		struct snapshot *left = snapshot__filter(s, &o->filter);
 
-		shown = !left || left->n_sites;
+		shown = left->n_sites;
 		snapshot__free(left);
 	}
 	return shown;
 }
 
-/* *ret: what is shown of s; itself, or the caller's. */
-static int shown_of(struct output *o, struct snapshot *s, struct snapshot **ret)
+/* What was named and is nowhere: a function that was not called, or a misspelt one. */
+static void tell_tags(struct output *o, const struct snapshot *s)
 {
-	int err = tagger__any(&o->tagger) ? snapshot__tag(s, &o->tagger) : 0;
+	if (o->said_tags || !s->ended)
+		return;
+	o->said_tags = true;
+	for (uint32_t i = 0; i < s->n_tags; i++) {
+		bool found = s->tags[i].thread || s->tags[i].entered != UINT64_MAX;
 
-	if (err)
-		return err;
-	*ret = filter__any(&o->filter) ? snapshot__filter(s, &o->filter) : s;
-	return *ret ? 0 : -ENOMEM;
+		for (size_t k = 0; k < s->n_sites && !found; k++)
+			found = s->sites[k].tag == i + 1;
+		if (!found)
+			say("--tag %s: no stack of the trace has such a function: check its name, or trace for longer", s->tags[i].name);
+	}
+}
+
+/* What is shown of s; itself, or the caller's. */
+static struct snapshot *shown_of(struct output *o, struct snapshot *s)
+{
+	if (tagger__any(&o->tagger))
+		snapshot__tag(s, &o->tagger);
+	tell_tags(o, s);
+	return filter__any(&o->filter) ? snapshot__filter(s, &o->filter) : s;
 }
 
 /* Lines of source files, where what is written has them. */
-static int give_source(struct output *o, struct snapshot *s, const struct export_format *f)
+static void give_source(struct output *o, struct snapshot *s, const struct export_format *f)
 {
 	bool embedded = f->carries_source && o->opts->embed_source;
 	bool in_text = !strcmp(f->name, "text") && o->opts->views & VIEW_SOURCE;
 	struct sources_read got;
-	int err = embedded || in_text ? sources__read(s, SOURCE_AROUND, &got) : 0;
 
-	if (err || !embedded || o->said_source)
-		return err;
+	if (embedded || in_text)
+		sources__read(s, SOURCE_AROUND, &got);
+	if (!embedded || o->said_source)
+		return;
 	o->said_source = true;
 	if (got.cut)
 		say("--embed-source: there is more source than can be embedded: some lines are left out");
@@ -314,7 +402,6 @@ static int give_source(struct output *o, struct snapshot *s, const struct export
 		say("--embed-source: the profile was recorded on another machine, whose source files are not here");
 	else if (!got.n_files && !s->n_sources)
 		say("--embed-source: no frame has a source file (is there debug information?)");
-	return 0;
 }
 
 /* Of a series, and of snapshots that are taken for a reason, others tell. */
@@ -355,36 +442,54 @@ char *output__missing_names(const struct output *o, const struct snapshot *s)
 	return missing_names__words(&m, install, o->debuginfod, traced);
 }
 
-/* What lacks something because there was no memory for it is not written. */
+/* One screen has rows, which are sums of sites: the caller's; of s, which has the names that rows are found by. */
+static struct snapshot *make_rows(struct output *o, struct snapshot *s)
+{
+	struct snapshot *rows;
+
+	tellings__begin(&o->tellings, s);
+	rows = rows__of(s, &o->tellings, o->opts->leak_after_ns, NULL);
+	names__pause(o->names);
+	name_shown(o, rows, true);
+	names__resume(o->names);
+	return rows;
+}
+
 static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f,
 		     struct err *e)
 {
-	uint64_t n_refused = nomem__n();
 	_cleanup_free_ char *missing = NULL;
-	struct snapshot *shown = NULL;
+	struct snapshot *shown, *rows = NULL;
 	uint64_t began_ns = now_ns();
 	/* what is read for one file is not for the next */
 	const struct snap_source *sources = s->sources;
 	size_t n_sources = s->n_sources;
+	/* a file has no screen that could be flooded */
+	bool one_screen = !(o->opts->views & ~VIEW_ALLOCS) && !o->opts->full && !o->export.report.between_to_ns;
+	bool brief = !strcmp(f->name, "text") && !strcmp(path, "-") && one_screen;
 	struct outfile out;
-	int err = give_names(o, s, f) ?: shown_of(o, s, &shown) ?: give_source(o, shown, f);
+	int err;
 
-	if (err)
-		err_set(e, err, "%s: %s", outfile__name(path), strerror(-err));
-	else if (f->needs & ~s->known)
+	o->began_ns = began_ns;
+	give_names(o, s, f, brief);
+	shown = shown_of(o, s);
+	give_source(o, shown, f);
+	if (brief)
+		rows = make_rows(o, shown);
+	end_progress(o);
+	if (f->needs & ~s->known)
 		err = err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
 	else
 		err = outfile__open(&out, path, e);
 	if (!err) {
+		const struct snapshot *what = rows ? rows : shown;
 		struct export_opts how = o->export;
 
-		/* a file has no screen that could be flooded */
-		how.report.brief = !strcmp(path, "-") && !o->opts->views && !o->opts->full && !how.report.between_to_ns;
-		how.report.missing_names = missing = f == export__find_by_name("text") ? output__missing_names(o, shown) : NULL;
-		tellings__begin(&o->tellings, shown);
-		err = f->write(out.f, shown, &how, e);
-		if (!err && nomem__n() != n_refused)
-			err = err_set(e, -ENOMEM, "out of memory");
+		how.report.brief = brief;
+		how.report.whole_names |= strcmp(path, "-") != 0;
+		how.report.missing_names = missing = f == export__find_by_name("text") ? output__missing_names(o, what) : NULL;
+		tellings__begin(&o->tellings, what);
+		err = f->write(out.f, what, &how, e);
 		if (err) {
 			int write_err = outfile__error(&out);
 
@@ -395,6 +500,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 			err = outfile__commit(&out, e);
 		}
 	}
+	snapshot__free(rows);
 	if (shown != s)
 		snapshot__free(shown);
 	s->sources = sources;
@@ -404,8 +510,6 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	return err;
 }
 
-#define LIMITS_NS (SECOND_NS / 2)	/* to read what cgroups may have: thousands of them */
-
 /* A whole machine has thousands of processes, most of them over soon: people get programs. */
 static const struct grouping *grouping_of(const struct output *o, const struct snapshot *s, const struct export_format *f)
 {
@@ -414,30 +518,13 @@ static const struct grouping *grouping_of(const struct output *o, const struct s
 	return f->for_people ? &grouping_programs : &grouping_crowd;
 }
 
-/* Of a running trace: those that are shown as rows, or written. */
-static int give_limits(const struct output *o, const struct snapshot *s, struct snapshot *shown, const struct export_format *f)
-{
-	const struct grouping *by = grouping__find(o->opts->by);
-
-	if (o->opts->command != CMD_TRACE || !((by && by->has_limits) || o->opts->cgroups.n || (o->opts->all && f->carries_limits)))
-		return 0;
-	return limits__of_cgroups(shown, s, LIMITS_NS);
-}
-
 /* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */
 static struct snapshot *grouped(const struct output *o, struct snapshot *s, const struct export_format *f, struct snapshot **ret_own)
 {
 	const struct grouping *by = grouping_of(o, s, f);
-	struct snapshot *shown = s;
 
-	*ret_own = NULL;
-	if (grouping__changes(by))
-		shown = *ret_own = snapshot__group(s, by);
-	if (shown && give_limits(o, s, shown, f)) {
-		snapshot__free(*ret_own);
-		*ret_own = shown = NULL;
-	}
-	return shown;
+	*ret_own = grouping__changes(by) ? snapshot__group(s, by) : NULL;
+	return grouping__changes(by) ? *ret_own : s;
 }
 
 int output__print(struct output *o, struct snapshot *s, struct err *e)
@@ -446,7 +533,7 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 	int err;
 
 	ask_size(o);
-	err = shown ? write_one(o, shown, "-", o->to_stdout, e) : err_set(e, -ENOMEM, "out of memory");
+	err = write_one(o, shown, "-", o->to_stdout, e);
 	snapshot__free(own);
 	if (err == -EPIPE && e)
 		err_done(e);
@@ -456,11 +543,11 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 static int write_shown(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
 {
 	struct export_opts how = o->export;
-	struct snapshot *shown = NULL;
-	int err = give_names(o, s, f) ?: shown_of(o, s, &shown);
+	struct snapshot *shown;
+	int err;
 
-	if (err)
-		return err_set(e, err, "%s", strerror(-err));
+	give_names(o, s, f, false);
+	shown = shown_of(o, s);
 	how.shown_first = shown_first;
 	how.served = true;
 	tellings__begin(&o->tellings, shown);
@@ -473,7 +560,7 @@ static int write_shown(struct output *o, struct snapshot *s, const struct export
 int output__write_stream(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
 {
 	struct snapshot *own, *shown = grouped(o, s, f, &own);
-	int err = shown ? write_shown(o, shown, f, shown_first, out, e) : err_set(e, -ENOMEM, "out of memory");
+	int err = write_shown(o, shown, f, shown_first, out, e);
 
 	snapshot__free(own);
 	return err;
@@ -483,13 +570,11 @@ int output__write_stream(struct output *o, struct snapshot *s, const struct expo
 static char *next_name(struct output *o, const struct snapshot *s, const char *pattern, struct outname_series *had)
 {
 	char *name = outname__expand(pattern, s->wall_now_ns, s->n_processes ? s->processes->pid : 0, o->n_written);
-	bool again = name && had->expanded && !strcmp(had->expanded, name);
+	bool again = had->expanded && !strcmp(had->expanded, name);
 
 	free(had->expanded);
 	had->expanded = name;
-	if (!name)
-		return NULL;
-	return again ? outfile__numbered(name, o->n_written) : strdup(name);
+	return again ? outfile__numbered(name, o->n_written) : xstrdup(name);
 }
 
 /* n as of output__write_files */
@@ -500,9 +585,9 @@ static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned
 	bool is_series = outname__is_pattern(path);
 	_cleanup_free_ char *name = is_series ? next_name(o, s, path, &o->series[i]) :
 				    n	      ? outfile__numbered(path, n) :
-						strdup(path);
-	struct snapshot *own = NULL, *shown = name ? grouped(o, s, f, &own) : NULL;
-	int err = shown ? write_one(o, shown, name, f, e) : err_set(e, -ENOMEM, "out of memory");
+						xstrdup(path);
+	struct snapshot *own = NULL, *shown = grouped(o, s, f, &own);
+	int err = write_one(o, shown, name, f, e);
 
 	snapshot__free(own);
 	if (!err && is_series)
@@ -572,7 +657,7 @@ int output__write(struct output *o, struct snapshot *s, const char *path, struct
 	if (err)
 		return err;
 	shown = grouped(o, s, f, &own);
-	err = shown ? write_one(o, shown, path, f, e) : err_set(e, -ENOMEM, "out of memory");
+	err = write_one(o, shown, path, f, e);
 	snapshot__free(own);
 	return err;
 }

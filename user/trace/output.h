@@ -3,7 +3,7 @@
 #ifndef MT_OUTPUT_H
 #define MT_OUTPUT_H
 
-#include "elf/debuginfod.h"
+#include "elf/debugfile.h"
 #include "files/export.h"
 #include "files/outnames.h"
 #include "model/filter.h"
@@ -26,6 +26,9 @@ struct output {
 	struct tagger tagger;
 	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */
 	unsigned int n_written;	/* %n */
+	uint64_t began_ns;	/* writing, as long as nothing is shown of it; else 0 */
+	bool shows_progress;
+	bool said_tags;		/* which of them are on no stack */
 	bool said_source;	/* which source files could not be read */
 	bool writes_any;	/* a file of any format is about to be requested */
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
@@ -36,6 +39,8 @@ int output__init(struct output *o, const struct opts *opts, struct err *e);
 void output__done(struct output *o);
 /* Is there a report on standard output at the end? */
 bool output__prints(const struct output *o);
+/* Do people read what is written at the end: a report, a page? */
+bool output__is_read(const struct output *o);
 /* Does what goes to standard output show exact ages, or what the block table holds? */
 bool output__carries_ages(const struct output *o);
 /* Does anything that may be written next have ages by class? They cost more than a scan does. */

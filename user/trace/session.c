@@ -2,19 +2,22 @@
 /* Owns all stages of a trace and their order: the table `stages`. */
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include "model/runtimes.h"
 #include "model/triggers.h"
+#include "probe/price.h"
+#include "process/maps.h"
 #include "reader/reader.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
-#include "trace/settle.h"
 #include "tracee/scout.h"
-#include "tracee/tracee_pause.h"
-#include "tracee/tracee_standing.h"
-#include "util/descriptors.h"
+#include "tracee/tracee.h"
 #include "util/exit_status.h"
+#include "util/invoker.h"
 #include "util/log.h"
-#include "util/parse.h"
+#include "util/rights.h"
+#include "util/signals.h"
 
 void session__fail(struct session *s)
 {
@@ -26,7 +29,7 @@ void session__over(struct session *s)
 	/* not all of them have ended: nobody asked for that */
 	s->cut_short |= s->tracees.n_closed > 0;
 	if (s->serving)
-		say("all targets have ended, and so does serve");
+		say("all targets have ended: stopping");
 	if (s->live)
 		live__on_all_ended(s);
 	else
@@ -52,6 +55,7 @@ static void on_signal(int sig, void *arg)
 	case SIGINT:
 	case SIGTERM:
 	case SIGHUP:
+		signals__note_end();
 		s->interrupted = true;
 		loop__stop(s->loop);
 		break;
@@ -95,6 +99,48 @@ static int check_unfreed(const struct session *s, struct err *e)
 	return name ? err_set(e, -EINVAL, UNFREED_WORDS, "--sym", name) : 0;
 }
 
+static bool is_python(const char *path)
+{
+	const struct runtime *r = runtime__of_file(path_basename(path));
+
+	return r && !strcmp(r->name, "python");
+}
+
+static bool runs_python(pid_t pid)
+{
+	struct maps maps;
+	bool found = false;
+
+	if (maps__read(pid, &maps, NULL))
+		return false;
+	for (size_t i = 0; i < maps.n && !found; i++)
+		found = maps.v[i].path && is_python(maps.v[i].path);
+	maps__done(&maps);
+	return found;
+}
+
+/* Small objects are most of what Python programs keep: their arenas are recorded unasked, as far as mappings can be (opts_check.c). */
+static bool wants_arenas(const struct opts *o)
+{
+	const struct recording *r = &o->recording;
+	bool python = o->cmd ? is_python(o->cmd[0]) : o->pids.n;
+
+	if (r->python == PYTHON_OFF || r->mode != MT_MODE_FULL || r->size != SIZE_REQUESTED || recording__is_estimated(r) || recording__is_partial(r) ||
+	    r->free_stacks || o->events)
+		return false;
+	for (size_t i = 0; i < o->pids.n && python; i++)
+		python = runs_python(o->pids.v[i]);
+	return python;
+}
+
+/* What a named function is given and returns is shown as a size and an address: characters of a file that fgetc() reads. */
+static int check_syms(const struct opts *o, struct err *e)
+{
+	if (!o->syms.n || !getuid() || !right__held(RIGHT_SYS_PTRACE))
+		return 0;
+	return err_set(e, -EPERM, "--sym: only root may use it where processes of other users can be traced: it shows arguments and results of any function");
+}
+
 /* The values that only the table of functions can judge. */
 static int check_usage(struct session *s, struct err *e)
 {
@@ -102,17 +148,16 @@ static int check_usage(struct session *s, struct err *e)
 	int err = 0;
 
 	s->status = EXIT_USAGE;
-	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
-		err = -ENOMEM;
+	if (session__is_growth(o))
+		tracees__init_growth(&s->tracees);
+	else
+		tracees__init(&s->tracees);
 	s->tracees.want = plan_want__of(&o->recording);
 	s->tracees.names_to_come = o->debuginfod;
-	if (!err && o->recording.mmap)
-		err = tracees__want_mappings(&s->tracees);
-	if (err) {
-		s->status = EXIT_FAILED;
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	if (o->prefix)
+	if (o->recording.mmap || wants_arenas(o))
+		tracees__want_mappings(&s->tracees, !o->recording.mmap);
+	err = check_syms(o, e);
+	if (o->prefix && !err)
 		err = alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e);
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
@@ -125,8 +170,10 @@ static int check_usage(struct session *s, struct err *e)
 static int check(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err = descriptors__raise(e) ?: selection__init(&s->selection, o, e) ?: selection__check(&s->selection, e) ?:
-		  output__init(&s->output, o, e);
+	int err;
+
+	selection__init(&s->selection, o->all, o->follow, &o->comms, &o->cgroups);
+	err = descriptors__raise(e) ?: selection__check(&s->selection, e) ?: output__init(&s->output, o, e);
 
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
 		struct process p;
@@ -152,8 +199,6 @@ static int plan_probes(struct session *s, struct err *e)
 		err = tracees__add(&s->tracees, o->pids.v[i], e);
 	if (!err && o->pids.n)
 		err = tracees__check_spots(&s->tracees, e);
-	if (!err && o->pids.n)
-		err = tracees__check_prefix(&s->tracees, o->prefix, e);
 	if (!err && (o->pids.n || o->objects.n)) {
 		err = tracees__check_unfreed(&s->tracees, e);
 		if (err == -EINVAL)
@@ -162,6 +207,29 @@ static int plan_probes(struct session *s, struct err *e)
 	if (!err && o->pids.n)
 		tracees__tell_named(&s->tracees);
 	return err;
+}
+
+/*
+ * How programs are loaded depends on whether a target shares its memory with other processes, and loading takes long: it may by
+ * then. One that is made later is borrowed_unseen or borrowed_unclear.
+ */
+static int open_kernel(struct session *s, struct kernel_opts *k, struct err *e)
+{
+	const struct tracee *sharing = k->adopt ? NULL : tracees__sharing(&s->tracees);
+	int err;
+
+	if (sharing && recording__has_budget(&s->opts->recording))
+		return err_set(e, -ENOTSUP,
+			       "%s (%d) shares its memory with other processes, which --overhead cannot see: trace it without, or with --sample",
+			       sharing->process.comm, (int)sharing->process.pid);
+	k->by_memory = sharing;
+	say_step("Loading programs and tables into the kernel.");
+	err = kernel__open(k, &s->kernel, e);
+	if (err || k->adopt || k->by_memory || !tracees__gained_sharers(&s->tracees))
+		return err;
+	kernel__close(s->kernel);
+	s->kernel = NULL;
+	return open_kernel(s, k, e);
 }
 
 static int load(struct session *s, struct err *e)
@@ -177,15 +245,15 @@ static int load(struct session *s, struct err *e)
 		.n_procs = s->selection.adopt ? MT_MAX_PROCS : 0,
 		.spots = s->tracees.spots.n > 0,
 		.calls = o->events,
-		.calls_rate = o->events_rate,
 		/* which program comes later is not known */
 		.python = o->recording.python != PYTHON_OFF && !recording__is_growth(&o->recording) &&
 			  (s->selection.adopt || s->spawn || tracees__may_run_python(&s->tracees)),
 	};
 	int err;
 
-	say_step("Loading programs and tables into the kernel.");
-	err = kernel__open(&k, &s->kernel, e);
+	k.recording.arenas = s->tracees.want.recording.arenas;
+	err = open_kernel(s, &k, e);
+
 	if (!err)
 		err = spots__load(&s->tracees.spots, s->kernel, e);
 	if (!err)
@@ -193,37 +261,31 @@ static int load(struct session *s, struct err *e)
 	if (err)
 		return err;
 	s->model = model__new();
-	if (!s->model || session__open_uses(s))
-		return err_set(e, -ENOMEM, "out of memory");
+	session__open_uses(s);
 	s->unwind = unwind__new(s->kernel, o->recording.unwind);
-	if (!s->unwind)
-		return err_set(e, -ENOMEM, "out of memory");
 	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
 	collect__know_code(s->collect, &s->code);
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
 	s->tracees.unwind = s->unwind;
-	if (s->selection.adopt) {
-		err = by_turns ? tracees__scout(&s->tracees, &s->selection, s->opts->recording.overhead_pct / 100, e) : tracees__share(&s->tracees, &s->selection, e);
-		if (err)
-			return err;
-	}
+	if (s->selection.adopt && by_turns)
+		tracees__scout(&s->tracees, &s->selection, s->opts->recording.overhead_pct / 100);
+	else if (s->selection.adopt)
+		tracees__share(&s->tracees, &s->selection);
 	if (recording__has_budget(&o->recording)) {
 		struct budget_opts b = { s->kernel, s->collect, s->unwind, &s->tracees };
 
 		say_step("Measuring what a probe hit costs.");
 		return budget__new(&b, &s->budget, e);
 	}
+	price__measure_trap(s->kernel);
 	return 0;
 }
 
 /* All probes are in place: the trace begins. */
 static int begin(struct session *s, struct err *e)
 {
-	int err = session__open_calls(s, e);
-
-	if (err)
-		return err;
+	session__open_calls(s);
 	s->start_ns = now_ns();
 	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns(), s->start_ns);
 	session__await_start(s);
@@ -258,8 +320,7 @@ static void on_python_awaited(void *arg)
 {
 	struct session *s = arg;
 
-	if (tracees__retry_python(&s->tracees, &s->failure))
-		session__fail(s);
+	tracees__retry_python(&s->tracees);
 	if (kernel__lacks_python_room(s->kernel))
 		session__make_python_room(s);
 }
@@ -299,30 +360,6 @@ static int fill_loop(struct session *s, struct err *e)
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
-static void do_nothing(int sig)
-{
-}
-
-/*
- * From here on a second Ctrl-C ends malloctrace at once; the kernel takes the
- * probes out then. Where the trace ended by itself there was no first one: it
- * requests the report that is on its way.
- */
-static void let_signals_kill(const struct session *s)
-{
-	struct sigaction first = { .sa_handler = do_nothing, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
-	/* a shell's script has what it starts in the background ignore SIGINT, the first of which was heard nevertheless */
-	struct sigaction second = { .sa_handler = SIG_DFL };
-	sigset_t set;
-
-	sigaction(SIGINT, s->interrupted ? &second : &first, NULL);
-	sigaction(SIGTERM, s->interrupted ? &second : &first, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 /* The report does not wait for the kernel to give the probes back, which session__run() does. */
 static void leave(struct session *s)
 {
@@ -344,10 +381,22 @@ static void bound_last_reading(const struct session *s)
 	readers__end_at(s->interrupted && !s->opts->reachable && !s->opts->roots ? now_ns() + LAST_READ_NS : 0);
 }
 
-static int finish(struct session *s, struct err *e)
+/* The report does not wait for a debugger, which may take its time. */
+static void end_recording(struct session *s)
 {
 	struct debugger debugger;
+
+	kernel__freeze(s->kernel, true);
+	if (!tracees__debugged(&s->tracees, &debugger))
+		leave(s);
+	readers__end_at(0);
+	signals__begin_report(NULL);
+}
+
+static int finish(struct session *s, struct err *e)
+{
 	struct snapshot *snap;
+	bool scans;
 	int err = 0;
 
 	s->finishing = true;
@@ -363,13 +412,14 @@ static int finish(struct session *s, struct err *e)
 	session__serve_requests(s);
 	/* what was late up to now does not take from the time of this */
 	bound_last_reading(s);
-	session__look_last_at_heaps(s);
+	scans = session__scans_last(s);
 	session__look_last_at_memory(s);
 	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
 	/* --exact: nothing else comes before it, as the targets stand still until then */
-	kernel__freeze(s->kernel, true);
+	if (!scans)
+		kernel__freeze(s->kernel, true);
 	session__note_cut(s);
 	session__let_heaps_go_on(s, true);
 	session__bound_uses(s);
@@ -381,20 +431,22 @@ static int finish(struct session *s, struct err *e)
 		session__read_records(s);
 	if (s->budget)
 		budget__end(s->budget);
-	/* the report does not wait for a debugger, which may take its time */
-	if (!tracees__debugged(&s->tracees, &debugger))
-		leave(s);
-	readers__end_at(0);
-	let_signals_kill(s);
+	/* a heap scan follows the raw snapshot and needs to know which blocks are freed meanwhile */
+	if (!scans)
+		end_recording(s);
 	session__read_events(s);
 	tracees__end_pause(&s->tracees);
 	tracees__tell_spots(&s->tracees);
 	tracees__tell_named(&s->tracees);
-	session__report_most_rss(s);
-	snap = session__take(s, true, true, e);
-	if (!snap)
-		return -ENOMEM;
+	session__report_usage(s);
+	snap = session__take_last(s, scans, e);
+	if (scans)
+		end_recording(s);
 	session__end_calls(s);
+	if (!snap) {
+		signals__end_report();
+		return e->code ?: -EIO;
+	}
 	session__tell_trigger(s, snap);
 	/* what `serve` writes, its conditions have asked for */
 	err = s->opts->serve.on ? 0 : output__write_files(&s->output, snap, 0, e);
@@ -405,8 +457,7 @@ static int finish(struct session *s, struct err *e)
 		err = err ? err : print_err == -EPIPE ? 0 : print_err;
 	}
 	/* nothing but CMD is waited for now, if even that */
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
+	signals__end_report();
 	/* what could not be written is worse than what it would have said of losses */
 	s->status = err || s->cut_short ? EXIT_FAILED : snap->losses_total && !s->opts->serve.on ? EXIT_LOSSES : EXIT_DONE;
 	snapshot__free(snap);
@@ -432,6 +483,7 @@ static int make_loop(struct session *s, struct err *e)
 	sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);
 	uname(&s->uname);
+	machine__boot_id(s->boot_id);
 	s->loop = loop__new();
 	err = s->loop ? loop__add_signals(s->loop, &set, on_signal, s) : -errno;
 	err = err ?: session__watch_memory(s) ?: session__watch_requests(s) ?: session__open_heaps(s);
@@ -470,7 +522,6 @@ static int set_going(struct session *s, struct err *e)
 		return 0;
 	}
 	kernel__hold_on_exec(s->kernel, spawn__pid(s->spawn));
-	cmd_output__begin(&s->cmd_output);
 	return spawn__go(s->spawn, e);
 }
 
@@ -480,9 +531,8 @@ static int loop(struct session *s, struct err *e)
 	bool watched = s->live;
 
 	live__end(s);
-	cmd_output__show(&s->cmd_output);
 	if (!err && watched && s->spawn && !tracees__all_ended(&s->tracees))
-		say("%s goes on without probes, and is waited for; Ctrl-C ends it", s->opts->cmd[0]);
+		say("detached; waiting for %s to exit (Ctrl-C ends it)", s->opts->cmd[0]);
 	if (!err && s->failure.code && s->failure.code != -ESRCH && s->failure.code != -ENOENT)
 		err = err_set(e, s->failure.code, "%s", err_msg(&s->failure));
 	if (!err && s->spawn && tracees__all_ended(&s->tracees))
@@ -517,10 +567,7 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 /* Signals wait for the loop. Before there is anything to report, one that ends a trace ends the start. */
 static bool is_called_off(const struct session *s)
 {
-	sigset_t waiting;
-
-	return !s->start_ns && !sigpending(&waiting) &&
-	       (sigismember(&waiting, SIGINT) || sigismember(&waiting, SIGTERM) || sigismember(&waiting, SIGHUP));
+	return !s->start_ns && signal_asks_for_end();
 }
 
 static int run(struct session *s, struct err *e)
@@ -561,7 +608,7 @@ static void done(struct session *s)
 	err_done(&s->failure);
 }
 
-/* See tracee_standing.h. */
+/* See tracee.h. */
 static void outlast_debuggers(struct session *s)
 {
 	struct timespec while_it_is_there = { 0, 50000000 };
@@ -597,7 +644,6 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 		s.status = session__program_status(&s, err);
 	else if (err && o->cmd && s.status != EXIT_USAGE)
 		s.status = EXIT_CMD_UNTRACED;
-	cmd_output__show(&s.cmd_output);
 	cmd_output__close(&s.cmd_output);
 	*ret_status = s.status;
 	spawn__free(s.spawn);

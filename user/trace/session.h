@@ -9,4 +9,10 @@
 /* 0 with the exit status, or -errno with a message; nothing is left attached either way. */
 int session__run(const struct opts *o, int *ret_status, struct err *e);
 
+/*
+ * All probes are in place, and CMD has been made: from here on this process can do what a trace may still need, and nothing else
+ * that is worth having as root. What it executes gets no more.
+ */
+int settle__process(struct err *e);
+
 #endif

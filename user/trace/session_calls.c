@@ -22,7 +22,6 @@
 
 #include "present/text/call_lines.h"
 #include "trace/session_parts.h"
-#include "util/log.h"
 #include "util/parse.h"
 
 #define READ_NS (25 * MS_NS)	/* how late a line may be */
@@ -37,7 +36,7 @@
 /* The words of a site. Those of a number that has been given back stay until the lines that need them are made. */
 struct call_site {
 	uint32_t proc;
-	char *words;		/* owned; NULL without memory */
+	char *words;		/* owned */
 	bool hidden;		/* by --filter and its like */
 	bool fixed;		/* it will have no other names */
 	uint64_t looked_ns;
@@ -60,7 +59,7 @@ struct calls {
 	char *text;
 	size_t size, at;	/* at: written so far */
 	int64_t wall_offset_ns;	/* added to CLOCK_MONOTONIC */
-	uint64_t n_shown, n_hidden, n_lost, n_skipped;
+	uint64_t n_shown, n_hidden, n_lost;
 	uint64_t n_dropped, n_dropped_told;	/* read, and not kept: KEPT_MAX */
 	size_t n_read;		/* in this turn */
 	bool gone;		/* nobody reads the lines any more */
@@ -131,15 +130,13 @@ static void look_for_reader(struct session *s)
 
 /* ---- names */
 
-/* A snapshot of one stack; NULL without memory. *ret_fixed: these places will have no other names. */
+/* A snapshot of one stack. *ret_fixed: these places will have no other names. */
 static struct snapshot *stack_snapshot(struct session *s, const struct cut_site *row, uint32_t func, bool *ret_fixed)
 {
 	struct snapshot *snap = snapshot__new();
 	struct snap_module *modules;
 	uint32_t *stack;
 
-	if (!snap)
-		return NULL;
 	*ret_fixed = true;
 	snap->places = snapshot__alloc(snap, row->n_frames + 1, sizeof(*snap->places));
 	modules = snapshot__alloc(snap, row->n_frames + 1, sizeof(*modules));
@@ -166,11 +163,10 @@ static struct snapshot *stack_snapshot(struct session *s, const struct cut_site 
 /* From now on the number may be another's. */
 static void forget_site(struct calls *c, uint64_t key)
 {
-	struct call_site *site = hash__remove(&c->sites, key), **slot = site ? vec_push(&c->old) : NULL;
+	struct call_site *site = hash__remove(&c->sites, key);
 
-	if (slot)
-		*slot = site;
-	/* without memory it is never freed: a line may need it */
+	if (site)
+		*vec_push(&c->old) = site;
 }
 
 /* key: of the table; row: its stack. */
@@ -185,22 +181,14 @@ static const struct call_site *name_site(struct session *s, uint64_t key, const 
 		return site;
 	if (site)
 		forget_site(c, key);
-	site = calloc(1, sizeof(*site));
-	snap = site ? stack_snapshot(s, row, func, &site->fixed) : NULL;
-	if (!snap) {
-		free(site);
-		return NULL;
-	}
+	site = xcalloc(1, sizeof(*site));
+	snap = stack_snapshot(s, row, func, &site->fixed);
 	site->proc = row->proc;
 	site->looked_ns = now;
 	site->hidden = !output__name_stack(&s->output, snap, CALL_LINE_FRAMES);
 	site->words = call_line__site(snap, snap->sites);
 	snapshot__free(snap);
-	if (hash__put(&c->sites, key, site)) {
-		free(site->words);
-		free(site);
-		return NULL;
-	}
+	hash__put(&c->sites, key, site);
 	return site;
 }
 
@@ -236,19 +224,13 @@ static void name_call(struct session *s, struct kept_call *k)
 
 /* ---- lines */
 
-static void show_gaps(struct session *s, uint64_t n_lost, uint64_t n_skipped, uint64_t n_dropped)
+static void show_gaps(struct session *s, uint64_t n_lost, uint64_t n_dropped)
 {
 	struct calls *c = s->calls;
-	char why[64];
 
 	if (n_lost > c->n_lost) {
 		call_lines__gap(c->out, n_lost - c->n_lost, "the ring was full");
 		c->n_lost = n_lost;
-	}
-	if (n_skipped > c->n_skipped) {
-		snprintf(why, sizeof(why), "more than --events-rate %u", s->opts->events_rate);
-		call_lines__gap(c->out, n_skipped - c->n_skipped, why);
-		c->n_skipped = n_skipped;
 	}
 	if (n_dropped > c->n_dropped_told) {
 		call_lines__gap(c->out, n_dropped - c->n_dropped_told, "too many wait for whoever reads these lines");
@@ -262,7 +244,7 @@ static void show(struct session *s, const struct kept_call *k)
 	enum mt_told_kind kind = MT_TOLD_KIND(k->c.what);
 	char comm[sizeof(k->c.comm) + 1];
 
-	show_gaps(s, k->c.n_lost, k->c.n_skipped, k->n_dropped);
+	show_gaps(s, k->c.n_lost, k->n_dropped);
 	if (k->foreign)
 		return;
 	if (k->site && k->site->hidden) {
@@ -317,14 +299,11 @@ static bool keep(const struct mt_told *told, void *arg)
 {
 	struct calls *c = arg;
 	bool full = c->kept.n >= KEPT_MAX;
-	struct kept_call *slot = c->gone || full ? NULL : vec_push(&c->kept);
 
-	if (slot)
-		*slot = (struct kept_call){ .c = *told, .n_dropped = c->n_dropped };
-	else if (full)
+	if (full)
 		c->n_dropped++;
 	else if (!c->gone)
-		say("out of memory: an event has no line");
+		*vec_push(&c->kept) = (struct kept_call){ .c = *told, .n_dropped = c->n_dropped };
 	return ++c->n_read < AT_ONCE;
 }
 
@@ -385,21 +364,17 @@ void session__settle_calls(struct session *s, const uint32_t *procs, size_t n)
 
 /* ---- begin and end */
 
-int session__open_calls(struct session *s, struct err *e)
+void session__open_calls(struct session *s)
 {
 	struct calls *c;
 
 	if (!s->opts->events)
-		return 0;
-	s->calls = c = calloc(1, sizeof(*c));
-	if (c)
-		c->out = open_memstream(&c->text, &c->size);
-	if (!c || !c->out)
-		return err_set(e, -ENOMEM, "out of memory");
+		return;
+	s->calls = c = xcalloc(1, sizeof(*c));
+	c->out = text_stream__open(&c->text, &c->size);
 	c->lines.pids = s->opts->pids.n > 1 || s->selection.adopt;
 	c->wall_offset_ns = wall_ns() - (int64_t)now_ns();
 	call_lines__header(&c->lines, c->out);
-	return 0;
 }
 
 int session__watch_calls(struct session *s)
@@ -426,8 +401,6 @@ static void sum_up(struct session *s)
 		fputs(" of those that were sampled", c->out);
 	if (c->n_lost)
 		fprintf(c->out, "; %s lost: the ring was full", fmt_exact(n, c->n_lost));
-	if (c->n_skipped)
-		fprintf(c->out, "; %s skipped: more than --events-rate %u", fmt_exact(n, c->n_skipped), s->opts->events_rate);
 	if (c->n_dropped)
 		fprintf(c->out, "; %s lost: these lines were read too slowly", fmt_exact(n, c->n_dropped));
 	if (c->n_hidden)
@@ -437,16 +410,13 @@ static void sum_up(struct session *s)
 
 void session__end_calls(struct session *s)
 {
-	uint64_t n_lost, n_skipped;
-
 	if (!s->calls)
 		return;
 	do {
 		show_kept(s, s->calls->kept.n);
 		read_ring(s);
 	} while (s->calls->n_read);
-	kernel__count_calls(s->kernel, &n_lost, &n_skipped);
-	show_gaps(s, n_lost, n_skipped, s->calls->n_dropped);
+	show_gaps(s, kernel__lost_calls(s->kernel), s->calls->n_dropped);
 	sum_up(s);
 	write_out(s, true);
 }
@@ -473,7 +443,7 @@ void session__calls_done(struct session *s)
 	vec_done(&c->old);
 	vec_done(&c->kept);
 	if (c->out)
-		fclose(c->out);
+		text_stream__close(c->out);
 	free(c->text);
 	free(c);
 	s->calls = NULL;

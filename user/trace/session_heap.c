@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Looks at the targets' memory: how often, by whom, and what becomes of them. The last one is taken just before the
- * trace ends, while everything is still recorded; the live view has them taken by a thread of its own, so that the screen
- * and the programs' messages go on meanwhile.
+ * Heap scans: how often, by whom, and what becomes of them. The last one follows the last raw snapshot, while probes still
+ * record, so that it delays the report and not the end of the trace; a thread makes those of the live view, so that the
+ * screen and the events of the programs are handled meanwhile.
  *
  * What always holds: one look at a time; what a cut's rows point to lives until the next cut.
  */
@@ -17,14 +17,21 @@
 #include "probe/registers.h"
 #include "reader/reader.h"
 #include "trace/session_parts.h"
+#include "tracee/resident.h"
 #include "util/log.h"
 #include "util/signals.h"
 
 /* Looks that nobody asked for take at most this part of a CPU. */
 #define RARELY 50
 #define QUICK_NS (SECOND_NS / 2)	/* a search that takes no longer is made again with each look */
-#define PATIENCE_NS SECOND_NS	/* before progress is told */
+#define PATIENCE_NS (SECOND_NS / 2)	/* before progress is shown */
 #define STEP_NS (SECOND_NS / 10)
+/* A scan that nobody asked for does not hold up the end of a trace: it may take so much CPU time, */
+#define UNASKED_CPU_NS (SECOND_NS / 4)
+#define UNASKED_BLOCKS (1u << 18)	/* and with more live blocks it would take more */
+/* The same of a search for pointers that nobody asked for. */
+#define SEARCH_CPU_NS SECOND_NS
+#define SEARCH_READ_NS (2 * SECOND_NS)	/* after Ctrl-C, files are read for as long, also where a file system hangs */
 /* Of a whole machine's processes, those that hold the most. */
 #define MAX_PROCESSES 64
 
@@ -67,6 +74,10 @@ struct heaps {
 	bool has_next;
 	uint64_t began_ns, told_ns;	/* the one under way, and when its progress was last told */
 	uint64_t took_ns, ended_ns;	/* the last one */
+	uint64_t cpu_end_ns;	/* of the thread: one that nobody asked for ends there */
+	bool unasked;		/* the search under way: it ends where it would have to stop the process */
+	bool lacks_registers;	/* it did */
+	uint64_t until_ns;	/* of the last one: when the raw snapshot was taken, on the programs' clock; else 0 */
 	/* a look by a thread */
 	pthread_t thread;
 	bool running;
@@ -103,52 +114,40 @@ static void found__forget(struct found *f, uint32_t proc)
 static struct site_look *found__site(struct found *f, uint32_t site)
 {
 	while (f->sites.n <= site)
-		if (!vec_push(&f->sites))
-			return NULL;
+		vec_push(&f->sites);
 	return &f->sites.v[site];
 }
 
-/* What is newer takes the place of what was known of that life; without memory, it stays out. */
+/* What is newer takes the place of what was known of that life. */
 static void found__take(struct found *to, struct found *from)
 {
 	for (size_t i = 0; i < from->v.n; i++) {
-		struct looked *slot;
-
 		found__forget(to, from->v.v[i].proc);
 		if (to->v.n == MAX_PROCESSES)
 			found__forget(to, to->v.v[0].proc);
-		slot = vec_push(&to->v);
-		if (!slot) {
-			found__forget(from, from->v.v[i--].proc);
-			continue;
-		}
-		*slot = from->v.v[i];
+		*vec_push(&to->v) = from->v.v[i];
 		from->v.v[i].strings = NULL;
 	}
-	for (size_t i = 0; i < from->sites.n; i++) {
-		struct site_look *site = from->sites.v[i].blocks ? found__site(to, (uint32_t)i) : NULL;
-
-		if (site)
-			*site = from->sites.v[i];
-	}
+	for (size_t i = 0; i < from->sites.n; i++)
+		if (from->sites.v[i].blocks)
+			*found__site(to, (uint32_t)i) = from->sites.v[i];
 	found__done(from);
 }
 
-static int read_table(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
+static void read_table(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
 {
 	struct heaps *h = arg;
 
-	return collect__blocks(h->s->collect, h->proc, to, ret_now_ns);
+	collect__blocks(h->s->collect, h->proc, to, ret_now_ns);
 }
 
 static void keep_site(uint32_t site, const struct heap_of_site *is, void *arg)
 {
 	struct heaps *h = arg;
-	struct site_look *to = found__site(&h->next, site);
 
-	if (to)
-		*to = (struct site_look){ h->proc, kernel__clock_ns(h->s->kernel), is->scans, is->blocks, is->unreached_blocks,
-						    is->unreached_bytes, is->types, is->n_types, is->sampled, is->held };
+	*found__site(&h->next, site) =
+		(struct site_look){ h->proc, kernel__clock_ns(h->s->kernel), is->scans, is->blocks, is->unreached_blocks,
+				    is->unreached_bytes, is->partial, is->types, is->n_types, is->sampled, is->held };
 }
 
 static bool is_complete(const struct session *s)
@@ -158,12 +157,32 @@ static bool is_complete(const struct session *s)
 	return !recording__is_partial(r) && !recording__is_estimated(r);
 }
 
-/* Not more of a CPU than the user grants, of either option. */
-static double pace(const struct opts *o)
+/* A scan that nobody asked for ends when its CPU time does. */
+static bool is_out_of_time(const struct heaps *h)
 {
-	double budget = o->recording.overhead_pct / 100;
+	return h->cpu_end_ns && clock_ns(CLOCK_THREAD_CPUTIME_ID) > h->cpu_end_ns;
+}
 
-	return budget > 0 && (!o->pace || budget < o->pace) ? budget : o->pace;
+/* Nobody asked for a search that stops the process to read its registers. */
+static int read_registers(pid_t pid, const struct sharers *others, struct mt_registers **ret, size_t *ret_n, void *arg, struct err *e)
+{
+	struct heaps *h = arg;
+	int err = registers__read(pid, others, ret, ret_n, arg, e);
+
+	if (!err || err == -ESRCH)
+		return err;
+	h->lacks_registers = true;
+	return -EINTR;
+}
+
+static void report_no_search(const struct heaps *h, pid_t pid)
+{
+	if (h->lacks_registers)
+		say_verbose("the heap was not searched for pointers: --reachable does so, and stops the process for a moment to read registers");
+	else if (is_out_of_time(h))
+		say("the heap was not searched for pointers, which takes over a second: use --reachable");
+	else
+		say("%d: its memory was not searched for pointers: the search was interrupted", (int)pid);
 }
 
 /* One that has ended, or may not be read, has none. */
@@ -177,13 +196,13 @@ static void look_at(struct heaps *h, const struct subject *who)
 		.parts = h->wish.parts,
 		.list = opts__n_blocks(o),
 		.list_oldest = opts__oldest_blocks(o),
-		.pace = pace(o),
 		.keeps_census = h->last,
-		.registers = registers__read,
+		.registers = h->unasked ? read_registers : registers__read,
 		.calls = &h->calls,
 		.objects = h->objects,
 		.traced = recording__is_estimated(&o->recording) ? NULL : read_table,
 		.traced_all = is_complete(h->s) && !who->inherits,
+		.until_ns = h->until_ns,
 		.on_site = keep_site,
 		.arg = h,
 	};
@@ -191,24 +210,27 @@ static void look_at(struct heaps *h, const struct subject *who)
 	struct looked *to = vec_push(&h->next.v);
 	int err;
 
-	if (to)
-		to->strings = snapshot__new();
-	if (!to || !to->strings)
-		return;
+	to->strings = snapshot__new();
 	h->proc = to->proc = who->proc;
 	to->id = who->id;
 	to->pid = who->pid;
 	err = heap__look(who->pid, &how, to->strings, &to->heap, &e);
-	to->heap.at_ns = to->looked_ns = now_ns() - h->s->start_ns;
+	to->looked_ns = now_ns() - h->s->start_ns;
+	/* what the report says of the end of the trace */
+	to->heap.at_ns = h->until_ns && h->s->end_ns ? h->s->end_ns - h->s->start_ns : to->looked_ns;
 	to->heap.sites_unknown = !how.traced;
 	if (!err && to->heap.search_interrupted)
-		say("%d: its memory was not searched for pointers: the search was interrupted", (int)who->pid);
+		report_no_search(h, who->pid);
+	/* what nobody asked for need not be missed */
+	if (h->unasked && (h->lacks_registers || is_out_of_time(h)))
+		to->heap.search_interrupted = false;
 	if (!err)
 		return;
 	found__forget(&h->next, who->proc);
 	err_done(&h->failed);
 	err_set(&h->failed, err, "%s", err_msg(&e));
-	if (h->wish.reachable && !h->wish.silent && !__atomic_load_n(&h->over, __ATOMIC_RELAXED))
+	/* look_unasked() says it */
+	if (h->wish.reachable && !h->wish.silent && !h->unasked && !__atomic_load_n(&h->over, __ATOMIC_RELAXED))
 		say("%d: its memory was not searched for pointers: %s", (int)who->pid,
 		    err == -EINTR ? "the search was interrupted" : err == -ESRCH ? "the process has ended, or become another program" : err_msg(&e));
 	else
@@ -228,12 +250,7 @@ static void look_at_all(struct heaps *h)
 	h->has_next = true;
 }
 
-static int by_live_bytes(const void *a, const void *b)
-{
-	const struct tracee *x = *(struct tracee *const *)a, *y = *(struct tracee *const *)b;
-
-	return (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
-}
+COMPARATOR(by_live_bytes, struct tracee *const, ORDER((*b)->live_bytes, (*a)->live_bytes))
 
 static bool is_wished(const struct heaps *h, const struct tracee *p)
 {
@@ -243,14 +260,12 @@ static bool is_wished(const struct heaps *h, const struct tracee *p)
 }
 
 /* Those that live, at this moment. */
-static int list_subjects(struct heaps *h)
+static void list_subjects(struct heaps *h)
 {
 	struct tracees *t = &h->s->tracees;
-	_cleanup_free_ struct tracee **v = calloc(t->v.n + 1, sizeof(*v));
+	_cleanup_free_ struct tracee **v = xcalloc(t->v.n + 1, sizeof(*v));
 	size_t n = 0;
 
-	if (!v)
-		return -ENOMEM;
 	for (size_t i = 0; i < t->v.n; i++)
 		if (is_wished(h, t->v.v[i]))
 			v[n++] = t->v.v[i];
@@ -258,15 +273,9 @@ static int list_subjects(struct heaps *h)
 	if (n > MAX_PROCESSES && h->wish.reachable)
 		say("of %zu processes, the memory of %d is searched: those that hold the most", n, MAX_PROCESSES);
 	h->subjects.n = 0;
-	for (size_t i = 0; i < n && i < MAX_PROCESSES; i++) {
-		struct subject *to = vec_push(&h->subjects);
-
-		if (!to)
-			return -ENOMEM;
-		*to = (struct subject){ tracee__life(v[i])->proc, model__life_id(h->s->model, tracee__life(v[i])->proc), v[i]->process.pid,
-					v[i]->parent_proc && v[i]->lives.n == 1 };
-	}
-	return 0;
+	for (size_t i = 0; i < n && i < MAX_PROCESSES; i++)
+		*vec_push(&h->subjects) = (struct subject){ tracee__life(v[i])->proc, model__life_id(h->s->model, tracee__life(v[i])->proc),
+							    v[i]->process.pid, v[i]->parent_proc && v[i]->lives.n == 1 };
 }
 
 /* ---- by a thread */
@@ -287,7 +296,10 @@ static void tell_progress(const char *what, double part, void *arg)
 	if (now - h->began_ns < PATIENCE_NS || now - h->told_ns < STEP_NS)
 		return;
 	h->told_ns = now;
-	say_progress("%s: %.0f%%", what, part * 100);
+	if (h->wish.reachable && !strncmp(what, "searching", strlen("searching")))
+		say_progress("searching the heap for pointers ... %.0f%%", part * 100);
+	else
+		say_progress("%s ... %.0f%%", what, part * 100);
 }
 
 static void *run(void *arg)
@@ -345,9 +357,7 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 	h->on_done = done;
 	h->arg = arg;
 	h->over = h->has_next = h->last = false;
-	err = list_subjects(h);
-	if (err)
-		return err;
+	list_subjects(h);
 	/* signals are the loop's */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -386,8 +396,6 @@ static void call_off(struct heaps *h)
 	pthread_join(h->thread, NULL);
 	readers__hurry(false);
 	h->running = h->waiting.is = false;
-	if (h->wish.reachable && !h->wish.silent && !h->has_next)
-		say("the search for pointers was broken off");
 	/* what is half done is no look */
 	h->has_next = false;
 }
@@ -409,6 +417,60 @@ static bool is_interrupted(void *arg)
 	return signal_asks_for_end();
 }
 
+static bool is_asked_for(const struct opts *o)
+{
+	return o->reachable || o->views & (VIEW_BLOCKS | VIEW_HEAP);
+}
+
+static bool is_too_long(void *arg)
+{
+	struct heaps *h = arg;
+
+	return is_interrupted(h) || is_out_of_time(h);
+}
+
+/* Of those that are scanned. */
+static uint64_t n_live_blocks(const struct heaps *h)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < h->subjects.n; i++) {
+		struct proc_now now = {};
+
+		if (collect__peek(h->s->collect, h->subjects.v[i].proc, true, &now))
+			sum += now.live_blocks;
+	}
+	return sum;
+}
+
+/* Does a search that nobody asked for decide? */
+static bool searches_unasked(const struct heaps *h, const struct snapshot *so_far)
+{
+	const struct tracees *t = &h->s->tracees;
+	const struct tracee *p = h->subjects.n == 1 ? tracees__find(t, h->subjects.v->pid) : NULL;
+
+	return p && so_far && snapshot__needs_search(so_far) && resident__is_glibc(t, p);
+}
+
+/* The scan is given up where it takes too long: then nothing of it is shown. */
+static void look_unasked(struct heaps *h, const struct snapshot *so_far)
+{
+	bool too_many = n_live_blocks(h) > UNASKED_BLOCKS, search = !too_many && searches_unasked(h, so_far);
+
+	h->wish.reachable = h->wish.roots = h->unasked = search;
+	/* names of the variables that hold blocks are read after the search */
+	if (search && h->s->interrupted)
+		readers__end_at(now_ns() + SEARCH_READ_NS);
+	h->cpu_end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (search ? SEARCH_CPU_NS : UNASKED_CPU_NS);
+	h->calls.is_over = is_too_long;
+	if (!too_many)
+		look_at_all(h);
+	if (h->failed.code == -EINTR && signal_asks_for_end())
+		say("the heap was not read: a signal ended the scan");
+	else if (too_many || h->failed.code == -EINTR)
+		say("the heap was not read, which takes over a second: --reachable searches it for pointers");
+}
+
 static bool is_wanted(const struct session *s)
 {
 	const struct opts *o = s->opts;
@@ -417,36 +479,54 @@ static bool is_wanted(const struct session *s)
 	if (!s->heaps || s->end_ns || tracees__all_ended(&s->tracees))
 		return false;
 	/* what was asked for; else where the targets are few and all is recorded */
-	return o->reachable || o->views & (VIEW_BLOCKS | VIEW_HEAP) || (!tracees__are_shared(&s->tracees) && is_complete(s));
+	return is_asked_for(o) || (!tracees__are_shared(&s->tracees) && is_complete(s));
 }
 
-void session__look_last_at_heaps(struct session *s)
+bool session__scans_last(struct session *s)
+{
+	struct heaps *h = s->heaps;
+
+	if (!h)
+		return false;
+	call_off(h);
+	if (!is_wanted(s)) {
+		if (s->opts->reachable || h->searched)
+			say("the memory was not searched for pointers: %s", tracees__all_ended(&s->tracees) ? "every process has ended, and its memory with it (-d ends a trace before)" :
+									    "the trace ended before, and what was allocated since is not known");
+		return false;
+	}
+	/* what was searched on request is not searched again where that takes long: the last search stands, with its time */
+	return s->opts->reachable || !h->searched || h->took_ns <= QUICK_NS;
+}
+
+bool session__may_search_unasked(const struct session *s)
+{
+	const struct opts *o = s->opts;
+
+	return !o->no_reachable && !is_asked_for(o) && !s->heaps->searched && is_complete(s) && output__is_read(&s->output);
+}
+
+void session__scan_last(struct session *s, const struct snapshot *so_far)
 {
 	const struct opts *o = s->opts;
 	struct heaps *h = s->heaps;
 
-	if (!h)
-		return;
-	call_off(h);
-	if (!is_wanted(s)) {
-		if (o->reachable || h->searched)
-			say("the memory was not searched for pointers: %s", tracees__all_ended(&s->tracees) ? "every process has ended, and its memory with it (-d ends a trace before)" :
-									    "the trace ended before, and what was allocated since is not known");
-		return;
-	}
-	/* what was searched on request is not searched again where that takes long: the last search stands, with its time */
-	if (!o->reachable && h->searched && h->took_ns > QUICK_NS)
-		return;
 	h->wish = (struct heap_wish){ .reachable = o->reachable || h->searched, .roots = o->roots || h->searched, .parts = true };
 	h->calls = (struct target_calls){ .is_over = is_interrupted, .progress = tell_progress, .arg = h };
 	h->last = true;
 	h->over = false;
-	if (list_subjects(h))
-		return;
-	look_at_all(h);
+	h->until_ns = s->cut->now_ns;
+	list_subjects(h);
+	if (is_asked_for(o) || h->wish.reachable)
+		look_at_all(h);
+	else
+		look_unasked(h, so_far);
 	say_progress(NULL);
-	if (s->events.n)
-		session__read_events(s);
+	if (!h->has_next)
+		return;
+	found__take(&h->shown, &h->next);
+	h->has_next = false;
+	collect__put_looks(s->collect, h->shown.sites.v, h->shown.sites.n);
 }
 
 /* ---- into cuts and snapshots */
@@ -495,12 +575,12 @@ static void number_blocks(const struct snapshot *snap, uint32_t process, uint64_
 
 	for (size_t i = 0; i < h->n_list; i++)
 		n = MAX(n, v[i].site + 1);
-	rows = calloc(n + 1, sizeof(*rows));
-	for (size_t i = 0; rows && i < snap->n_sites; i++)
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (size_t i = 0; i < snap->n_sites; i++)
 		if (snap->sites[i].process == process && snap->sites[i].number + 1 < n && snap->sites[i].first_ns <= looked_ns)
 			rows[snap->sites[i].number + 1] = (uint32_t)i + 1;
 	for (size_t i = 0; i < h->n_list; i++)
-		v[i].site = rows ? rows[v[i].site] : 0;
+		v[i].site = rows[v[i].site];
 }
 
 /* --mmap: who made the anonymous mappings. */
@@ -508,7 +588,7 @@ static void put_stacks(const struct session *s, const struct snapshot *snap, uin
 {
 	struct snap_part *v = (struct snap_part *)h->parts;
 
-	for (size_t i = 0; i < h->n_parts && s->opts->recording.mmap; i++) {
+	for (size_t i = 0; i < h->n_parts && recording__has_mappings(&s->tracees.want.recording); i++) {
 		uint32_t site = v[i].addr ? collect__mapping_site(s->collect, proc, v[i].addr, v[i].addr + v[i].mapped_bytes) : 0;
 
 		for (size_t k = 0; k < snap->n_sites && site; k++)
@@ -559,14 +639,12 @@ int session__open_heaps(struct session *s)
 
 	if (s->opts->recording.mode != MT_MODE_FULL)
 		return 0;
-	h = s->heaps = calloc(1, sizeof(*h));
-	if (!h)
-		return -ENOMEM;
+	h = s->heaps = xcalloc(1, sizeof(*h));
 	h->s = s;
 	h->objects = objects__new();
 	h->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!h->objects || h->done_fd < 0)
-		return h->objects ? -errno : -ENOMEM;
+	if (h->done_fd < 0)
+		return -errno;
 	objects__without_probes(h->objects);
 	return loop__add_fd(s->loop, h->done_fd, on_done, h);
 }

@@ -9,24 +9,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 #include <sys/utsname.h>
 
 #include "budget/budget.h"
 #include "collect/collect.h"
+#include "files/outfile.h"
 #include "model/marks.h"
 #include "model/taken.h"
 #include "options/opts.h"
+#include "process/process.h"
 #include "process/spawn.h"
 #include "process/watch.h"
 #include "space/writes.h"
-#include "trace/cmd_output.h"
 #include "trace/output.h"
 #include "tracee/resident.h"
 #include "tracee/selection.h"
 #include "tracee/tracee.h"
+#include "util/err.h"
 #include "util/loop.h"
 #include "util/respite.h"
 
+/* Where CMD of -- CMD reads from and prints to: not to a terminal that has the live view on it. */
+
+struct cmd_output {		/* all zero: CMD has what malloctrace has */
+	int fds[3];		/* for struct spawn_opts; owned; 0: as ours */
+	struct outfile named;	/* --cmd-output, until CMD's exec; no f: none, or it has its name already */
+	bool as_root;		/* CMD's files are not those of the user who ran sudo */
+};
+
+void cmd_output__close(struct cmd_output *c);
 
 struct snapshot_request {
 	char *reason;		/* owned; NULL: SIGUSR1 */
@@ -62,6 +74,7 @@ struct session {
 	struct uses *uses;	/* --mode leak; else NULL: session_uses.c */
 	struct calls *calls;	/* --events; else NULL: session_calls.c */
 	struct utsname uname;
+	char boot_id[BOOT_ID_MAX];
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t due_ns;	/* when -d is over; 0: never */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
@@ -69,7 +82,7 @@ struct session {
 	struct vec(struct snapshot_request) requests;	/* in the order in which they were made: session_snapshots.c */
 	int requests_fd;	/* readable: there are some */
 	struct resident_looks memory;
-	int memory_fd;		/* readable: a reading goes on, or messages were kept; session_memory.c */
+	int memory_fd;		/* readable: a reading goes on, or messages were kept; session_snapshots.c */
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {
 		struct respite respite;	/* of making room urgently */
@@ -85,7 +98,7 @@ struct session {
 		uint64_t late_ns;	/* when a snapshot was last requested that came too late for its mark */
 		uint64_t n_missed;
 	} spots;
-	uint64_t n_reports;
+	uint64_t n_reports, n_seconds;
 	unsigned int n_usr1;
 	int status;		/* that malloctrace ends with */
 	bool attached;
@@ -110,11 +123,9 @@ void session__say_attached(struct session *s);
 /* session_program.c: the program of -- CMD is made, and held; nothing without one. */
 int session__start_program(struct session *s, struct err *e);
 /* It may have ended before its memory was read: the kernel did that. */
-void session__report_most_rss(struct session *s);
+void session__report_usage(struct session *s);
 /* CMD's, 126 or 127 if it could not be run, 125 if malloctrace failed: err. */
 int session__program_status(struct session *s, int err);
-/* One message of the programs; all that are there; the same, of the loop. */
-void session__on_kernel_event(const struct mt_event *ev, void *arg);
 void session__read_events(struct session *s);
 void session__on_events(void *arg);
 /* Of the loop: a process ended; a process mapped code. */
@@ -125,7 +136,9 @@ void session__read_records(struct session *s);
 void session__on_writes(void *arg);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
-struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);
+struct snapshot *session__take(struct session *s, bool ages, struct err *e);
+/* The last one. scan: of the heap as well, after the raw snapshot: probes have to be in place and recording meanwhile. */
+struct snapshot *session__take_last(struct session *s, bool scan, struct err *e);
 /* One of several in a row: if a mark's cut cannot be read now it is left out, which is reported. NULL without s->failure: that. */
 struct snapshot *session__take_or_skip(struct session *s, bool ages);
 /* The same of a mark, whose cut waits to be read; hold: the next cut is ours. */
@@ -142,10 +155,8 @@ void session__watch_room(void *arg);	/* the latter, for the loop */
 void session__make_python_room(struct session *s);	/* in the list of addresses where code was freed */
 /* Messages that are there are kept, until they are read; true: some are. */
 bool session__keep_events(struct session *s);
-/* session_memory.c: before the trace begins. -errno */
+/* Before the trace begins. -errno */
 int session__watch_memory(struct session *s);
-/* now: all of it is read. Else: if it is due, a part; the rest in the turns of the loop. */
-void session__look_at_memory(struct session *s, const struct cut *cut, bool now);
 /* Just before the trace ends; the last snapshot shows this one. */
 void session__look_last_at_memory(struct session *s);
 void session__memory_done(struct session *s);
@@ -154,7 +165,7 @@ int session__open_heaps(struct session *s);
 void session__heaps_done(struct session *s);
 
 /* --mode leak (session_uses.c); without it these do nothing. */
-int session__open_uses(struct session *s);	/* -ENOMEM */
+void session__open_uses(struct session *s);
 void session__uses_done(struct session *s);
 /* Heaps of new lives are read from now on; those of lives that have ended, once more. */
 void session__follow_uses(struct session *s);
@@ -198,14 +209,18 @@ const char *session__heap_look_failed(const struct session *s);
 void session__call_off_heap_look(struct session *s);
 /* Has it been long enough since the last one, for what that took? */
 bool session__heap_look_is_due(const struct session *s);
-/* Just before the trace ends. */
-void session__look_last_at_heaps(struct session *s);
+/* When the trace ends: is the heap scanned once more? Reports why not, where it was asked for. */
+bool session__scans_last(struct session *s);
+/* May it be searched for pointers unasked, if verdicts need that? */
+bool session__may_search_unasked(const struct session *s);
+/* After the last raw snapshot, into whose rows the result goes. so_far: a snapshot of it, if a search may be made unasked; else NULL. */
+void session__scan_last(struct session *s, const struct snapshot *so_far);
 /* The last look goes into the next cut, and into a snapshot of it. */
 void session__use_heaps(struct session *s, struct cut_opts *how);
 /* Does a look go on, which knows sites by their numbers? */
 bool session__is_looking(const struct session *s);
 void session__put_heaps(const struct session *s, struct snapshot *snap);
-/* session_tags.c: the functions that are tags are probed; how often each was called. */
+/* The functions that are tags are probed; how often each was called. */
 int session__ask_tags(struct session *s, struct err *e);
 void session__put_tags(const struct session *s, const struct cut *cut, struct snapshot *snap);
 /* Of the loop's timers. */
@@ -216,7 +231,7 @@ void session__on_interval(void *arg);
  * loop, or when requests are served. NULL: SIGUSR1. late_since_ns: the moment that it should have
  * shown; 0: any will do.
  */
-int session__request(struct session *s, const char *reason, uint64_t late_since_ns);	/* -ENOMEM, which is reported */
+void session__request(struct session *s, const char *reason, uint64_t late_since_ns);
 void session__serve_requests(struct session *s);
 int session__watch_requests(struct session *s);
 void session__requests_done(struct session *s);
@@ -226,14 +241,10 @@ void session__requests_done(struct session *s);
  * NULL: e says why there is none.
  */
 void session__put_out(struct session *s, struct snapshot *snap, const char *reason, struct err *e);
-/* session_triggers.c: a message says that a process has ended, or is about to be killed. */
-void session__on_death(struct session *s, const struct mt_event *ev);
 /* The conditions of --when are checked from now on. */
 int session__watch_triggers(struct session *s);
 /* What became of them so far goes into a snapshot. */
 void session__list_whens(const struct session *s, struct snapshot *snap);
-/* Takes the snapshot that one of them requests, if any does; after messages. */
-void session__fire(struct session *s);
 /* The same of what the last snapshot is, besides. */
 void session__tell_trigger(struct session *s, struct snapshot *snap);
 /* Of the loop: what begins when the trace does. -errno */
@@ -245,8 +256,6 @@ void session__await_start(struct session *s);
 void session__say_waiting(const struct session *s);
 /* --stop-on: was it called? Then that was the end, also if its message has not been read yet. */
 void session__note_stop(struct session *s);
-/* What the spots report; the same, of the loop. */
-void session__read_spots(struct session *s);
 void session__on_spots(void *arg);
 /* Before the end: what was reported is handled, and nothing begins any more. */
 void session__settle_spots(struct session *s);
@@ -256,7 +265,7 @@ int session__yield_to_marks(struct session *s);
 void session__list_spots(struct session *s, struct snapshot *snap, const struct mt_reached *mark);
 void session__spots_done(struct session *s);
 /* session_calls.c, --events: the lines begin; they are written from now on; -errno */
-int session__open_calls(struct session *s, struct err *e);
+void session__open_calls(struct session *s);
 int session__watch_calls(struct session *s);
 /* What these processes did is read: after this, the numbers of their sites may be given to others. */
 void session__settle_calls(struct session *s, const uint32_t *procs, size_t n);
@@ -270,8 +279,6 @@ int session__open_server(struct session *s, struct err *e);
 int session__watch_server(struct session *s);
 void session__server_done(struct session *s);
 void session__say_serving(const struct session *s);	/* all probes are in place */
-/* A condition has had its file written: the program of --exec gets it. why: NULL: no condition did. */
-void session__tell_hook(struct session *s, const char *why);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 

@@ -56,14 +56,13 @@ static void forget(struct session *s, uint32_t proc)
 
 static void retire(struct session *s, const uint32_t *procs, size_t n)
 {
-	const struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
+	const struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, tracees__thread_name, &s->tracees };
 	const struct module_calls modules = { keep_module, s->live ? NULL : let_go_module };
 	uint64_t began_ns = now_ns(), blocks, cpu_ns, archived_ns;
 
 	session__settle_calls(s, procs, n);
 	model__keep_modules(s->model, &modules);
-	if (model__archive(s->model, procs, n, s->cut, tracees__n_mappings(&s->tracees), &calls))
-		say("out of memory: some figures of processes that ended are lost");
+	model__archive(s->model, procs, n, s->cut, tracees__n_mappings(&s->tracees), &calls);
 	archived_ns = now_ns();
 	for (size_t i = 0; i < n; i++) {
 		if (s->budget)
@@ -106,9 +105,8 @@ static void recycle(struct session *s, enum room_wanted wanted)
 		return;
 	if (!s->events.n && poll(&ring, 1, 0) == 0)
 		s->recycle.told_ns = now_ns();
-	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS,
-			   s->opts->recording.older_ns, &calls, &procs, &n))
-		say("out of memory: processes that ended stay in the tables");
+	collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->recording.older_ns, &calls,
+		       &procs, &n);
 	if (n)
 		retire(s, procs, n);
 }
@@ -147,8 +145,7 @@ static void evict(struct session *s, const struct cut_opts *how, bool has_cut)
 	/* a look knows sites by their numbers, for a second or two */
 	if (session__is_looking(s) || (!has_cut && session__take_cut(s, how, URGENT, NULL)))
 		return;
-	if (collect__evict(s->collect, &evicting))
-		say_verbose("out of memory: stacks that hold nothing keep their room");
+	collect__evict(s->collect, &evicting);
 	if (evicting && !session__take_cut(s, how, URGENT, NULL))
 		release_evicted(s);
 }

@@ -3,8 +3,8 @@
  * `malloctrace serve`: answers what the HTTP process asks for. Owns that process's socket, and the requests that last.
  *
  * What always holds: a question has one answer, which is of a moment after it was asked; those who ask the same at the same time
- * share one; answers and pushes take at most a part of the time (REST), however many ask, as after each there is a rest; nothing that
- * a request says is used before it was checked.
+ * share one; answers take at most a part of the time (REST), however many ask, as after each there is a rest; nothing that a request
+ * says is used before it was checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,14 +18,11 @@
 #include "model/since.h"
 #include "reader/reader.h"
 #include "serve/ask.h"
-#include "serve/hook.h"
 #include "serve/listen.h"
 #include "serve/metrics.h"
-#include "serve/push.h"
 #include "serve/web.h"
 #include "trace/session_parts.h"
 #include "util/log.h"
-#include "util/notify.h"
 
 #define AT_ONCE 32		/* questions */
 #define WAITING_MAX 16		/* requests with ?seconds= */
@@ -48,23 +45,9 @@ struct serving {
 	size_t n_asks;
 	bool rests;		/* then nothing is read from the HTTP process */
 	uint64_t n_requests, probe_hits;
-	struct push push;
-	bool push_is_due;
-	bool push_fails, push_ended;	/* which was said */
-	struct snapshot *pushed;	/* what the next profile counts from; NULL: the trace's start */
 };
 
 /* ---- before the trace */
-
-static int start_push(const struct session *s, struct serving *v, struct err *e)
-{
-	char name[sizeof(s->uname.nodename) + 32];
-
-	if (!s->opts->serve.push)
-		return 0;
-	snprintf(name, sizeof(name), "malloctrace{host=%s}", s->uname.nodename);
-	return push__start(s->opts->serve.push, name, &v->push, e);
-}
 
 int session__open_server(struct session *s, struct err *e)
 {
@@ -75,15 +58,10 @@ int session__open_server(struct session *s, struct err *e)
 
 	if (!s->opts->serve.on)
 		return 0;
-	s->serving = v = calloc(1, sizeof(*v));
-	if (v) {
-		v->session = s;
-		v->web = (struct web){ 0, -1 };
-		v->push.fd = -1;
-		v->metrics = metrics__new();
-	}
-	if (!v || !v->metrics)
-		return err_set(e, -ENOMEM, "out of memory");
+	s->serving = v = xcalloc(1, sizeof(*v));
+	v->session = s;
+	v->web = (struct web){ 0, -1 };
+	v->metrics = metrics__new();
 	err = secrets__read(&s->opts->serve, &secrets, e);
 	o.listen_fd = s->opts->serve.listen_fd;
 	o.token = secrets.token;
@@ -93,11 +71,9 @@ int session__open_server(struct session *s, struct err *e)
 	if (!err)
 		err = web__start(&o, &v->web, e);
 	secrets__done(&secrets);
-	err = err ?: start_push(s, v, e);
-	/* none of them is traced with the machine: each answer would make work that the next one shows */
+	/* neither is traced with the machine: each answer would make work that the next one shows */
 	readers__claim(getppid());
 	readers__claim(v->web.pid);
-	readers__claim(v->push.pid);
 	return err;
 }
 
@@ -109,30 +85,10 @@ void session__server_done(struct session *s)
 		return;
 	for (size_t i = 0; i < WAITING_MAX; i++)
 		snapshot__free(v->waiting[i].before);
-	snapshot__free(v->pushed);
-	push__end(&v->push);
 	web__end(&v->web);
 	metrics__free(v->metrics);
 	free(v);
 	s->serving = NULL;
-}
-
-/* What became of profiles that were pushed; the first that fails is said, as is the first that works again. */
-static void read_pushes(struct serving *v)
-{
-	struct push_counts before = v->push.counts;
-	bool ended = !push__read_counts(&v->push), works = v->push.counts.pushed > before.pushed, fails = v->push.counts.failed > before.failed;
-
-	if (works && v->push_fails)
-		say("--push: the server takes profiles again");
-	else if (fails && !works && !v->push_fails)
-		say_error("--push: the server does not take a profile, or is not there; it is tried again, and /metrics counts it");
-	v->push_fails = works ? false : v->push_fails || fails;
-	if (!ended || v->push_ended)
-		return;
-	v->push_ended = true;
-	loop__remove_fd(v->session->loop, v->push.fd);
-	say_error("--push: the process that pushes has ended: nothing is pushed any more, until malloctrace is started or reloaded");
 }
 
 /* ---- answers */
@@ -152,7 +108,7 @@ static void put(struct serving *v, const struct serve_ask *ask, int fd, const st
 static bool is_good(struct serve_ask *a)
 {
 	a->comm[sizeof(a->comm) - 1] = a->cgroup[sizeof(a->cgroup) - 1] = a->container[sizeof(a->container) - 1] = a->pod[sizeof(a->pod) - 1] = '\0';
-	return a->what < N_SERVED && a->seconds <= SERVE_SECONDS_MAX && a->pid >= 0;
+	return (a->what < N_SERVED || a->what == SERVE_GONE) && a->seconds <= SERVE_SECONDS_MAX && a->pid >= 0;
 }
 
 static struct narrowing narrowing_of(const struct serve_ask *a)
@@ -178,36 +134,21 @@ static size_t list_profiles(const struct serving *v, const char **names, struct 
 	return n;
 }
 
-void session__tell_hook(struct session *s, const char *why)
-{
-	const struct outname_series *kept = output__kept(&s->output);
-
-	if (!why || s->opts->serve.exec_fd < 0 || !kept || !kept->files.n)
-		return;
-	if (!hook__ask(s->opts->serve.exec_fd, kept->files.v[kept->files.n - 1].path, why))
-		say_error("--exec: not run: the file is gone, or too many wait already");
-}
-
 static int write_answer(struct serving *v, const struct serve_ask *a, struct snapshot *snap, uint64_t took_ns, FILE *out, struct err *e)
 {
 	static const char *const formats[N_SERVED] = {
 		[SERVE_HEAP] = "pprof", [SERVE_ALLOCS] = "pprof", [SERVE_JSON] = "json", [SERVE_PAGE] = "html",
 	};
 	const char *names[METRICS_NAMES];
-	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests, .probe_hits = MAX(v->probe_hits, snap->probe_hits), .pushes = v->push.fd >= 0 };
-
-	if (own.pushes) {
-		read_pushes(v);
-		own.n_pushed = v->push.counts.pushed;
-		own.n_push_failed = v->push.counts.failed;
-		own.n_push_dropped = v->push.counts.dropped + v->push.n_refused;
-	}
+	struct metrics_own own = { .snapshot_ns = took_ns, .n_requests = v->n_requests, .probe_hits = MAX(v->probe_hits, snap->probe_hits) };
 
 	v->probe_hits = own.probe_hits;
 	own.profiles = names;
 	own.n_profiles = list_profiles(v, names, &own);
-	if (a->what == SERVE_METRICS)
-		return metrics__write(v->metrics, out, snap, &own) ? err_set(e, -ENOMEM, "out of memory") : 0;
+	if (a->what == SERVE_METRICS) {
+		metrics__write(v->metrics, out, snap, &own);
+		return 0;
+	}
 	return output__write_stream(&v->session->output, snap, export__find_by_name(formats[a->what]), a->what == SERVE_ALLOCS ? "alloc_space" : NULL, out, e);
 }
 
@@ -245,20 +186,16 @@ static int answer_of(struct serving *v, const struct serve_ask *a, struct snapsh
 	struct snapshot *narrow_before = narrow && before ? snapshot__narrow(before, &n) : NULL;
 	int fd;
 
-	if (narrowing__any(&n) && (!narrow || (before && !narrow_before))) {
-		snapshot__free(narrow);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
 	if (narrow && !narrow->n_processes) {
 		snapshot__free(narrow);
 		snapshot__free(narrow_before);
 		return err_set(e, -ENOENT, "no process of that kind is traced");
 	}
 	if (before) {
-		since = snapshot__since(narrow_before ? narrow_before : before, shown, SINCE_LIVE_CHANGE);
+		since = snapshot__since(narrow_before ? narrow_before : before, shown);
 		shown = since;
 	}
-	fd = shown ? in_memory(v, a, shown, took_ns, e) : err_set(e, -ENOMEM, "out of memory");
+	fd = in_memory(v, a, shown, took_ns, e);
 	snapshot__free(since);
 	snapshot__free(narrow_before);
 	snapshot__free(narrow);
@@ -271,7 +208,7 @@ static struct snapshot *take_for_profile(struct serving *v, struct err *e)
 	struct snapshot *snap;
 
 	session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
-	snap = session__take(v->session, false, false, e);
+	snap = session__take(v->session, false, e);
 	if (snap)
 		snapshot__free_ended(snap);
 	return snap;
@@ -330,6 +267,26 @@ static int begin_waiting(struct serving *v, const struct serve_ask *a, struct er
 
 /* ---- questions */
 
+/* Its client has gone: it is not answered, and makes room. */
+static void forget(struct serving *v, uint32_t id)
+{
+	for (size_t i = 0; i < v->n_asks; i++)
+		if (v->asks[i].id == id) {
+			v->n_asks--;
+			memmove(v->asks + i, v->asks + i + 1, (v->n_asks - i) * sizeof(*v->asks));
+			return;
+		}
+	for (size_t i = 0; i < WAITING_MAX; i++) {
+		struct waiting *w = &v->waiting[i];
+
+		if (!w->serving || w->ask.id != id)
+			continue;
+		loop__remove_timer(v->session->loop, on_due, w);
+		snapshot__free(w->before);
+		*w = (struct waiting){};
+	}
+}
+
 static bool is_same(const struct serve_ask *a, const struct serve_ask *b)
 {
 	struct serve_ask x = *a;
@@ -360,7 +317,7 @@ static void answer_first(struct serving *v)
 		snap = take_for_profile(v, &e);
 	} else if (a.what != SERVE_HEALTH) {
 		session__read_uses(v->session, READ_NOW | READ_FOR_SNAPSHOT);
-		snap = session__take(v->session, false, has_ages, &e);
+		snap = session__take(v->session, has_ages, &e);
 	}
 	fd = a.what == SERVE_HEALTH ? in_memory(v, &a, NULL, 0, &e) : snap ? answer_of(v, &a, snap, NULL, now_ns() - began, &e) : e.code;
 	for (size_t i = 0; i < v->n_asks; i++) {
@@ -389,7 +346,12 @@ static int take_questions(struct serving *v)
 			break;
 		if (!got || (got < 0 && errno != EINTR))
 			return -EPIPE;
-		v->n_asks += got == sizeof(*a) && is_good(a);
+		if (got != sizeof(*a) || !is_good(a))
+			continue;
+		if (a->what == SERVE_GONE)
+			forget(v, a->id);
+		else
+			v->n_asks++;
 	}
 	return 0;
 }
@@ -406,52 +368,6 @@ static void on_ask(void *arg)
 	work(v);
 }
 
-/* ---- profiles that nobody asks for */
-
-/* What was allocated since the last one, and what is live now. One that is lost is counted, and the next one counts from here all the same. */
-static void push(struct serving *v)
-{
-	const struct serve_ask a = { .what = SERVE_HEAP };
-	_cleanup_err_ struct err e = {};
-	struct snapshot *snap = take_for_profile(v, &e), *since = NULL;
-	struct push_item item;
-	int fd = -1;
-
-	if (!snap) {
-		v->push.n_refused++;
-		return;
-	}
-	if (v->pushed)
-		since = snapshot__since(v->pushed, snap, SINCE_LIVE_NOW);
-	item.from_s = (v->pushed ? v->pushed->wall_now_ns : snap->wall_start_ns) / SECOND_NS;
-	item.until_s = snap->wall_now_ns / SECOND_NS;
-	if (!v->pushed || since)
-		fd = in_memory(v, &a, since ? since : snap, 0, &e);
-	if (fd >= 0) {
-		push__put(&v->push, &item, fd);
-		close(fd);
-	} else {
-		v->push.n_refused++;
-	}
-	read_pushes(v);
-	snapshot__free(since);
-	snapshot__free(v->pushed);
-	v->pushed = snap;
-}
-
-static void on_push(void *arg)
-{
-	struct serving *v = arg;
-
-	v->push_is_due = true;
-	work(v);
-}
-
-static void on_pushed(void *arg)
-{
-	read_pushes(arg);
-}
-
 /* ---- one after the other, with rests */
 
 /* false: there is none */
@@ -462,11 +378,6 @@ static bool next_answer(struct serving *v)
 			end_waiting(v, &v->waiting[i]);
 			return true;
 		}
-	if (v->push_is_due) {
-		v->push_is_due = false;
-		push(v);
-		return true;
-	}
 	if (v->n_asks)
 		answer_first(v);
 	else
@@ -518,9 +429,6 @@ int session__watch_server(struct session *s)
 	if (!s->serving)
 		return 0;
 	err = loop__add_fd(s->loop, s->serving->web.fd, on_ask, s->serving);
-	if (!err && s->serving->push.fd >= 0)
-		err = loop__add_fd(s->loop, s->serving->push.fd, on_pushed, s->serving) ?:
-		      loop__add_timer(s->loop, s->opts->serve.push_every_ns, false, on_push, s->serving);
 	if (!err && watchdog_ns)
 		err = loop__add_timer(s->loop, watchdog_ns / 3, false, on_watchdog, NULL);
 	return err;

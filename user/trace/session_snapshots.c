@@ -11,14 +11,85 @@
 
 #include "model/unexplained.h"
 #include "probe/codes.h"
+#include "probe/price.h"
+#include "process/process.h"
 #include "reader/reader.h"
-#include "trace/limits.h"
 #include "trace/session_parts.h"
-#include "tracee/tracee_pause.h"
 #include "tracee/scout.h"
-#include "tracee/tracee_standing.h"
+#include "tracee/tracee.h"
 #include "util/log.h"
-#include "util/nomem.h"
+#include "util/signals.h"
+
+/* ---- where memory is */
+
+/*
+ * When a session reads where memory is: once a second it checks whether that is due, and for each
+ * snapshot. Reading a huge process takes many slices; one that nothing waits for takes a slice at
+ * each turn of the loop. What always holds: between two slices the messages of the programs are
+ * read, so that their room does not run full; those that come while a snapshot is being made are
+ * handled after it, in their order.
+ */
+
+/* The loop's next turn is ours, too. */
+static void wake(struct session *s)
+{
+	if (s->memory_fd >= 0)
+		eventfd_write(s->memory_fd, 1);
+}
+
+/* Messages are kept, not handled: what a snapshot is made of must not change meanwhile. */
+static void meanwhile(void *arg)
+{
+	struct session *s = arg;
+
+	/* after the end of the trace nothing comes any more that would be reported */
+	if (!s->end_ns && session__keep_events(s))
+		wake(s);
+}
+
+static void on_turn(void *arg)
+{
+	struct session *s = arg;
+	eventfd_t n;
+
+	eventfd_read(s->memory_fd, &n);
+	/* what was kept, and what has come since */
+	session__on_events(s);
+	if (resident__go_on(&s->memory, &s->tracees))
+		wake(s);
+}
+
+int session__watch_memory(struct session *s)
+{
+	s->memory.meanwhile = meanwhile;
+	s->memory.arg = s;
+	s->memory_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return s->memory_fd < 0 ? -errno : loop__add_fd(s->loop, s->memory_fd, on_turn, s);
+}
+
+/* now: all of it is read. Else: if it is due, a part; the rest in the turns of the loop. */
+static void session__look_at_memory(struct session *s, const struct cut *cut, bool now)
+{
+	resident__look(&s->memory, &s->tracees, cut, now);
+	if (s->memory.procs.n)
+		wake(s);
+}
+
+void session__look_last_at_memory(struct session *s)
+{
+	resident__look_last(&s->memory, &s->tracees);
+	/* a program that a target became meanwhile */
+	if (s->events.n)
+		session__read_events(s);
+}
+
+void session__memory_done(struct session *s)
+{
+	resident__done(&s->memory);
+	if (s->memory_fd >= 0)
+		close(s->memory_fd);
+	s->memory_fd = -1;
+}
 
 #define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
@@ -116,6 +187,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 	struct scouted scouted = s->tracees.scout ? scout__sums(&s->tracees) : (struct scouted){};
 
 	recording.size = tracees__size(&s->tracees);
+	recording.arenas = s->tracees.want.recording.arenas;
 	return (struct snapshot_info){
 		.recording = recording,
 		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
@@ -124,14 +196,18 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.watched_cpu_ns = s->tracees.scout ? tracees__cpu_ns(&s->tracees) : 0,
 		.machine_cpu_ns = scouted.machine_cpu_ns,
 		.probe_ns_estimate = s->budget ? budget__spent_ns(s->budget) : 0,
+		.hit_ns = s->budget ? 0 : price__hit_ns(s->kernel),
 		.version = VERSION,
 		.kernel = s->uname.release,
 		.arch = s->uname.machine,
 		.host = s->uname.nodename,
+		.boot_id = s->boot_id,
 		.duration_ns = duration_ns(s, m),
 		.paused_ns = tracees__paused_ns(&s->tracees),
+		.n_unfollowed = s->selection.adopt == MT_ADOPT_NONE ? kernel__n_forked(s->kernel) : 0,
 		.n_left_out = tracees__n_left_out(&s->tracees),
 		.n_unread = readers__n_unread(),
+		.n_renamed_unkept = model__n_renamed_unkept(s->model),
 		.n_codes_unkept = s->tracees.n_codes_unkept,
 		.reading = reading,
 		.wall_now_ns = wall_ns(),
@@ -147,12 +223,10 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 	};
 }
 
-static struct snapshot *make(struct session *s, const struct making *m, struct err *e)
+/* What the session and the model keep of a raw snapshot: once. */
+static void note(struct session *s, const struct making *m)
 {
-	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
 	const struct cut *cut = s->cut;
-	struct snapshot_info info;
-	struct snapshot *snap;
 
 	session__note_stop(s);
 	/* marks may be many */
@@ -166,40 +240,92 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	if (!m->last && !m->mark)
 		session__bound_uses(s);
 	session__note_unsure(s, m->mark);
-	info = info_of(s, m);
-	snap = model__snapshot(s->model, cut, &info, &calls);
-	if (!snap || tracees__list_probes(&s->tracees, snap)) {
-		snapshot__free(snap);
-		err_set(e, -ENOMEM, "out of memory");
-		return NULL;
-	}
+}
+
+/* Of a trace of all processes: the machine's memory, now. */
+static void put_machine(struct snapshot *s)
+{
+	struct meminfo m;
+
+	meminfo__read(&m);
+	s->machine = (struct snap_machine){
+		.known = true,
+		.total_bytes = m.total_bytes,
+		.available_bytes = m.available_bytes,
+		.free_bytes = m.free_bytes,
+		.swap_bytes = m.swap_bytes,
+		.swap_free_bytes = m.swap_free_bytes,
+	};
+	for (size_t i = 0; i < s->n_processes; i++)
+		s->machine.rss_bytes += s->processes[i].ended ? 0 : s->processes[i].rss_bytes;
+}
+
+static struct snapshot *build(struct session *s, const struct making *m)
+{
+	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, tracees__thread_name, &s->tracees };
+	struct snapshot_info info = info_of(s, m);
+	const struct cut *cut = s->cut;
+	struct snapshot *snap = model__snapshot(s->model, cut, &info, &calls);
+
+	tracees__list_probes(&s->tracees, snap);
 	/* where nothing was recorded, or page faults are, there is nothing to be missed */
 	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0 && !s->tracees.scout)
 		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
 	if (s->opts->all)
-		limits__of_machine(snap);
+		put_machine(snap);
 	session__put_tags(s, cut, snap);
 	session__put_heaps(s, snap);
 	snapshot__find_unexplained(snap);
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);
 	session__list_spots(s, snap, m->mark);
-	/* last, so that what was refused up to here is in it: what is refused later is the writer's (output.c) */
-	snapshot__count_refused(snap, nomem__n());
 	s->cut_ns = now_ns();
+	return snap;
+}
+
+/* The one that is shown: a search that nobody asked for has another one made before. */
+static struct snapshot *build_shown(struct session *s, const struct making *m)
+{
+	struct snapshot *snap = build(s, m);
+
 	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites,
 		    m->ages ? " with ages" : "", (s->cut_ns - m->began_ns) / 1e6,
 		    (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - m->began_cpu_ns) / 1e6);
 	return snap;
 }
 
-struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e)
+static struct snapshot *make(struct session *s, const struct making *m)
 {
-	struct making m = begin_making(s, last, ages, NULL);
+	note(s, m);
+	return build_shown(s, m);
+}
+
+struct snapshot *session__take(struct session *s, bool ages, struct err *e)
+{
+	struct making m = begin_making(s, false, ages, NULL);
 	struct cut_opts how = how_to_cut(s, ages);
 
 	session__read_uses(s, READ_FOR_SNAPSHOT);
-	return session__take_cut(s, &how, MAY_WAIT, e) ? NULL : make(s, &m, e);
+	return session__take_cut(s, &how, MAY_WAIT, e) ? NULL : make(s, &m);
+}
+
+struct snapshot *session__take_last(struct session *s, bool scan, struct err *e)
+{
+	struct making m = begin_making(s, true, true, NULL);
+	struct cut_opts how = how_to_cut(s, true);
+	struct snapshot *so_far = NULL;
+
+	session__read_uses(s, READ_FOR_SNAPSHOT);
+	if (session__take_cut(s, &how, MAY_WAIT, e))
+		return NULL;
+	note(s, &m);
+	if (scan) {
+		if (session__may_search_unasked(s))
+			so_far = build(s, &m);
+		session__scan_last(s, so_far);
+		snapshot__free(so_far);
+	}
+	return build_shown(s, &m);
 }
 
 struct snapshot *session__take_at(struct session *s, const struct mt_reached *mark, bool hold, struct err *e)
@@ -210,12 +336,12 @@ struct snapshot *session__take_at(struct session *s, const struct mt_reached *ma
 	how.marked_ns = mark->clock_ns;
 	how.hold = hold;
 	s->cut_mono_ns = mark->mono_ns;
-	return cut(s, &how, e) ? NULL : make(s, &m, e);
+	return cut(s, &how, e) ? NULL : make(s, &m);
 }
 
 struct snapshot *session__take_or_skip(struct session *s, bool ages)
 {
-	struct snapshot *snap = session__take(s, false, ages, &s->failure);
+	struct snapshot *snap = session__take(s, ages, &s->failure);
 
 	/* a mark's thread has been kept from the CPU for seconds: the next one will do */
 	if (!snap && s->failure.code == -EBUSY) {
@@ -228,43 +354,20 @@ struct snapshot *session__take_or_skip(struct session *s, bool ages)
 
 /* ---- output, which may block: a pipe that is not read */
 
-static volatile sig_atomic_t n_noted;
-
-/* The first one ends the trace once all is written; the next one ends malloctrace, and the kernel takes the probes out. */
-static void note_signal(int sig)
-{
-	if (!n_noted++)
-		return;
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
 static void begin_output(struct session *s, sigset_t *before)
 {
-	struct sigaction note = { .sa_handler = note_signal, .sa_flags = SA_RESTART };
-	sigset_t set;
-
-	sigemptyset(&set);
-	n_noted = s->interrupted;
 	/* a screen must be restored, and its keys end the trace */
-	if (!s->live) {
-		sigaddset(&set, SIGINT);
-		sigaddset(&set, SIGTERM);
-		sigaction(SIGINT, &note, NULL);
-		sigaction(SIGTERM, &note, NULL);
-	}
-	sigprocmask(SIG_UNBLOCK, &set, before);
+	if (!s->live)
+		signals__begin_report(before);
 	session__flush_calls(s);
 }
 
 static void end_output(struct session *s, const sigset_t *before)
 {
-	sigprocmask(SIG_SETMASK, before, NULL);
 	if (s->live)
 		return;
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	if (n_noted) {
+	sigprocmask(SIG_SETMASK, before, NULL);
+	if (signals__end_ns()) {
 		s->interrupted = true;
 		loop__stop(s->loop);
 	}
@@ -292,7 +395,6 @@ void session__put_out(struct session *s, struct snapshot *snap, const char *reas
 		say("%s%ssnapshot: %s", lead, colon, err_msg(e));
 	} else {
 		say("%s%ssnapshot %u written", lead, colon, s->n_usr1);
-		session__tell_hook(s, reason);
 	}
 	end_output(s, &before);
 	snapshot__free(snap);
@@ -303,11 +405,10 @@ static void serve(struct session *s, const struct snapshot_request *r)
 	_cleanup_err_ struct err e = {};
 	_cleanup_free_ char *late = NULL;
 
-	if (r->late_since_ns &&
-	    asprintf(&late, "%s, %.1f ms later", r->reason, (now_ns() - r->late_since_ns) / 1e6) < 0)
-		late = NULL;
+	if (r->late_since_ns)
+		late = xasprintf("%s, %.1f ms later", r->reason, (now_ns() - r->late_since_ns) / 1e6);
 	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
-	session__put_out(s, session__take(s, false, true, &e), late ? late : r->reason, &e);
+	session__put_out(s, session__take(s, true, &e), late ? late : r->reason, &e);
 }
 
 void session__serve_requests(struct session *s)
@@ -325,19 +426,10 @@ void session__serve_requests(struct session *s)
 		eventfd_write(s->requests_fd, 1);
 }
 
-int session__request(struct session *s, const char *reason, uint64_t late_since_ns)
+void session__request(struct session *s, const char *reason, uint64_t late_since_ns)
 {
-	char *copy = reason ? strdup(reason) : NULL;
-	struct snapshot_request *slot = reason && !copy ? NULL : vec_push(&s->requests);
-
-	if (!slot) {
-		free(copy);
-		say("out of memory: no snapshot is taken");
-		return -ENOMEM;
-	}
-	*slot = (struct snapshot_request){ copy, late_since_ns };
+	*vec_push(&s->requests) = (struct snapshot_request){ reason ? xstrdup(reason) : NULL, late_since_ns };
 	eventfd_write(s->requests_fd, 1);
-	return 0;
 }
 
 static void on_requests(void *arg)
@@ -373,23 +465,43 @@ static bool intervals_need_ages(const struct session *s)
 	return s->opts->recording.older_ns || output__carries_ages(&s->output) || output__has_series(&s->output);
 }
 
-void session__on_second(void *arg)
+/* A point for the trends, unless a report has just added one. */
+static void note_trends(void *arg)
 {
 	struct session *s = arg;
 	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
+
+	if (now_ns() - s->cut_ns < SECOND_NS / 2)
+		return;
+	tracees__sample(&s->tracees, false);
+	session__read_uses(s, 0);
+	if (!session__take_cut(s, &how, MAY_WAIT, NULL) && !s->spots.waiting && session__knows_live(s))
+		model__note(s->model, s->cut);
+}
+
+/*
+ * Where in its second a point is taken: multiples of the golden ratio, within the first half. A program that fills and flushes
+ * memory in almost a second would seem to grow if all points were a second apart: each finds it a little fuller.
+ */
+static uint64_t note_delay_ns(struct session *s)
+{
+	double turns = (double)s->n_seconds++ * 0.6180339887498949;
+
+	return (uint64_t)((turns - (double)(uint64_t)turns) * SECOND_NS * 0.5);
+}
+
+void session__on_second(void *arg)
+{
+	struct session *s = arg;
+	uint64_t delay_ns = note_delay_ns(s);
 
 	session__read_events(s);
 	if (s->tracees.probing->on_second(&s->tracees, s->watch, &s->failure))
 		session__fail(s);
 	if ((s->opts->interval_ns || s->live) && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
-	/* a report may just have noted the course of things */
-	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
-		tracees__sample(&s->tracees, false);
-		session__read_uses(s, 0);
-		if (!session__take_cut(s, &how, MAY_WAIT, NULL) && !s->spots.waiting && session__knows_live(s))
-			model__note(s->model, s->cut);
-	}
+	if (!delay_ns || loop__add_timer(s->loop, delay_ns, true, note_trends, s))
+		note_trends(s);
 	/* also of processes that end before there is a report */
 	if (!s->spots.waiting)
 		session__look_at_memory(s, NULL, false);
@@ -439,10 +551,10 @@ void session__set_baseline(struct session *s)
 	struct cut_opts how = {};
 
 	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
-	if (session__take_cut(s, &how, MAY_WAIT, &e))
+	if (session__take_cut(s, &how, MAY_WAIT, &e)) {
 		say("baseline: %s", err_msg(&e));
-	else if (model__set_baseline(s->model, s->cut))
-		say("baseline: out of memory");
-	else
-		say("baseline set: changes count from now on");
+		return;
+	}
+	model__set_baseline(s->model, s->cut);
+	say("baseline set: changes count from now on");
 }

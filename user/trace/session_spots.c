@@ -11,9 +11,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "trace/session_parts.h"
-#include "tracee/tracee_pause.h"
+#include "tracee/tracee.h"
 #include "util/log.h"
 
 static const struct {
@@ -31,7 +32,7 @@ int session__ask_spots(struct session *s, struct err *e)
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		const struct opt_strings *names = (const void *)((const char *)s->opts + asked[i].field);
+		const struct strings *names = (const void *)((const char *)s->opts + asked[i].field);
 
 		for (size_t k = 0; k < names->n && !err; k++)
 			err = spots__add(&s->tracees.spots, asked[i].kind, asked[i].option, names->v[k], e);
@@ -157,8 +158,7 @@ static void note(struct session *s, const struct mt_reached *r, const struct sna
 		row.heap_read_at_ns = whole->reading.at_ns;
 		row.unsure_blocks = whole->reading.unsure_blocks;
 	}
-	if (marks__add(&s->spots.marks, name_of(s, r->spot), model__life_id(s->model, r->proc), &row))
-		say("out of memory: a mark is not listed");
+	marks__add(&s->spots.marks, name_of(s, r->spot), model__life_id(s->model, r->proc), &row);
 }
 
 void session__list_spots(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
@@ -176,12 +176,10 @@ void session__list_spots(struct session *s, struct snapshot *snap, const struct 
 		snap->stopped_on = snapshot__strdup(snap, name_of(s, s->spots.stopped_by));
 }
 
-/* "mark handle #3"; the caller's, NULL without memory */
+/* "mark handle #3"; the caller's */
 static char *reason_of(const struct session *s, const struct mt_reached *r)
 {
-	char *reason;
-
-	return asprintf(&reason, "mark %s #%llu", name_of(s, r->spot), (unsigned long long)r->number) < 0 ? NULL : reason;
+	return xasprintf("mark %s #%llu", name_of(s, r->spot), (unsigned long long)r->number);
 }
 
 /* Its cut waits to be read, whatever becomes of the snapshot. */
@@ -205,7 +203,7 @@ static void on_other_mark(struct session *s, const struct mt_reached *r)
 	_cleanup_free_ char *reason = reason_of(s, r);
 
 	note(s, r, NULL);
-	if (r->owner == MT_CUT_READER && s->spots.late_ns < r->mono_ns && reason && !s->finishing) {
+	if (r->owner == MT_CUT_READER && s->spots.late_ns < r->mono_ns && !s->finishing) {
 		s->spots.late_ns = now_ns();
 		session__request(s, reason, r->mono_ns);
 		return;
@@ -218,12 +216,8 @@ static void on_other_mark(struct session *s, const struct mt_reached *r)
 static void keep(const struct mt_reached *r, void *arg)
 {
 	struct session *s = arg;
-	struct mt_reached *slot = vec_push(&s->spots.queue);
 
-	if (slot)
-		*slot = *r;
-	else if (r->number && r->owner == MT_CUT_IDLE)
-		on_whole_mark(s, r, false);	/* out of turn is better than not at all */
+	*vec_push(&s->spots.queue) = *r;
 }
 
 static void read_spots(struct session *s, bool hold)
@@ -244,7 +238,8 @@ static void read_spots(struct session *s, bool hold)
 	session__note_stop(s);
 }
 
-void session__read_spots(struct session *s)
+/* What the spots report; the same, of the loop. */
+static void session__read_spots(struct session *s)
 {
 	read_spots(s, false);
 }
@@ -295,4 +290,57 @@ void session__spots_done(struct session *s)
 {
 	marks__done(&s->spots.marks);
 	vec_done(&s->spots.queue);
+}
+
+/* ---- tags and scopes */
+
+/*
+ * Tags and scopes of a session: calls of tags are counted where the functions begin. What
+ * always holds: a snapshot has the calls of the same instant as its allocations;
+ * a function that is inlined somewhere
+ * has calls that are not known.
+ */
+
+int session__ask_tags(struct session *s, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->opts->withins.n && !err; i++)
+		err = spots__add(&s->tracees.spots, MT_SPOT_WITHIN_ENTER, "--within", s->opts->withins.v[i], e);
+	for (size_t i = 0; i < s->opts->tags.n && !err; i++)
+		if (strcmp(s->opts->tags.v[i], TAG_THREAD))
+			err = spots__add(&s->tracees.spots, MT_SPOT_TAG, "--tag", s->opts->tags.v[i], e);
+	return err;
+}
+
+/* Nothing could be recorded: not because nothing was allocated. */
+static void report_uncalled(const struct session *s, const struct cut *cut)
+{
+	for (size_t i = 0; i < s->tracees.spots.n; i++) {
+		const struct spot *spot = &s->tracees.spots.v[i];
+
+		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_points && !spot->n_inlined && !cut->spot_hits[spot->number])
+			say("--within %s: was not called during the trace; calls that began before the trace are not seen",
+			    spot->text);
+	}
+}
+
+void session__put_tags(const struct session *s, const struct cut *cut, struct snapshot *snap)
+{
+	const struct spots *spots = &s->tracees.spots;
+	struct snap_tag *tags = snapshot__alloc(snap, spots->n + 1, sizeof(*tags));
+
+	snap->tags = tags;
+	snap->n_tags = 0;
+	if (snap->ended)
+		report_uncalled(s, cut);
+	for (size_t i = 0; i < spots->n; i++) {
+		const struct spot *spot = &spots->v[i];
+		/* where probes come and go, allocations are estimated, calls are not */
+		bool known = spot->n_points && !spot->n_inlined && !s->budget;
+
+		if (spot->kind == MT_SPOT_TAG)
+			tags[snap->n_tags++] = (struct snap_tag){ .name = snapshot__strdup(snap, spot->text),
+								  .entered = known ? cut->spot_hits[spot->number] : UINT64_MAX };
+	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * --mode leak: which blocks are in use. Owns whose heaps are read, and when; uses_read.c has one of them, uses_bound.c what may be wrong.
+ * --mode leak: which blocks are in use. Owns whose heaps are read, and when; uses_read.c has one of them, and what may be wrong.
  *
  * What always holds: readings take at most one of BUDGET parts of a CPU, but for those that somebody asked for, that a full table
  * needs, and that of a process which has ended; nor more than probes on free would have. A reading is used at once, and forgotten.
@@ -24,11 +24,13 @@
 #define FULL_PART 0.5
 /*
  * Readings are instead of probes on free, of which each call costs about that much: where a heap is large and calls are few, they wait
- * until they have spared what the last one took. What takes no time is done all the same, and all of it now and then.
+ * until they have spared what the last one took. What takes no time is done all the same, and all of it now and then: at first each
+ * second, later after an eighth of the trace. A verdict takes points over 20 s.
  */
 #define FREE_COSTS_NS 500
 #define CHEAP_NS (10 * MS_NS)
 #define NOW_AND_THEN_NS (10 * SECOND_NS)
+#define NOW_AND_THEN_PART 8
 
 /* ---- which heaps */
 
@@ -120,15 +122,10 @@ static void open_heap(struct uses *u, struct user_of_heap *h)
 
 static void add(struct uses *u, const struct tracee_life *l, bool goes_on)
 {
-	struct user_of_heap **slot = vec_push(&u->v), *h = slot ? calloc(1, sizeof(*h)) : NULL;
+	struct user_of_heap *h = xcalloc(1, sizeof(*h));
 
 	u->last_of_slot[MT_PROC_SLOT(l->proc)] = l->proc;
-	if (!h) {
-		u->v.n -= slot != NULL;
-		model__set_unsure(u->s->model, l->proc, true, BOUND_UNKNOWN);
-		return;
-	}
-	*slot = h;
+	*vec_push(&u->v) = h;
 	h->proc = l->proc;
 	h->pid = l->tracee->process.pid;
 	h->is_to_keep = true;
@@ -326,9 +323,9 @@ static void say_left_out(struct user_of_heap *h, int err, const char *why)
 /* Has it spared probes on free since the last pass what that one took? */
 static bool is_worth_it(const struct uses *u, uint64_t now)
 {
-	uint64_t n_calls = 0;
+	uint64_t n_calls = 0, pause_ns = MAX((now - u->s->start_ns) / NOW_AND_THEN_PART, SECOND_NS);
 
-	if (u->cost_ns < CHEAP_NS || now - u->last.read_ns > NOW_AND_THEN_NS)
+	if (u->cost_ns < CHEAP_NS || now - u->last.read_ns > MIN(pause_ns, NOW_AND_THEN_NS))
 		return true;
 	for (size_t i = 0; i < u->v.n; i++) {
 		uint64_t calls = collect__alloc_calls(u->s->collect, u->v.v[i]->proc);
@@ -515,22 +512,19 @@ void session__note_unsure(struct session *s, const struct mt_reached *mark)
 
 /* ---- begin and end */
 
-int session__open_uses(struct session *s)
+void session__open_uses(struct session *s)
 {
 	_cleanup_err_ struct err e = {};
 	struct uses *u;
 
 	if (!recording__is_leak(&s->opts->recording))
-		return 0;
-	u = s->uses = calloc(1, sizeof(*u));
-	if (!u)
-		return -ENOMEM;
+		return;
+	u = s->uses = xcalloc(1, sizeof(*u));
 	u->s = s;
 	if (keeper__new(&u->keeper, &e))
 		say("what is live when a process ends is what was at the last reading of its heap before that: %s", err_msg(&e));
 	u->calls = (struct use_calls){ uses__of, u };
 	u->target_calls = (struct target_calls){ .is_over = is_interrupted, .progress = tell_progress, .arg = u };
-	return 0;
 }
 
 void session__uses_done(struct session *s)

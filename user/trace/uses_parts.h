@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Between the files of --mode leak: session_uses.c, which says when heaps are read, uses_read.c and uses_bound.c. */
+/* Between the files of --mode leak: session_uses.c, which says when heaps are read, and uses_read.c. */
 #ifndef MT_USES_PARTS_H
 #define MT_USES_PARTS_H
 
@@ -31,7 +31,7 @@ struct user_of_heap {
 	/* of the pass under way; none: it is not in it */
 	struct reading readings[MAX_READINGS];
 	size_t n_readings;
-	struct reading later;	/* uses_bound.c: made after a cut, while has_later */
+	struct reading later;	/* made after a cut, while has_later */
 	bool has_later;
 	uint64_t born_before_ns;	/* what was born then or later is not judged; on the programs' clock */
 	bool is_partial;	/* parts of the heap could not be read: what lies in no range of it is not known to be free */
@@ -81,20 +81,15 @@ struct uses {
 
 /* uses_read.c: what is in the table is judged by the readings of the pass under way. */
 enum block_use uses__of(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *uses);
-uint64_t uses__usable(const struct uses *u, uint64_t size);	/* of a block that has this size in the table; 0: not known */
-bool reading__has(const struct reading *r, uint64_t addr, uint64_t usable);
-bool reading__may_be_libcs(const struct reading *r, uint64_t addr);	/* of a block that is there: or it is something of libc's, which lies there since */
 void reading__done(struct reading *r);
 void uses__forget_readings(struct user_of_heap *h);
-/* -ENOENT: there is none. -EPROTO: it changes too fast to be read, or is not as it should be; others of census__take(). */
-int uses__read_once(struct user_of_heap *h, struct reading *to, struct err *e);
 /* --exact: it could not be read while it stood still. is_late: that took too long, and was not ended by Ctrl-C. */
 void uses__note_unstopped(struct user_of_heap *h, int err, bool is_late, const char *why);
 /* --exact: is it to stand still in the pass under way? */
 bool uses__is_to_stop(const struct uses *u, const struct user_of_heap *h);
 /* Where somebody waits for it (wanted), a heap that changed too fast to be read is tried again. */
 int uses__read(struct uses *u, struct user_of_heap *h, uint64_t born_before_ns, bool wanted, struct err *e);
-/* uses_bound.c: after a cut, but a mark's; sets each bound, for which a heap may have to be read once more: then true. */
+/* After a cut, but a mark's; sets each bound, for which a heap may have to be read once more: then true. */
 bool uses__read_later(struct uses *u);
 bool uses__is_unread(const struct user_of_heap *h);	/* it may have one, of which nothing is known */
 void uses__count_unseen(struct uses *u);	/* before the next two */

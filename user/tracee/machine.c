@@ -3,34 +3,28 @@
  * Owns who of this machine is traced where probes are shared: those that are there when the trace begins, and once a second
  * what no message has told. What is reported of them in between is read in machine_streams.c.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "tracee/machine.h"
 #include "tracee/machine_parts.h"
+#include "tracee/tracee.h"
 #include "tracee/tracee_parts.h"
-#include "tracee/tracee_pause.h"
-#include "tracee/tracee_shared.h"
 #include "util/log.h"
-#include "util/parse.h"
 #include "util/signals.h"
 
 /* Examined each second, of those that need not be. */
 #define FEW_A_SECOND 64
 #define MANY_A_SECOND 512
 
-int tracees__share(struct tracees *t, const struct selection *selection, struct err *e)
+void tracees__share(struct tracees *t, const struct selection *selection)
 {
-	struct machine *m = calloc(1, sizeof(*m));
+	struct machine *m = xcalloc(1, sizeof(*m));
 
-	if (!m)
-		return err_set(e, -ENOMEM, "out of memory");
 	m->t = t;
 	m->selection = selection;
 	t->machine = m;
 	t->probing = &probing_shared;
-	return 0;
 }
 
 void machine__free(struct machine *m)
@@ -38,14 +32,16 @@ void machine__free(struct machine *m)
 	if (!m)
 		return;
 	images__done(&m->images);
+	sharers__done(&m->by_memory);
 	vec_done(&m->dirty);
+	vec_done(&m->postponed);
 	err_done(&m->why_closed);
 	free(m);
 }
 
 uint64_t tracees__n_left_out(const struct tracees *t)
 {
-	return kernel__n_closed(t->kernel) + (t->machine ? t->machine->n_closed : 0);
+	return kernel__n_closed(t->kernel) + (t->machine ? t->machine->n_closed + t->machine->n_too_large : 0);
 }
 
 /* ---- what is selected */
@@ -103,6 +99,17 @@ static int read_again(pid_t pid, struct process *p, struct err *e)
 	return process__look(pid, p, e);
 }
 
+/* One that shares the memory of a tracee is no process of its own. */
+static bool shares_memory(struct machine *m, pid_t pid)
+{
+	const struct tracee *p = tracees__find(m->t, sharers__sort_in(&m->by_memory, pid));
+
+	if (!p || !tracee__life(p)->proc)
+		return false;
+	kernel__share(m->t->kernel, pid, tracee__life(p)->proc);
+	return true;
+}
+
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
@@ -122,6 +129,10 @@ int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const stru
 	}
 	start_ticks = process.start_ticks;
 	is_reported = proc;
+	if (!is_reported && shares_memory(m, pid)) {
+		process__done(&process);
+		return 0;
+	}
 	if (!is_reported)
 		err = kernel__add_process(m->t->kernel, pid, &proc, e);
 	if (err || hash__get(&m->t->by_proc, proc)) {
@@ -155,20 +166,63 @@ int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const stru
 /* Each process but our own and the kernel's threads. */
 static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_t pid, struct err *e), struct err *e)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *d;
+	_cleanup_pids_ struct pids all = pids__of_all();
+	pid_t pid;
 	int err = 0;
 
-	if (!proc)
-		return err_set(e, -errno, "/proc: %s", strerror(errno));
-	while (!err && !signal_asks_for_end() && (d = readdir(proc))) {
-		uint64_t pid;
-
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && !process__is_own(pid) && process__has_memory(pid))
-			err = fn(m, pid, e);
-	}
-	closedir(proc);
+	if (!all.dir)
+		return err_set(e, all.err, "/proc: %s", strerror(-all.err));
+	while (!err && !signal_asks_for_end() && (pid = pids__next_other(&all)))
+		err = fn(m, pid, e);
 	return err;
+}
+
+/* One that maps this much takes long to be read: all others come first, */
+#define MANY_MAPPINGS 8192
+#define MANY_OF_A_USER 16	/* and of one user's no more than this */
+
+static uid_t user_of(pid_t pid)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
+}
+
+static int add_or_ignore(struct machine *m, pid_t pid, struct err *e);
+
+/* What is left out is counted, and said once. */
+static int add_postponed(struct machine *m, struct err *e)
+{
+	int err = 0;
+
+	m->adds_postponed = true;
+	for (size_t i = 0; i < m->postponed.n && !err && !signal_asks_for_end(); i++) {
+		const struct postponed *p = &m->postponed.v[i];
+		size_t n_before = 0;
+
+		for (size_t k = 0; k < i; k++)
+			n_before += m->postponed.v[k].user == p->user;
+		if (n_before < MANY_OF_A_USER) {
+			err = add_or_ignore(m, p->pid, e);
+			continue;
+		}
+		kernel__ignore(m->t->kernel, p->pid, 0);
+		m->n_too_large++;
+	}
+	if (m->n_too_large)
+		say("%zu process%s with more than %u mappings %s left out: of one user, %u of these are traced", m->n_too_large, m->n_too_large == 1 ? "" : "es",
+		    MANY_MAPPINGS, m->n_too_large == 1 ? "is" : "are", MANY_OF_A_USER);
+	return err;
+}
+
+static bool is_postponed(struct machine *m, pid_t pid)
+{
+	if (m->adds_postponed || !maps__are_more_than(pid, MANY_MAPPINGS))
+		return false;
+	*vec_push(&m->postponed) = (struct postponed){ pid, user_of(pid) };
+	return true;
 }
 
 static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
@@ -179,7 +233,7 @@ static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
 		if (!m->selection->cgroups.n || !machine__wants(m->selection, pid))
 			return 0;
 	}
-	return machine__add_running(m, pid, 0, NULL, e);
+	return is_postponed(m, pid) ? 0 : machine__add_running(m, pid, 0, NULL, e);
 }
 
 static int add_child(struct machine *m, pid_t pid, struct err *e)
@@ -192,9 +246,14 @@ static int add_child(struct machine *m, pid_t pid, struct err *e)
 /* Those that are there: the selected; then, with -f, children that they have already, and theirs. */
 static int read_processes(struct machine *m, struct err *e)
 {
-	int err = m->selection->adopt == MT_ADOPT_ALL ? for_each_running(m, add_or_ignore, e) : 0;
 	size_t had;
+	int err;
 
+	for (size_t i = 0; i < m->t->v.n; i++)
+		sharers__sort_in(&m->by_memory, m->t->v.v[i]->process.pid);
+	err = m->selection->adopt == MT_ADOPT_ALL ? for_each_running(m, add_or_ignore, e) : 0;
+	if (!err)
+		err = add_postponed(m, e);
 	do {
 		had = m->t->v.n;
 		if (!err && m->selection->follow)
@@ -205,8 +264,10 @@ static int read_processes(struct machine *m, struct err *e)
 
 int tracees__probe_shared(struct tracees *t, struct err *e)
 {
-	int err = attachment__new(t->kernel, 0, &t->shared_probes, e) ?: tracees__probe_asked(t, e);
+	int err;
 
+	t->shared_probes = attachment__new(t->kernel, 0);
+	err = tracees__probe_asked(t, e);
 	/* a later process most likely maps what malloctrace does */
 	if (!err && t->machine->selection->adopt == MT_ADOPT_ALL)
 		err = tracees__probe_own(t, e);
@@ -218,10 +279,11 @@ static int attach(struct tracees *t, struct err *e)
 	struct machine *m = t->machine;
 	uint64_t began_ns = now_ns();
 	/* one that begins later is reported by a record */
-	int err = tracees__tell_tight(NULL, e);
+	int err = 0;
 
+	tracees__tell_tight(NULL);
 	tracees__pause_for_any(t);
-	if (!err && !t->pause.since_ns)
+	if (!t->pause.since_ns)
 		err = tracees__probe_shared(t, e);
 	if (!err && t->want.recording.mode == MT_MODE_GROWTH)
 		err = faults__open_all(t->kernel, &t->all_faults, e);
@@ -256,7 +318,7 @@ static void say_attached(const struct tracees *t)
 	if (!first)
 		first = t->want.recording.mode == MT_MODE_GROWTH ? "page faults" : "no allocator yet";
 	if (t->pause.since_ns)
-		say("attached to %zu process%s; probes come when no program runs any more that translates code", t->n_live,
+		say("attached to %zu process%s; probes follow when the emulator (valgrind, qemu) exits", t->n_live,
 		    t->n_live == 1 ? "" : "es");
 	else if (!t->n_live)
 		say("attached; no match yet, waiting for processes to start: %s", first);
@@ -326,31 +388,20 @@ static int on_second(struct tracees *t, bool watched, struct err *e)
 			continue;
 		n_others -= !p->stale;
 		n_left--;
-		tracee__refresh_shared(m->t, p, 0, NULL);
+		tracee__refresh(m->t, p, 0, NULL);
 	}
 	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_unreported, m);
 	tracees__unprobe_deleted(m->t);
 	return tracees__try_to_resume(m->t, e);
 }
 
-static int probe_first(struct tracees *t, struct tracee *p, struct err *e)
-{
-	return tracee__probe_files(t, p, 0, 0, e);
-}
-
-static int refresh(struct tracees *t, struct tracee *p, struct err *e)
-{
-	return tracee__is_open(t, p) ? tracee__refresh_shared(t, p, 0, e) : 0;
-}
-
 const struct probing probing_shared = {
 	.records_first = true,
 	.attach = attach,
-	.probe_first = probe_first,
+	.probe = tracee__probe_files,
 	.say_attached = say_attached,
 	.on_event = machine__on_event,
 	.on_record = machine__on_record,
 	.settle = machine__settle,
 	.on_second = on_second,
-	.refresh = refresh,
 };

@@ -9,28 +9,154 @@
  * new life takes over; there may be several execs in a row. Mappings of a process that is
  * not known, a forked child perhaps, gather likewise.
  */
+#include "tracee/machine_parts.h"
+
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tracee/machine_parts.h"
+#include "tracee/tracee.h"
 #include "tracee/tracee_parts.h"
-#include "tracee/tracee_pause.h"
-#include "tracee/tracee_shared.h"
 #include "util/log.h"
+
+/* ---- images */
+
+/*
+ * Owns the images. Those of a pid are in the order in which they began; all but the first begin with an exec.
+ * What a process maps and how often it execs before anyone claims it is its own affair: both are bounded.
+ */
+
+#define KEEP_NS (3 * SECOND_NS)
+#define MAX_MAPPINGS 1024	/* of one image */
+#define MAX_IMAGES 64		/* of one pid */
+
+void image__free(struct image *i)
+{
+	if (!i)
+		return;
+	for (size_t k = 0; k < i->maps.n; k++)
+		free(i->maps.v[k].map.path);
+	vec_done(&i->maps);
+	free(i);
+}
+
+/* Takes the first one out. */
+static struct image *shift(struct images *s, pid_t pid)
+{
+	struct image *i = hash__get(&s->by_pid, pid);
+
+	if (i && i->next)
+		hash__put(&s->by_pid, pid, i->next);
+	else
+		hash__remove(&s->by_pid, pid);
+	return i;
+}
+
+/* Those that began before t_ns: what came later belongs to what the process became since. */
+static void images__forget_before(struct images *s, pid_t pid, uint64_t t_ns)
+{
+	struct image *i;
+
+	while ((i = hash__get(&s->by_pid, pid)) && i->t_ns < t_ns)
+		image__free(shift(s, pid));
+}
+
+void images__done(struct images *s)
+{
+	for (size_t i = 0; i < s->by_pid.room; i++)
+		for (struct image *k = s->by_pid.slots[i].value, *next; k; k = next) {
+			next = k->next;
+			image__free(k);
+		}
+	hash__done(&s->by_pid);
+}
+
+void images__begin(struct images *s, pid_t pid, bool exec, uint64_t t_ns)
+{
+	struct image *i = xcalloc(1, sizeof(*i)), *last = hash__get(&s->by_pid, pid);
+	size_t n = 1;
+
+	*i = (struct image){ .pid = pid, .exec = exec, .t_ns = t_ns };
+	for (; last && last->next; last = last->next)
+		n++;
+	if (!last)
+		hash__put(&s->by_pid, pid, i);
+	if (last)
+		last->next = i;
+	/* what is mapped now belongs to none but the last */
+	if (last && n >= MAX_IMAGES)
+		image__free(shift(s, pid));
+}
+
+int images__add(struct images *s, const struct watch_record *r)
+{
+	struct image *i = hash__get(&s->by_pid, r->pid);
+	struct told_mapping *slot;
+
+	while (i && i->next)
+		i = i->next;
+	if (!i)
+		return -ENOENT;
+	if (i->maps.n >= MAX_MAPPINGS)
+		return 0;
+	slot = vec_push(&i->maps);
+	*slot = (struct told_mapping){ r->map, r->t_ns };
+	slot->map.path = xstrdup(r->map.path);
+	return 0;
+}
+
+static struct image *claim_exec(struct images *s, pid_t pid, uint64_t t_ns)
+{
+	struct image *found = NULL, *i;
+
+	for (i = hash__get(&s->by_pid, pid); i && i->t_ns <= t_ns; i = i->next)
+		found = i->exec ? i : found;
+	while ((i = hash__get(&s->by_pid, pid)) && i->t_ns <= t_ns) {
+		shift(s, pid);
+		if (i == found)
+			return i;
+		image__free(i);	/* what was mapped before the exec is gone */
+	}
+	return NULL;
+}
+
+struct image *images__claim(struct images *s, pid_t pid, bool exec, uint64_t t_ns)
+{
+	struct image *i = hash__get(&s->by_pid, pid);
+
+	if (exec)
+		return claim_exec(s, pid, t_ns);
+	return i && !i->exec ? shift(s, pid) : NULL;
+}
+
+struct image *images__claim_before(struct images *s, pid_t pid, uint64_t t_ns)
+{
+	struct image *i = hash__get(&s->by_pid, pid);
+
+	return i && (!i->exec || i->t_ns < t_ns) ? shift(s, pid) : NULL;
+}
+
+void images__drop_old(struct images *s, uint64_t now_ns)
+{
+	for (size_t i = 0; i < s->by_pid.room; i++) {
+		struct image *k;
+
+		/* another one may move up; what moves past the end is met the next time */
+		while ((k = s->by_pid.slots[i].value) && k->t_ns + KEEP_NS < now_ns)
+			images__forget_before(s, k->pid, now_ns - KEEP_NS);
+	}
+}
 
 #define LOOKS_AT_A_MOVER 16
 
 /* ---- records */
 
-static int mark_dirty(struct machine *m, const struct tracee *p)
+static void mark_dirty(struct machine *m, const struct tracee *p)
 {
-	pid_t *slot = p->dirty || p->stale ? vec_push(&m->dirty) : NULL;
-
-	if (slot)
-		*slot = p->process.pid;
-	return slot || !(p->dirty || p->stale) ? 0 : -ENOMEM;
+	if (p->dirty || p->stale)
+		*vec_push(&m->dirty) = p->process.pid;
 }
 
 static int add_mapping(struct machine *m, struct tracee *p, const struct mapping *map, uint64_t t_ns, struct err *e)
@@ -39,7 +165,7 @@ static int add_mapping(struct machine *m, struct tracee *p, const struct mapping
 	int err = tracee__add_mapping(m->t, p, map, t_ns, &why);
 
 	if (!err)
-		err = mark_dirty(m, p);
+		mark_dirty(m, p);
 	return err ? machine__pass_over(m, err, &why, e) : 0;
 }
 
@@ -47,7 +173,6 @@ int machine__on_record(struct tracees *t, const struct watch_record *r, struct e
 {
 	struct machine *m = t->machine;
 	struct tracee *p = tracees__find(m->t, r->pid);
-	int err = 0;
 
 	/* one that is in no namespace of ours */
 	if (r->kind != WATCH_LOST && r->pid <= 0)
@@ -58,19 +183,20 @@ int machine__on_record(struct tracees *t, const struct watch_record *r, struct e
 			m->t->v.v[i]->stale |= !m->t->v.v[i]->ended;
 		break;
 	case WATCH_EXEC:
-		err = images__begin(&m->images, r->pid, true, r->t_ns);
+		images__begin(&m->images, r->pid, true, r->t_ns);
 		break;
 	case WATCH_MAPPED:
 		if (process__is_own(r->pid))
 			break;
-		err = images__add(&m->images, r);
-		if (err == -ENOENT && p)
+		if (!images__add(&m->images, r))
+			break;
+		if (p)
 			return add_mapping(m, p, &r->map, r->t_ns, e);
-		if (err == -ENOENT)
-			err = images__begin(&m->images, r->pid, false, r->t_ns) ?: images__add(&m->images, r);
+		images__begin(&m->images, r->pid, false, r->t_ns);
+		images__add(&m->images, r);
 		break;
 	}
-	return err ? err_set(e, err, "out of memory") : 0;
+	return 0;
 }
 
 int machine__settle(struct tracees *t, struct err *e)
@@ -85,7 +211,7 @@ int machine__settle(struct tracees *t, struct err *e)
 		if (!p)
 			continue;
 		if (p->stale)
-			err = tracee__refresh_shared(m->t, p, 0, &why);
+			err = tracee__refresh(m->t, p, 0, &why);
 		/* what is known to be mapped is unwound, whatever became of the rest */
 		if (p->dirty) {
 			int unwind_err = tracee__update_unwind(m->t, p, err ? NULL : &why);
@@ -201,18 +327,19 @@ static int take_over_images(struct machine *m, const struct mt_event *ev, uint64
 static int on_met(struct machine *m, const struct mt_event *ev, struct err *e)
 {
 	uint64_t looked_ns = now_ns();
-	struct tracee *p;
 	int err;
 
 	/* one that execed meanwhile looks like what it is now: of what it was nothing is left */
-	if (kernel__has_ended(m->t->kernel, ev->proc))
-		return tracees__add_gone(m->t, ev, NULL, &p, e);
+	if (kernel__has_ended(m->t->kernel, ev->proc)) {
+		tracees__add_gone(m->t, ev, NULL);
+		return 0;
+	}
 	err = machine__add_running(m, ev->pid, ev->proc, NULL, e);
 	if (!err)
 		err = take_over_images(m, ev, looked_ns, e);
 	/* it has ended already */
 	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
-		err = tracees__add_gone(m->t, ev, NULL, &p, e);
+		tracees__add_gone(m->t, ev, NULL);
 	return err;
 }
 
@@ -257,9 +384,8 @@ static char *line_of_cgroup(const struct mt_move *to)
 	for (char *at = strtok_r(own, "\n", &save); at; at = strtok_r(NULL, "\n", &save)) {
 		const char *colon = strchr(at + strcspn(at, ":") + !!strchr(at, ':'), ':');
 
-		if (colon && !strncmp(at, number, strlen(number)) &&
-		    asprintf(&line, "%.*s:%s\n", (int)(colon - at), at, to->path) < 0)
-			return NULL;
+		if (colon && !strncmp(at, number, strlen(number)))
+			line = xasprintf("%.*s:%s\n", (int)(colon - at), at, to->path);
 	}
 	return line;
 }
@@ -305,7 +431,7 @@ static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 				  image ? image->maps.n : 0, &p, &why);
 	image__free(image);
 	if (!err)
-		err = mark_dirty(m, p);
+		mark_dirty(m, p);
 	return err ? machine__pass_over(m, err, &why, e) : 0;
 }
 

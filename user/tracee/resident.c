@@ -12,20 +12,22 @@
 #include "tracee/resident.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "process/memmap.h"
-#include "process/peek.h"
+#include "process/memory.h"
+#include "process/process.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 #include "util/sorted.h"
+#include "util/util.h"
 
 #define PAUSE_NS (5 * SECOND_NS)	/* between two readings at the least, */
 #define PAUSE_SHARE 250			/* and so many times what the last one took */
 #define PROCESSES_MAX 16
 #define LOOK_NS (SECOND_NS / 10)	/* of many processes, no more than that */
-#define HEADERS PEEK_MAX		/* read at once */
+#define HEADERS 512			/* read at once */
 #define HEADERS_A_SLICE 16384
 
 /* ---- headers of glibc's chunks: the word before a block */
@@ -59,13 +61,13 @@ void resident__size_blocks(const struct cut_block *v, const uint64_t *headers, s
 	}
 }
 
-static void read_headers(const struct peek *from, const struct cut_block *v, size_t n, struct snap_memory *sum)
+static void read_headers(struct memory *from, const struct cut_block *v, size_t n, struct snap_memory *sum)
 {
 	uint64_t at[HEADERS], headers[HEADERS];
 
 	for (size_t i = 0; i < n; i++)
 		at[i] = v[i].addr - CHUNK_HEADER;
-	peek__words(from, at, headers, n);
+	memory__read_each(from, at, n, headers, sizeof(*headers));
 	resident__size_blocks(v, headers, n, sum);
 }
 
@@ -74,8 +76,7 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* Are all its blocks glibc's, and their sizes those that were requested? C++ libraries call malloc. */
-static bool is_glibc(const struct tracees *t, const struct tracee *p)
+bool resident__is_glibc(const struct tracees *t, const struct tracee *p)
 {
 	const struct space *space = &tracee__life(p)->space;
 	bool glibc = false;
@@ -105,6 +106,16 @@ static size_t first_of(const struct cut *cut, uint32_t proc)
 	return sorted__count(b, cut->blocks, cut->n_blocks, b->proc < proc);
 }
 
+static uint64_t live_blocks(const struct cut *cut, uint32_t proc)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < cut->n_sites; i++)
+		if (cut->sites[i].proc == proc)
+			n += cut->sites[i].counts.alloc_calls - cut->sites[i].counts.free_calls;
+	return n;
+}
+
 static void in_between(const struct resident_looks *m)
 {
 	if (m->meanwhile)
@@ -116,21 +127,21 @@ static void size_all(const struct resident_looks *m, const struct tracees *t, co
 {
 	uint32_t proc = tracee__life(p)->proc;
 	size_t from = first_of(cut, proc), to = first_of(cut, proc + 1);
-	struct peek peek = { .runner = process__runner(p->process.pid) };
+	_cleanup_memory_ struct memory memory = { .runner = process__runner(p->process.pid) };
 
-	if (from == to || !peek.runner || !is_glibc(t, p))
+	if (from == to || !memory.runner || !resident__is_glibc(t, p))
 		return;
-	peek.pagemap = memmap__open_pages(peek.runner);
-	if (peek.pagemap < 0)
+	memory.pagemap = memory__open_pages(memory.runner);
+	if (memory.pagemap < 0)
 		return;
-	sum->sized_all = true;
+	/* where the programs go on meanwhile, blocks that came within the last tick may be among them */
+	sum->sized_all = to - from <= live_blocks(cut, proc);
 	for (size_t n, done = 0; from < to; from += n, done += n) {
 		if (done && done % HEADERS_A_SLICE == 0)
 			in_between(m);
 		n = MIN(to - from, (size_t)HEADERS);
-		read_headers(&peek, cut->blocks + from, n, sum);
+		read_headers(&memory, cut->blocks + from, n, sum);
 	}
-	close(peek.pagemap);
 	if (!sum->sized_blocks)
 		sum->sized_all = false;
 }
@@ -155,12 +166,7 @@ static struct snap_memory memory_of(const struct tracees *t, const struct memmap
 	};
 }
 
-static int by_live_bytes(const void *x, const void *y)
-{
-	const struct tracee *a = *(const struct tracee *const *)x, *b = *(const struct tracee *const *)y;
-
-	return a->live_bytes < b->live_bytes ? 1 : a->live_bytes > b->live_bytes ? -1 : 0;
-}
+COMPARATOR(by_live_bytes, struct tracee *const, ORDER((*b)->live_bytes, (*a)->live_bytes))
 
 static void drop(struct resident_looks *m)
 {
@@ -171,24 +177,20 @@ static void drop(struct resident_looks *m)
 	m->most_pages = 0;
 }
 
-/* Those that hold the most come first. Without memory for the list nothing is read. */
+/* Those that hold the most come first. */
 static void list(struct resident_looks *m, const struct tracees *t)
 {
-	_cleanup_free_ struct tracee **v = calloc(t->v.n + 1, sizeof(*v));
+	_cleanup_free_ struct tracee **v = xcalloc(t->v.n + 1, sizeof(*v));
 	size_t n = 0;
 
 	drop(m);
-	for (size_t i = 0; v && i < t->v.n; i++)
+	for (size_t i = 0; i < t->v.n; i++)
 		if (!t->v.v[i]->ended)
 			v[n++] = t->v.v[i];
 	if (n > 1)
 		qsort(v, n, sizeof(*v), by_live_bytes);
-	for (size_t i = 0; i < MIN(n, (size_t)PROCESSES_MAX); i++) {
-		uint32_t *slot = vec_push(&m->procs);
-
-		if (slot)
-			*slot = tracee__life(v[i])->proc;
-	}
+	for (size_t i = 0; i < MIN(n, (size_t)PROCESSES_MAX); i++)
+		*vec_push(&m->procs) = tracee__life(v[i])->proc;
 }
 
 /* The life is over, or another one has begun: NULL. */
@@ -220,11 +222,8 @@ static void report_now(struct resident_looks *m, struct tracees *t, struct trace
 static void report_last(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is,
 			const struct cut *cut)
 {
-	uint32_t *slot = vec_push(&m->last);
-
 	model__set_memory(t->model, tracee__life(p)->proc, is);
-	if (slot)
-		*slot = tracee__life(p)->proc;
+	*vec_push(&m->last) = tracee__life(p)->proc;
 }
 
 /* As far as *pages go. */
@@ -243,9 +242,7 @@ static void look_at(struct resident_looks *m, struct tracees *t, const struct cu
 	}
 	if (!err && !m->look)
 		err = memmap_look__new(p->process.pid, &m->look);
-	if (!err)
-		err = memmap_look__go_on(m->look, pages);
-	if (err > 0)
+	if (!err && memmap_look__go_on(m->look, pages))
 		return;
 	if (!err && !memmap_look__end(m->look, &s)) {
 		is = memory_of(t, &s);
@@ -254,7 +251,7 @@ static void look_at(struct resident_looks *m, struct tracees *t, const struct cu
 	memmap_look__free(m->look);
 	m->look = NULL;
 	m->at++;
-	*pages -= MEMMAP_LINE_PAGES;
+	*pages -= MEMMAP_MAPPING_PAGES;
 }
 
 /* True: there is more. */
@@ -353,4 +350,198 @@ void resident__done(struct resident_looks *m)
 	drop(m);
 	vec_done(&m->last);
 	vec_done(&m->procs);
+}
+
+/* ---- mappings, and what of them is there */
+
+/*
+ * Owns how the memory of a process is read: /proc/PID/maps says what it has
+ * mapped, /proc/PID/pagemap which pages of that are there. Not smaps: to write it the kernel
+ * walks through each mapping in one go, 30 ms for a gigabyte, and whatever
+ * the process wants to map meanwhile waits. Of pagemap it does 2 MiB at a time, and for far less.
+ *
+ * A piece of a glibc arena begins at a multiple of 64 MiB and says itself how much of it
+ * may be used; that has to be what the kernel says. No other mapping is taken for one.
+ *
+ * What always holds: a mapping is counted once, and as what its line says it
+ * is; what may not be accessed (PROT_NONE) is not mapped memory here.
+ */
+
+#define ARENA_BYTES (64ull << 20)
+
+/* Is it one piece, or several side by side, of an arena? *ret_first: of the arena's first piece. */
+static bool is_arena(const struct memmap_parser *p, const struct mapping *m, bool *ret_first)
+{
+	struct memmap_heap_info info;
+
+	if (!p->peek || m->start % ARENA_BYTES || !p->peek(m->start, &info, sizeof(info), p->arg))
+		return false;
+	*ret_first = info.arena > m->start && info.arena - m->start < ARENA_BYTES;
+	return info.arena && info.size <= ARENA_BYTES && info.usable == MIN(m->end - m->start, ARENA_BYTES);
+}
+
+enum memmap_kind { MEMMAP_NOTHING, MEMMAP_HEAP, MEMMAP_STACK, MEMMAP_ANON, MEMMAP_FILE };
+
+static void count(struct memmap_parser *p, const struct mapping *m, enum memmap_kind kind)
+{
+	struct memmap *s = &p->sums;
+	bool first = false;
+
+	switch (kind) {
+	case MEMMAP_NOTHING:
+	case MEMMAP_FILE:
+		break;
+	case MEMMAP_STACK:
+		p->resident(m->start, m->end, &s->stack, p->arg);
+		break;
+	case MEMMAP_ANON:
+		if (!is_arena(p, m, &first)) {
+			s->other_mapped += m->end - m->start;
+			p->resident(m->start, m->end, &s->other, p->arg);
+			break;
+		}
+		s->n_arenas += first;
+		/* fallthrough */
+	case MEMMAP_HEAP:
+		s->heap_mapped += m->end - m->start;
+		p->resident(m->start, m->end, &s->heap, p->arg);
+		break;
+	}
+}
+
+static enum memmap_kind kind_of(const struct mapping *m)
+{
+	if (m->ino)
+		return MEMMAP_FILE;
+	if (starts(m->path, "[heap]"))
+		return MEMMAP_HEAP;
+	if (starts(m->path, "[stack]"))
+		return MEMMAP_STACK;
+	if ((!*m->path || starts(m->path, "[anon")) && (m->read || m->write || m->exec))
+		return MEMMAP_ANON;
+	return MEMMAP_NOTHING;		/* the vdso and its like are no memory of the process */
+}
+
+void memmap_parser__take(struct memmap_parser *p, const struct mapping *m)
+{
+	count(p, m, kind_of(m));
+	p->sums.n_mappings++;
+}
+
+/* ---- a process */
+
+#define AT_ONCE 4096		/* words of pagemap */
+#define PAGES_MAX (1ull << 20)	/* of one mapping, 80 ms; of a larger one, every so many pieces stand for all */
+
+struct range {			/* of a mapping, in pages */
+	uint64_t first, n, at, looked, there;
+	struct memmap_resident *to;
+};
+
+struct memmap_look {
+	pid_t pid;
+	struct memory memory;
+	uint64_t page_bytes;
+	const struct zero_pages *zeros;
+	struct memmap_parser parser;
+	struct maps maps;
+	size_t at;		/* those before it are done with, but for the range */
+	struct range range;	/* of the last one; n 0: none */
+};
+
+static bool peek(uint64_t addr, void *to, size_t len, void *arg)
+{
+	struct memmap_look *l = arg;
+
+	return memory__read(&l->memory, addr, to, len) == len;
+}
+
+static void note_range(uint64_t start, uint64_t end, struct memmap_resident *to, void *arg)
+{
+	struct memmap_look *l = arg;
+
+	l->range = (struct range){ .first = start / l->page_bytes, .n = (end - start) / l->page_bytes, .to = to };
+}
+
+static void range_done(struct memmap_look *l, struct range *r)
+{
+	if (r->looked)
+		r->to->bytes += (uint64_t)((unsigned __int128)r->there * r->n / r->looked) * l->page_bytes;
+	r->to->estimated |= r->n > PAGES_MAX;
+	r->n = 0;
+}
+
+/* A piece of a mapping. Returns its pages, at least 1. */
+static uint64_t read_range(struct memmap_look *l, struct range *r)
+{
+	/* from one piece that is read to the next */
+	uint64_t stride = AT_ONCE * ((r->n + PAGES_MAX - 1) / PAGES_MAX), words[AT_ONCE];
+	size_t want = MIN(r->n - r->at, (uint64_t)AT_ONCE), n;
+	ssize_t got = want ? memory__page_words(&l->memory, (r->first + r->at) * l->page_bytes, words, want) : 0;
+
+	n = MAX(got, 0);
+	for (size_t i = 0; i < n; i++)
+		r->there += zero_pages__is_memory(l->zeros, words[i]);
+	r->looked += n;
+	r->at += MIN(stride, r->n - r->at);
+	if (!n || r->at == r->n)
+		range_done(l, r);
+	return MAX(n, (size_t)1);
+}
+
+int memmap_look__new(pid_t pid, struct memmap_look **ret)
+{
+	struct memmap_look *l = xcalloc(1, sizeof(*l));
+	int err;
+
+	l->pid = pid;
+	l->memory.runner = process__runner(pid);
+	l->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	/* before we may be read ourselves */
+	l->zeros = zero_pages__get();
+	l->parser = (struct memmap_parser){ .peek = peek, .resident = note_range, .arg = l };
+	l->memory.pagemap = l->memory.runner ? memory__open_pages(l->memory.runner) : -ESRCH;
+	err = l->memory.pagemap < 0 ? l->memory.pagemap : maps__read(l->memory.runner, &l->maps, NULL);
+	if (err) {
+		memmap_look__free(l);
+		return err;
+	}
+	*ret = l;
+	return 0;
+}
+
+void memmap_look__free(struct memmap_look *l)
+{
+	if (!l)
+		return;
+	maps__done(&l->maps);
+	memory__close(&l->memory);
+	free(l);
+}
+
+bool memmap_look__go_on(struct memmap_look *l, int64_t *pages)
+{
+	while (*pages > 0 && (l->range.n || l->at < l->maps.n)) {
+		if (l->range.n) {
+			*pages -= (int64_t)read_range(l, &l->range);
+		} else {
+			memmap_parser__take(&l->parser, &l->maps.v[l->at++]);
+			*pages -= MEMMAP_MAPPING_PAGES;
+		}
+	}
+	return l->range.n || l->at < l->maps.n;
+}
+
+int memmap_look__end(struct memmap_look *l, struct memmap *ret)
+{
+	struct memmap *s = &l->parser.sums;
+	uint64_t sum = s->heap.bytes + s->other.bytes + s->stack.bytes;
+
+	s->rss_bytes = process__rss_bytes(l->pid);
+	/* one that has ended has no mappings */
+	if (!s->n_mappings || !s->rss_bytes)
+		return -ESRCH;
+	s->file_resident = s->rss_bytes - MIN(sum, s->rss_bytes);
+	*ret = *s;
+	return 0;
 }

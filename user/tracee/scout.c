@@ -5,14 +5,12 @@
  */
 #include "tracee/scout.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
 #include "util/hash.h"
 #include "util/log.h"
@@ -53,7 +51,7 @@ struct scout {
 
 /* ---- plain arithmetic */
 
-void scout_pulse__read(struct scout_pulse *p, const struct scout_reading *r)
+static void scout_pulse__read(struct scout_pulse *p, const struct scout_reading *r)
 {
 	double ns = p->last.t_ns && r->t_ns > p->last.t_ns ? r->t_ns - p->last.t_ns : 0, part = ns / (ns + SMOOTH_NS);
 	double cpus, grows;
@@ -67,7 +65,8 @@ void scout_pulse__read(struct scout_pulse *p, const struct scout_reading *r)
 	p->last = *r;
 }
 
-double scout_pulse__attention(const struct scout_pulse *p, uint64_t ram_bytes)
+/* How much it deserves to be looked at: 0 for one that rests, about 1 for one that grows by a MiB a second, or that has a CPU for itself. */
+static double scout_pulse__attention(const struct scout_pulse *p, uint64_t ram_bytes)
 {
 	double grows = p->grows_per_s / (1 << 20), holds = ram_bytes ? (double)p->last.rss_bytes / ram_bytes : 0;
 
@@ -96,17 +95,12 @@ static struct seen_process *seen_of(struct scout *s, pid_t pid, const struct pro
 	if (p && p->start_ticks != now->start_ticks)
 		*p = (struct seen_process){ .pid = pid };
 	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (p && hash__put(&s->by_pid, (uint64_t)pid, p)) {
-			free(p);
-			p = NULL;
-		}
+		p = xcalloc(1, sizeof(*p));
+		hash__put(&s->by_pid, (uint64_t)pid, p);
 	}
-	if (p) {
-		p->pid = pid;
-		p->ppid = now->ppid;
-		p->start_ticks = now->start_ticks;
-	}
+	p->pid = pid;
+	p->ppid = now->ppid;
+	p->start_ticks = now->start_ticks;
 	return p;
 }
 
@@ -119,8 +113,6 @@ static void read_one(struct scout *s, pid_t pid)
 	if (process__pulse(pid, &now) || !now.rss_bytes)
 		return;
 	p = seen_of(s, pid, &now);
-	if (!p)
-		return;
 	p->round = s->round;
 	/* the first time: over its whole life */
 	if (!p->pulse.last.t_ns && now.age_ns > YOUNG_NS)
@@ -149,35 +141,25 @@ static void forget_gone(struct scout *s, uint64_t rounds)
 
 static void read_all(struct scout *s)
 {
-	DIR *proc = opendir("/proc");
-	uint64_t pid, every = s->by_pid.n / READ_A_SECOND + 1;
-	struct dirent *d;
+	_cleanup_pids_ struct pids all = pids__of_all();
+	uint64_t every = s->by_pid.n / READ_A_SECOND + 1;
 	size_t n = 0;
+	pid_t pid;
 
 	s->round++;
 	if (s->round % every == 0) {
 		s->n_selected = s->n_counted;
 		s->n_counted = 0;
 	}
-	while (proc && (d = readdir(proc))) {
-		if (parse_u64(d->d_name, 1, INT32_MAX, &pid))
-			continue;
+	while ((pid = pids__next(&all)))
 		if (n++ % every == s->round % every)
-			read_one(s, (pid_t)pid);
-	}
-	if (proc)
-		closedir(proc);
+			read_one(s, pid);
 	forget_gone(s, every * 2);
 }
 
 /* ---- who is watched */
 
-static int by_attention(const void *x, const void *y)
-{
-	const struct seen_process *a = *(struct seen_process *const *)x, *b = *(struct seen_process *const *)y;
-
-	return a->attention > b->attention ? -1 : a->attention < b->attention;
-}
+COMPARATOR(by_attention, struct seen_process *const, ORDER((*b)->attention, (*a)->attention))
 
 static int watch(struct scout *s, struct seen_process *p, struct err *e)
 {
@@ -213,11 +195,11 @@ static int watch(struct scout *s, struct seen_process *p, struct err *e)
 
 static int choose(struct scout *s, size_t at_once, struct err *e)
 {
-	struct seen_process **v = calloc(s->by_pid.n + 1, sizeof(*v));
+	struct seen_process **v = xcalloc(s->by_pid.n + 1, sizeof(*v));
 	size_t n = 0;
 	int err = 0;
 
-	for (size_t i = 0; v && i < s->by_pid.room; i++) {
+	for (size_t i = 0; i < s->by_pid.room; i++) {
 		struct seen_process *p = s->by_pid.slots[i].value;
 
 		if (p && p->selected && !p->refused && p->round == s->round && p->attention >= LEAST && !tracees__find(s->t, p->pid))
@@ -291,13 +273,11 @@ static int on_second(struct tracees *t, bool watched, struct err *e)
 	return choose(s, s->own.cpus > s->own_share * get_nprocs() ? 1 : A_SECOND, e);
 }
 
-int tracees__scout(struct tracees *t, const struct selection *selection, double own_share, struct err *e)
+void tracees__scout(struct tracees *t, const struct selection *selection, double own_share)
 {
-	struct scout *s = calloc(1, sizeof(*s));
+	struct scout *s = xcalloc(1, sizeof(*s));
 	struct sysinfo mem;
 
-	if (!s)
-		return err_set(e, -ENOMEM, "out of memory");
 	s->t = t;
 	s->selection = selection;
 	s->own_share = own_share;
@@ -308,7 +288,6 @@ int tracees__scout(struct tracees *t, const struct selection *selection, double 
 	s->probing.on_second = on_second;
 	t->scout = s;
 	t->probing = &s->probing;
-	return 0;
 }
 
 void scout__free(struct scout *s)

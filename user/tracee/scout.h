@@ -17,7 +17,7 @@ struct scout;
  * Of tracees whose probes are not shared. Before probing->attach(); selection outlives it. own_share: of the machine's CPU time, beyond
  * which malloctrace's own makes it begin to watch fewer processes.
  */
-int tracees__scout(struct tracees *t, const struct selection *selection, double own_share, struct err *e);
+void tracees__scout(struct tracees *t, const struct selection *selection, double own_share);
 void scout__free(struct scout *s);	/* takes NULL */
 
 struct scouted {		/* at this moment */
@@ -40,8 +40,5 @@ struct scout_pulse {		/* what is known of it */
 	double cpus;		/* CPU time per time, lately */
 	double grows_per_s;	/* bytes, lately; never below 0 */
 };
-void scout_pulse__read(struct scout_pulse *p, const struct scout_reading *r);
-/* How much it deserves to be looked at: 0 for one that rests, about 1 for one that grows by a MiB a second, or that has a CPU for itself. */
-double scout_pulse__attention(const struct scout_pulse *p, uint64_t ram_bytes);
 
 #endif

@@ -47,15 +47,11 @@ static void trim(char *path)
 static char *hierarchy_of(const struct mount *m)
 {
 	static const char *const no_controllers[] = { "rw", "ro", "xattr", "noprefix", "clone_children", "release_agent", "relatime" };
-	char *list = calloc(1, strlen(m->options) + 1), *options, *save = NULL;
+	char *list = xcalloc(1, strlen(m->options) + 1), *options, *save = NULL;
 
-	if (!list || !strcmp(m->type, "cgroup2"))
+	if (!strcmp(m->type, "cgroup2"))
 		return list;
-	options = strdup(m->options);
-	if (!options) {
-		free(list);
-		return NULL;
-	}
+	options = xstrdup(m->options);
 	for (char *o = strtok_r(options, ",", &save); o; o = strtok_r(NULL, ",", &save)) {
 		bool is_controller = true;
 
@@ -72,15 +68,13 @@ static char *hierarchy_of(const struct mount *m)
 	return list;
 }
 
-int selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret)
+void selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret)
 {
-	_cleanup_free_ char *text = strdup(mounts), *path = strdup(arg);
+	_cleanup_free_ char *text = xstrdup(mounts), *path = xstrdup(arg);
 	struct selection_cgroup found = {};
 	size_t best = 0;
 	char *save = NULL;
 
-	if (!text || !path)
-		return -ENOMEM;
 	trim(path);
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		struct mount m;
@@ -91,23 +85,13 @@ int selection__parse_cgroup(const char *arg, const char *mounts, struct selectio
 		free(found.hierarchy);
 		free(found.path);
 		found.hierarchy = hierarchy_of(&m);
-		if (asprintf(&found.path, "%s%s", strcmp(m.root, "/") ? m.root : "", path + best) < 0)
-			found.path = NULL;
-		if (!found.hierarchy || !found.path)
-			goto no_memory;
+		found.path = xasprintf("%s%s", strcmp(m.root, "/") ? m.root : "", path + best);
 	}
 	/* as a line of /proc/PID/cgroup has it, of any hierarchy */
-	if (!found.path && asprintf(&found.path, "%s%s", *path && path[0] != '/' ? "/" : "", path) < 0) {
-		found.path = NULL;
-		goto no_memory;
-	}
+	if (!found.path)
+		found.path = xasprintf("%s%s", *path && path[0] != '/' ? "/" : "", path);
 	trim(found.path);
 	*ret = found;
-	return 0;
-no_memory:
-	free(found.hierarchy);
-	free(found.path);
-	return -ENOMEM;
 }
 
 /*
@@ -116,12 +100,11 @@ no_memory:
  */
 static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 {
-	_cleanup_free_ char *text = strdup(mounts);
+	_cleanup_free_ char *text = xstrdup(mounts);
 	bool seen = false, found = false;
 	char *save = NULL;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
-	     line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save)) {
 		_cleanup_free_ char *hierarchy = NULL, *dir = NULL;
 		const char *below;
 		struct mount m;
@@ -130,27 +113,21 @@ static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 			continue;
 		below = mount__below(&m, c->path);
 		hierarchy = hierarchy_of(&m);
-		if (!hierarchy || (c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !below ||
-		    asprintf(&dir, "%s%s", m.point, below) < 0) {
-			dir = NULL;
+		if ((c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !below)
 			continue;
-		}
+		dir = xasprintf("%s%s", m.point, below);
 		seen = true;
 		found = !access(dir, F_OK);
 	}
 	return found || !seen;
 }
 
-static int add_cgroup(struct selection *s, const char *arg, const char *mounts, struct err *e)
+static void add_cgroup(struct selection *s, const char *arg, const char *mounts)
 {
-	struct selection_cgroup *slot = vec_push(&s->cgroups);
 	/* a name that is a link to another one, such as cpu to cpu,cpuacct */
 	_cleanup_free_ char *real = arg[0] == '/' ? invoker__real_path(arg) : NULL;
-	int err = slot ? selection__parse_cgroup(real ? real : arg, mounts, slot) : -ENOMEM;
 
-	if (err && slot)
-		s->cgroups.n--;
-	return err ? err_set(e, err, "out of memory") : 0;
+	selection__parse_cgroup(real ? real : arg, mounts, vec_push(&s->cgroups));
 }
 
 static bool is_member(const struct selection_cgroup *want, const char *text)
@@ -176,18 +153,16 @@ static bool is_member(const struct selection_cgroup *want, const char *text)
 
 /* ---- all of it */
 
-int selection__init(struct selection *s, const struct opts *o, struct err *e)
+void selection__init(struct selection *s, bool all, bool follow, const struct strings *comms, const struct strings *cgroups)
 {
 	_cleanup_free_ char *mounts = NULL;
-	int err = 0;
 
-	*s = (struct selection){ .follow = o->follow, .comms = &o->comms };
-	s->adopt = o->all || o->comms.n || o->cgroups.n ? MT_ADOPT_ALL : o->follow ? MT_ADOPT_CHILDREN : MT_ADOPT_NONE;
-	if (o->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
+	*s = (struct selection){ .follow = follow, .comms = comms };
+	s->adopt = all || comms->n || cgroups->n ? MT_ADOPT_ALL : follow ? MT_ADOPT_CHILDREN : MT_ADOPT_NONE;
+	if (cgroups->n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
 		mounts = NULL;
-	for (size_t i = 0; i < o->cgroups.n && !err; i++)
-		err = add_cgroup(s, o->cgroups.v[i], mounts ? mounts : "", e);
-	return err;
+	for (size_t i = 0; i < cgroups->n; i++)
+		add_cgroup(s, cgroups->v[i], mounts ? mounts : "");
 }
 
 int selection__check(const struct selection *s, struct err *e)

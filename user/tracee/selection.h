@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "bpf/abi.h"
-#include "options/opts.h"
 #include "util/err.h"
 #include "util/util.h"
 
@@ -19,11 +18,12 @@ struct selection_cgroup {
 struct selection {
 	enum mt_adopt adopt;	/* MT_ADOPT_NONE: only the processes that were named */
 	bool follow;		/* children of those that are selected, whatever their names */
-	const struct opt_strings *comms;
+	const struct strings *comms;
 	struct vec(struct selection_cgroup) cgroups;
 };
 
-int selection__init(struct selection *s, const struct opts *o, struct err *e);
+/* all: whatever they are called. comms has to outlive it; what cgroups point to need not. */
+void selection__init(struct selection *s, bool all, bool follow, const struct strings *comms, const struct strings *cgroups);
 /* -ENOENT: a cgroup that the user named is not there. */
 int selection__check(const struct selection *s, struct err *e);
 void selection__done(struct selection *s);
@@ -37,6 +37,6 @@ bool selection__selects(const struct selection *s);
 bool selection__wants(const struct selection *s, const char *comm, const char *cgroups);
 
 /* For the tests: a mount table as /proc/self/mountinfo has it. */
-int selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret);
+void selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret);
 
 #endif

@@ -9,34 +9,29 @@
 
 #include "probe/code.h"
 #include "process/translator.h"
-#include "tracee/machine.h"
 #include "tracee/scout.h"
 #include "tracee/tracee_parts.h"
-#include "tracee/tracee_shared.h"
 #include "util/log.h"
 
-int tracees__init(struct tracees *t)
+void tracees__init(struct tracees *t)
 {
 	*t = (struct tracees){ .probing = &probing_own };
 	t->objects = objects__new();
-	if (!t->objects)
-		return -ENOMEM;
-	return alloc_funcs__init(&t->funcs);
+	alloc_funcs__init(&t->funcs);
 }
 
-int tracees__init_growth(struct tracees *t)
+void tracees__init_growth(struct tracees *t)
 {
 	*t = (struct tracees){ .probing = &probing_own, .want.recording.mode = MT_MODE_GROWTH };
 	t->objects = objects__new();
-	if (!t->objects)
-		return -ENOMEM;
-	return alloc_funcs__init_growth(&t->funcs);
+	alloc_funcs__init_growth(&t->funcs);
 }
 
-int tracees__want_mappings(struct tracees *t)
+void tracees__want_mappings(struct tracees *t, bool arenas)
 {
-	t->want.recording.mmap = true;
-	return alloc_funcs__add_maps(&t->funcs);
+	t->want.recording.mmap = !arenas;
+	t->want.recording.arenas = arenas;
+	alloc_funcs__add_maps(&t->funcs, arenas);
 }
 
 static void life_free(struct tracee_life *l)
@@ -103,73 +98,47 @@ bool object_list__has(const struct object_list *l, const struct object *obj)
 	return false;
 }
 
-int tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e)
+void tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n)
 {
 	struct vec(const struct plan *) plans = {};
 	struct space *space = &tracee__life(p)->space;
-	int err = 0;
 
-	for (size_t i = 0; i < t->files.n + space->n && !err; i++) {
+	for (size_t i = 0; i < t->files.n + space->n; i++) {
 		struct object *obj = i < t->files.n ? t->files.v[i]->plan.object : space->v[i - t->files.n].object;
 		struct known_file *k;
-		struct object **seen;
-		const struct plan **slot;
 
 		/* first those of -O, mapped or not: a library may be loaded later */
 		if (!obj || (i < t->files.n && !t->files.v[i]->asked) || object_list__has(&p->examined, obj))
 			continue;
-		err = tracees__file_of(t, obj, false, &k, NULL);
-		if (err == -ENOMEM)
-			break;
-		err = 0;	/* a file that makes no sense is no allocator */
-		seen = vec_push(&p->examined);
-		if (!seen) {
-			err = -ENOMEM;
-			break;
-		}
-		*seen = obj;
-		if (!k->plan.n_funcs)
-			continue;
-		slot = vec_push(&plans);
-		if (!slot)
-			err = -ENOMEM;
-		else
-			*slot = &k->plan;
-	}
-	if (err) {
-		vec_done(&plans);
-		return err_set(e, err, "out of memory");
+		/* a file that makes no sense is no allocator */
+		k = tracees__file_of(t, obj, false);
+		*vec_push(&p->examined) = obj;
+		if (k->plan.n_funcs)
+			*vec_push(&plans) = &k->plan;
 	}
 	*ret = plans.v;
 	*ret_n = plans.n;
-	return 0;
 }
 
-int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
+/* The number that the kernel gave to its only life. */
+static void tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc)
 {
 	tracee__life(p)->proc = proc;
 	if (!proc)
-		return 0;
-	if (hash__put(&t->by_proc, proc, tracee__life(p)))
-		return err_set(e, -ENOMEM, "out of memory");
+		return;
+	hash__put(&t->by_proc, proc, tracee__life(p));
 	tracees__claim_codes(t, proc);
-	return 0;
 }
 
-int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
+void tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc)
 {
-	struct tracee_life *l = calloc(1, sizeof(*l)), **slot;
+	struct tracee_life *l = xcalloc(1, sizeof(*l));
 
-	slot = l ? vec_push(&p->lives) : NULL;
-	if (!slot) {
-		free(l);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
 	l->tracee = p;
 	l->cpu_before_ns = p->cpu_ns;
-	*slot = l;
+	*vec_push(&p->lives) = l;
 	t->n_changes++;
-	return tracee__set_proc(t, p, proc, e);
+	tracee__set_proc(t, p, proc);
 }
 
 /* 32-bit programs, and those of another architecture under emulation, have other registers. */
@@ -253,7 +222,7 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 				       p->process.comm, (int)p->process.pid, err_msg(&s->v[i].why));
 	err_set(e, -ENOENT, "'%s' (%d) maps no allocator that malloctrace knows", p->process.comm, (int)p->process.pid);
 	if (runtime)
-		err_hint(e, "it is a %s program: not seen are %s; %s", runtime->title, runtime->unseen, runtime->advice);
+		err_hint(e, "it is a %s program, and malloctrace does not see %s; %s", runtime->title, runtime->unseen, runtime->advice);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct object *obj = s->v[i].object;
 
@@ -285,23 +254,17 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 	return -ENOENT;
 }
 
-int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e)
+struct tracee *tracees__push(struct tracees *t, struct process *process)
 {
-	struct tracee *p = calloc(1, sizeof(*p)), **slot = p ? vec_push(&t->v) : NULL;
+	struct tracee *p = xcalloc(1, sizeof(*p));
 
-	if (!slot || hash__put(&t->by_pid, process->pid, p)) {
-		t->v.n -= !!slot;
-		free(p);
-		process__done(process);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
+	hash__put(&t->by_pid, process->pid, p);
 	p->process = *process;
 	p->wall_started_ns = wall_ns() - (int64_t)process->age_ns;
 	p->started_ns = (int64_t)now_ns() - (int64_t)process->age_ns;
-	*slot = p;
+	*vec_push(&t->v) = p;
 	t->n_live++;
-	*ret = p;
-	return 0;
+	return p;
 }
 
 /* Once: the report has their number. */
@@ -313,14 +276,28 @@ static void tell_full(struct tracees *t)
 	say("no more files can be opened (ulimit -Hn): code of other files that are mapped has no names, and its allocators are not seen");
 }
 
+/* Once for each. */
+static void report_unlisted(struct tracee *p)
+{
+	size_t n = tracee__life(p)->space.n_unlisted;
+
+	if (!n || p->reported_unlisted)
+		return;
+	p->reported_unlisted = true;
+	say("%s (%d) has more than 8192 code mappings: %zu are left out, so code there has no names, and a file that is mapped nowhere else gets no probes",
+	    p->process.comm, (int)p->process.pid, n);
+}
+
 static int add(struct tracees *t, pid_t pid, struct tracee **ret, struct err *e)
 {
 	struct process process;
 	int err = process__read(pid, &process, e);
 
-	if (!err)
-		err = tracees__push(t, &process, ret, e);
-	return err ? err : tracee__add_life(t, *ret, 0, e);
+	if (err)
+		return err;
+	*ret = tracees__push(t, &process);
+	tracee__add_life(t, *ret, 0);
+	return 0;
 }
 
 int tracees__add(struct tracees *t, pid_t pid, struct err *e)
@@ -328,22 +305,26 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 	_cleanup_free_ const struct plan **plans = NULL;
 	struct tracee *p;
 	size_t n_new, n;
-	int err = add(t, pid, &p, e);
+	int err;
 
+	if (tracees__have_memory_of(t, pid))
+		return 0;
+	err = add(t, pid, &p, e);
 	if (err)
 		return err;
+	tracee__count_sharers(p);
 	if (translator__of(p->process.exe))
 		return err_set(e, -ENOTSUP,
-			       "%s (%d) runs a program by translating its code: breakpoints would kill it, so it cannot be traced",
+			       "%s (%d) is an emulator: breakpoints would kill the program that it runs, so it cannot be traced",
 			       translator__of(p->process.exe), (int)pid);
 	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
 	tell_full(t);
+	report_unlisted(p);
 	if (!err)
 		err = check_machine(p, e);
-	if (!err)
-		err = tracee__new_plans(t, p, &plans, &n, e);
 	if (err)
 		return err;
+	tracee__new_plans(t, p, &plans, &n);
 	if (!n && t->want.recording.mode != MT_MODE_GROWTH)
 		return no_allocator(t, p, e);
 	if (n && tracee__check_room(p, plans, n, e))
@@ -364,7 +345,7 @@ int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
 	return err;
 }
 
-int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns, struct err *e)
+void tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns)
 {
 	struct life_info info = {
 		.proc = tracee__life(p)->proc,
@@ -382,9 +363,10 @@ int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uin
 		.parent_proc = p->parent_proc,
 		.wall_started_ns = p->wall_started_ns,
 		.started_ns = p->started_ns,
+		.start_ticks = p->process.start_ticks,
 	};
 
-	return model__add_life(t->model, &info) ? err_set(e, -ENOMEM, "out of memory") : 0;
+	model__add_life(t->model, &info);
 }
 
 /* Tables for the new code come before its probes: stacks are right from the first one on. */
@@ -396,7 +378,7 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 
 	if (!t->begun)
 		say_step("Reading unwind tables of what %s (%d) maps.", p->process.comm, (int)p->process.pid);
-	err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, l->code_seq, &v, e);
+	err = unwind__update(t->unwind, l->proc, &l->space, l->code_seq, &v, e);
 
 	if (!err && strcmp(v.why, p->unwind_why)) {
 		snprintf(p->unwind_why, sizeof(p->unwind_why), "%s", v.why);
@@ -421,6 +403,7 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
 	t->n_changes += space__tidy(space);
 	err = space__refresh(space, t->objects, p->process.pid, &n_new, e);
 	tell_full(t);
+	report_unlisted(p);
 	t->n_changes += n_new;
 	p->dirty |= n_new > 0 || seq != l->code_seq;
 	if (!err)
@@ -429,21 +412,42 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e)
+int tracee__take_in(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e)
+{
+	int err = p->dirty ? tracee__update_unwind(t, p, e) : 0;
+
+	p->dirty &= err != 0;
+	return err ?: t->probing->probe(t, p, from, mapped_ns, e);
+}
+
+int tracee__refresh(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e)
+{
+	struct space *space = &tracee__life(p)->space;
+	size_t from;
+	int err;
+
+	t->n_changes += space__tidy(space);
+	from = space->n;
+	err = tracee__look(t, p, e);
+	/* of many processes, one that cannot be read has its turn again */
+	p->stale &= !tracees__are_shared(t);
+	return err ?: tracee__take_in(t, p, from, mapped_ns, e);
+}
+
+void tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns)
 {
 	struct space *space = &tracee__life(p)->space;
 	size_t had, n_ended;
 	bool is_new;
-	int err;
 
 	if (!tracee__is_open(t, p))
-		return 0;
+		return;
 	had = space->n;
 	n_ended = space->n_ended;
-	err = space__add(space, t->objects, p->process.pid, m, t_ns, &is_new, e);
+	is_new = space__add(space, t->objects, p->process.pid, m, t_ns);
 	tell_full(t);
-	if (err || !is_new)
-		return err;
+	if (!is_new)
+		return;
 	t->n_changes++;
 	/* a file of no program, that a compiler writes its code to perhaps, has neither tables nor probes */
 	p->dirty |= space->n == had || !space->v[had].object || space->v[had].object->is_elf ||
@@ -454,7 +458,6 @@ int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mappi
 	 */
 	if ((m->ino && !space->v[space->n - 1].object) || space__is_long(space) || t_ns < space->looked_ns)
 		p->stale = true;
-	return 0;
 }
 
 bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p)
@@ -470,7 +473,7 @@ int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *
 	int err = kernel__add_process(t->kernel, p->process.pid, &proc, e);
 
 	if (!err)
-		err = tracee__set_proc(t, p, proc, e);
+		tracee__set_proc(t, p, proc);
 	/* the kernel knows whose a probe is by the memory of the first thread */
 	if (!err && !tracees__are_shared(t) && p->process.is_headless)
 		err = err_set(e, -EINVAL,
@@ -478,21 +481,27 @@ int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *
 			      p->process.comm, (int)p->process.pid, (int)p->process.pid);
 	/* a program of our own has its entry point probed for itself alone */
 	if (!err && (!tracees__are_shared(t) || p->own))
-		err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
+		p->attachment = attachment__new(t->kernel, p->process.pid);
 	if (!err && parked)
 		attachment__park(p->attachment);
 	if (!err && !tracees__are_shared(t) && t->want.recording.mode == MT_MODE_GROWTH)
 		err = faults__open(t->kernel, p->process.pid, &p->faults, e);
 	p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
+	if (!err && !p->own)
+		tracee__share_memory(t, p);
 	/* before its exec a program of our own is a copy of malloctrace, which is not of interest */
 	if (p->own)
 		return err;
 	/* what tracees__add saw is known to the space, but has no tables yet */
 	if (!err)
 		err = tracee__update_unwind(t, p, e);
+	if (!err && !tracees__are_shared(t))
+		err = tracee__look(t, p, e);
 	if (!err)
-		err = t->probing->probe_first(t, p, e);
-	return err ? err : tracee__tell_model(t, p, p->process.age_ns, 0, e);
+		err = tracee__take_in(t, p, 0, 0, e);
+	if (!err)
+		tracee__tell_model(t, p, p->process.age_ns, 0);
+	return err;
 }
 
 int tracees__attach_all(struct tracees *t, struct err *e)
@@ -507,21 +516,17 @@ int tracees__attach_all(struct tracees *t, struct err *e)
 
 void tracees__begin_detach(struct tracees *t)
 {
-	_cleanup_free_ struct attachment **all = calloc(t->v.n + 1, sizeof(*all));
+	_cleanup_free_ struct attachment **all = xcalloc(t->v.n + 1, sizeof(*all));
 	size_t n = 0;
 
 	faults__close(t->all_faults);
 	t->all_faults = NULL;
-	if (all && t->shared_probes)
+	if (t->shared_probes)
 		all[n++] = t->shared_probes;
-	else
-		attachment__free(t->shared_probes);
 	t->shared_probes = NULL;
 	for (size_t i = 0; i < t->v.n; i++) {
-		if (all && t->v.v[i]->attachment)
+		if (t->v.v[i]->attachment)
 			all[n++] = t->v.v[i]->attachment;
-		else
-			attachment__free(t->v.v[i]->attachment);
 		t->v.v[i]->attachment = NULL;
 		faults__close(t->v.v[i]->faults);
 		t->v.v[i]->faults = NULL;
@@ -557,6 +562,9 @@ void tracee__end(struct tracees *t, struct tracee *p)
 {
 	if (p->ended)
 		return;
+	/* as long as its parent has not waited for it */
+	if (process__is(p->process.pid, p->process.start_ticks))
+		p->cpu_ns = MAX(p->cpu_ns, process__cpu_ns(p->process.pid));
 	p->ended = true;
 	t->n_live--;
 	if (hash__get(&t->by_pid, p->process.pid) == p)

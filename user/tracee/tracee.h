@@ -19,6 +19,7 @@
 #include "probe/faults.h"
 #include "probe/kernel.h"
 #include "probe/within.h"
+#include "process/sharers.h"
 #include "script/python_file.h"
 #include "process/process.h"
 #include "space/space.h"
@@ -42,17 +43,15 @@ struct probing {
 	/* All planned probes are put in place, in all processes that are there. */
 	int (*attach)(struct tracees *t, struct err *e);
 	void (*say_attached)(const struct tracees *t);
-	/* A message about a process; a record of a mapping. Failing is for lack of memory or rights. */
+	/* A message about a process; a record of a mapping. They fail for lack of rights, or of memory in the kernel. */
 	int (*on_event)(struct tracees *t, const struct mt_event *ev, struct err *e);
 	int (*on_record)(struct tracees *t, const struct watch_record *r, struct err *e);
 	/* After them: unwind tables and probes for what was mapped. */
 	int (*settle)(struct tracees *t, struct err *e);
 	/* What was lost is searched for, a part of it each time. watched: there are records. */
 	int (*on_second)(struct tracees *t, bool watched, struct err *e);
-	/* The first probes of a process that was named; what it maps has been read. */
-	int (*probe_first)(struct tracees *t, struct tracee *p, struct err *e);
-	/* It mapped code: more names, perhaps another allocator. */
-	int (*refresh)(struct tracees *t, struct tracee *p, struct err *e);
+	/* What it has mapped, from the range `from` on, gets its probes; mapped_ns: see tracee__refresh(). */
+	int (*probe)(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e);
 };
 
 struct tracee_life {
@@ -141,13 +140,16 @@ struct tracee {
 	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */
 	bool held;		/* it stands still while its probes are set */
+	size_t n_sharers;	/* other processes that share its memory for longer than vfork does, when they were last counted */
 	int64_t wall_started_ns;	/* since 1970 */
 	int64_t started_ns;	/* see life_info */
 	bool ended;
-	/* whether its probes stand: tracee_standing.c */
+	/* whether its probes stand: tracee_pause.c */
 	pid_t debugger;		/* that was reported; 0: none */
+	bool reported_unlisted;	/* that not all of its mappings are listed */
 	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
-	size_t n_written_over;	/* points that are not in place for good: their file was written to (tracee_writes.c), there is no room (tracee_room.c), there are too many files */
+	bool told_writable;	/* that it has allocation functions where no probe can be */
+	size_t n_written_over;	/* points that are not in place for good: their file was written to (tracee_pause.c), there is no room (tracee_plans.c), there are too many files */
 	uint64_t next_check_ns;
 	/* where probes are shared */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
@@ -188,7 +190,7 @@ struct tracees {
 	size_t n_live;		/* tracees that have not ended */
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
 	uint64_t gone_cpu_ns;	/* of those that were forgotten */
-	uint64_t gone_unprobed;	/* the same; and each time that CPUs came or went (--mode growth) */
+	uint64_t gone_unprobed;	/* the same; inlined copies of --mark and its like; each time that CPUs came or went (--mode growth) */
 	size_t turn;		/* which is sampled next */
 	size_t check_turn;	/* whose probes are checked next */
 	bool said_many;			/* files that look like allocators */
@@ -214,45 +216,45 @@ struct tracees {
 		struct leaving *leaving;
 	} pause;
 	struct faults *all_faults;	/* --mode growth, where probes are shared; else NULL */
+	bool said_unseen;	/* that a process shares a target's memory, and is not seen */
 	bool said_attached;	/* from here on what is loaded is news */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */
 	struct unwind *unwind;	/* not owned */
 };
 
-int tracees__init(struct tracees *t);
+void tracees__init(struct tracees *t);
 /* The same for --mode growth: page faults too, and an allocator is not looked for. */
-int tracees__init_growth(struct tracees *t);
+void tracees__init_growth(struct tracees *t);
 /* --mmap: what the targets map, too. Before --prefix and --sym. */
-int tracees__want_mappings(struct tracees *t);
+void tracees__want_mappings(struct tracees *t, bool arenas);	/* arenas: of Python's small objects alone */
 void tracees__done(struct tracees *t);
 /* -O FILE: probed in every tracee. */
 int tracees__ask_for(struct tracees *t, const char *path, struct err *e);
 
 /* Reads a process and plans its probes; nothing is attached yet. Fails if it has no allocator. */
 int tracees__add(struct tracees *t, pid_t pid, struct err *e);
+/* One that shares its memory with processes that are no threads of it; NULL: none. */
+const struct tracee *tracees__sharing(const struct tracees *t);
+/* Counts them again: does any of the tracees share its memory by now? */
+bool tracees__gained_sharers(struct tracees *t);
 /* The same for a program of our own that has not begun yet. */
 int tracees__add_own(struct tracees *t, pid_t pid, struct err *e);
 /* A file that this user may not read, though the process has mapped it. */
 bool tracee__may_not_read(const struct space_range *r);
 /*
  * Is every spot that the user named in what the tracees map, or in a file that none of them maps
- * yet? Else an error that says what is near.
+ * yet? Else -ENOENT.
  */
 int tracees__check_spots(struct tracees *t, struct err *e);
 /* At the end: which spots were in no file. */
 void tracees__tell_spots(struct tracees *t);
-/*
- * -ENOENT: no file that is mapped has functions of this prefix (may be NULL), but one has those of one that is nearly the same.
- * Where none has, a library may be loaded later.
- */
-int tracees__check_prefix(const struct tracees *t, const char *prefix, struct err *e);
 /* -EINVAL: --mode leak, and a function of --sym or --prefix allocates, while the one that frees is in no file. */
 int tracees__check_unfreed(const struct tracees *t, struct err *e);
 /* Which functions of --sym and --prefix are in no file: when the trace begins, and at its end. */
 void tracees__tell_named(const struct tracees *t);
 /* Probes are shared, and these processes are traced. Before probing->attach(); selection outlives the tracees. */
-int tracees__share(struct tracees *t, const struct selection *selection, struct err *e);
+void tracees__share(struct tracees *t, const struct selection *selection);
 static inline bool tracees__are_shared(const struct tracees *t)
 {
 	return t->machine;
@@ -264,7 +266,7 @@ uint64_t tracees__detach(struct tracees *t);
 /* Begins to, for tracees__detach() to end it: while nothing is recorded any more. */
 void tracees__begin_detach(struct tracees *t);
 /* Memory cgroups on this machine that shared probes have no room in; out NULL: as messages. */
-int tracees__tell_tight(FILE *out, struct err *e);
+void tracees__tell_tight(FILE *out);
 
 /* Processes, and programs that they began, which this user may not look into. */
 uint64_t tracees__n_left_out(const struct tracees *t);
@@ -287,7 +289,6 @@ static inline struct tracee_life *tracee__life(const struct tracee *p)
 void tracee__look_again(struct tracees *t, struct tracee *p);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
-void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
 /* By what it maps; NULL: none that is known. */
 const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p);
 /*
@@ -302,7 +303,7 @@ uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were at
 /* SIZE_USABLE if that was requested and any allocator has such sizes. */
 enum recording_size tracees__size(const struct tracees *t);
 /* Which objects are probed, and which functions in them. */
-int tracees__list_probes(const struct tracees *t, struct snapshot *s);
+void tracees__list_probes(const struct tracees *t, struct snapshot *s);
 
 /*
  * Of processes of which no call was seen: what is probed, and what else there might be. partial:
@@ -315,8 +316,8 @@ uint64_t tracees__n_mappings(const struct tracees *t);
 
 /* Does any file that was read look like a Python interpreter's? */
 bool tracees__may_run_python(const struct tracees *t);
-/* Interpreters that were not ready when they were found are looked at again; -ENOMEM. */
-int tracees__retry_python(struct tracees *t, struct err *e);
+/* Interpreters that were not ready when they were found are looked at again. */
+void tracees__retry_python(struct tracees *t);
 /* What the programs have reported of code of Python is read. */
 void tracees__note_code(struct tracees *t);
 
@@ -328,5 +329,53 @@ bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_
 bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg);
 const char *tracees__function(uint32_t func, void *arg);
 void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg);
+void tracees__thread_name(uint32_t number, char buf[static 32], void *arg);
+
+/*
+ * A breakpoint ends what a translator runs (process/translator.h), and the kernel puts shared probes into every process that maps
+ * their files: there is no way to except one. So as long as a translator runs, shared probes are out, and the trace waits.
+ *
+ * What always holds: what is recorded is right. A process that goes on may have freed meanwhile what it held, so it begins another
+ * life when its probes are back; what it held is its former life's, which ended unseen.
+ */
+
+/*
+ * It has begun, or runs already: probes go at once, if there are any. name: translator__of(). Of a file that is not installed
+ * (translator__is_installed) its name is believed for two seconds, in which a translator makes code; and not at all after three
+ * that did not. So nobody can keep a trace waiting by a name alone.
+ */
+void tracees__pause_for(struct tracees *t, pid_t pid, const char *name, bool installed);
+/* For those that run. */
+void tracees__pause_for_any(struct tracees *t);
+/* The trace has just begun: if one ran before that, nothing is recorded all the same, page faults neither. */
+void tracees__begin_paused(struct tracees *t);
+/* Once a second: have they all ended? Then the probes come back. Fails for lack of rights, or of memory in the kernel. */
+int tracees__try_to_resume(struct tracees *t, struct err *e);
+/* A life that ends during a pause was not seen to its end. Before the model hears of that. */
+void tracees__note_unseen_end(struct tracees *t, uint32_t proc);
+/* The trace is over: what goes on was not seen to the end, either. */
+void tracees__end_pause(struct tracees *t);
+/* Nanoseconds without probes, up to now. */
+uint64_t tracees__paused_ns(const struct tracees *t);
+
+/*
+ * Are the probes of the tracees still in place, and is there a debugger?
+ *
+ * A debugger that sets a breakpoint where one of ours is takes ours for the program's code: it
+ * keeps it, and writes it back when it takes its own out. If malloctrace has gone by then, nothing
+ * knows that breakpoint, and the process is killed by SIGTRAP. So malloctrace goes on with its
+ * probes in place until the debugger's are out; nothing is recorded meanwhile. To refuse such a
+ * process would be no help: a debugger may come later.
+ */
+
+/*
+ * Checks the tracees, each once a second at most; where probes are shared, some of them in turn.
+ * all: now. What is found is reported once.
+ */
+void tracees__look_at_probes(struct tracees *t, bool all);
+/* Probe points that were not in place at any such check. */
+uint64_t tracees__n_unprobed(const struct tracees *t);
+/* A process that a debugger's breakpoints are in, where taking ours out would do harm; 0: there is none. */
+pid_t tracees__debugged(const struct tracees *t, struct debugger *ret);
 
 #endif

@@ -1,37 +1,171 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Points besides those of allocation functions: where libraries are loaded, functions that the user
- * named, and where calls fail unseen. Owns the table of these kinds. Each file is searched once per
- * session; its points are probed once per tracee, or once where probes are shared.
+ * Points besides those of allocation functions: where libraries are loaded, functions that the user named (--mark, --start-on,
+ * --within ...), and where calls fail unseen. Owns the table of these kinds. Each file is searched once per session; its points are
+ * probed once per tracee, or once where probes are shared. A named function that is found nowhere is reported, at once or at the end.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "probe/loader.h"
-#include "probe/refusals.h"
+#include "elf/symtab.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 
+/* ---- functions that the user named */
+
+static int find_within(struct tracees *t, struct known_file *k, struct within *ret, struct err *e)
+{
+	int err = within__find(&t->spots, k->plan.object, &k->extras[EXTRA_SPOTS].at, ret, e);
+
+	if (!err && ret->ranges.n && t->n_within == MT_WITHIN_LISTS) {
+		within__done(ret);
+		err = err_set(e, -E2BIG, "--within: more than %d files have such functions", MT_WITHIN_LISTS);
+	}
+	return err;
+}
+
+/* A file that a process maps while the trace runs, or any process of many, must not end the trace. */
+static bool is_optional(const struct tracees *t)
+{
+	return t->begun || t->machine;
+}
+
+static int look_within(struct tracees *t, struct known_file *k, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	struct within w = {};
+	int err = spots__first(&t->spots, MT_SPOT_WITHIN_ENTER) ? find_within(t, k, &w, &why) : 0;
+
+	if (err == -E2BIG && is_optional(t)) {
+		t->gone_unprobed++;
+		say("%s: what they allocate is not recorded", err_msg(&why));
+		return 0;
+	}
+	if (err)
+		return err_set(e, err, "%s", err_msg(&why));
+	if (!w.ranges.n)
+		return 0;
+	k->within = xmalloc(sizeof(*k->within));
+	*k->within = w;
+	k->within_list = t->n_within++;
+	within__number(k->within, k->within_list);
+	return 0;
+}
+
+static int attach_within(struct tracees *t, struct attachment *a, struct known_file *k, struct err *e)
+{
+	int err;
+
+	if (!k->within || !object__may_be_probed(k->plan.object))
+		return 0;
+	err = kernel__set_within(t->kernel, k->within_list, &k->within->ranges);
+	if (!err && k->within->inlined)
+		err = kernel__set_within_inlined(t->kernel, k->within_list, k->plan.object);
+	if (err)
+		return err_set(e, err, "--within: %s: %s", k->plan.object->path, strerror(-err));
+	return attachment__add_within(a, k->plan.object, &k->within->points, e);
+}
+
+/* Stacks show an inlined copy; where one begins is not known for certain, so no probe counts its calls. */
+static bool needs_calls(const struct spot *s)
+{
+	return s->kind == MT_SPOT_MARK || s->kind == MT_SPOT_START || s->kind == MT_SPOT_STOP;
+}
+
+static void report_inlined(struct tracees *t, const struct spot *s, const struct object *obj)
+{
+	size_t n = s->n_inlined_here;
+
+	if (!n || !needs_calls(s))
+		return;
+	t->gone_unprobed += n;
+	say("%s %s: %zu inlined cop%s in %s: calls there are not seen", s->option, s->text, n, n == 1 ? "y" : "ies", obj->path);
+}
+
+static int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e)
+{
+	size_t n_unsearched = t->spots.n_unsearched;
+	int err;
+
+	if (!t->spots.n)
+		return 0;
+	err = spots__find(&t->spots, k->plan.object, NULL, &k->extras[EXTRA_SPOTS].at, e);
+	for (size_t i = 0; i < t->spots.n && !err; i++)
+		report_inlined(t, &t->spots.v[i], k->plan.object);
+	if (t->spots.n_unsearched > n_unsearched)
+		say("%s: its debug information takes too long to search; inlined copies of the named functions are not seen there",
+		    k->plan.object->path);
+	return err ?: look_within(t, k, e);
+}
+
+/* Each spot that has a point in this file. */
+static void tell(const struct tracees *t, const struct known_file *k, const struct tracee *p)
+{
+	const struct spot_points *at = &k->extras[EXTRA_SPOTS].at;
+
+	for (size_t i = 0; i < t->spots.n; i++) {
+		const struct spot *s = &t->spots.v[i];
+		size_t n = 0;
+
+		for (size_t j = 0; j < at->n; j++)
+			for (uint64_t c = at->v[j].cookie; c; c >>= 8)
+				n += (c & 0xff) == s->number;
+		if (!n)
+			continue;
+		if (t->begun && p && !p->held)
+			say("%s %s: %s (%d) has loaded %s, which defines it: calls are seen from now on",
+			    s->option, s->text, p->process.comm, (int)p->process.pid,
+			    object__file_name(k->plan.object));
+		else
+			say_verbose("%s %s: %zu point%s in %s", s->option, s->text, n, n == 1 ? "" : "s",
+				    k->plan.object->path);
+	}
+}
+
+static int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k,
+			  const struct tracee *p, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	int err = attachment__add_spots(a, k->plan.object, &k->extras[EXTRA_SPOTS].at, &why) ?:
+			  attach_within(t, a, k, &why);
+
+	if (err && (!is_optional(t) || err == -ESRCH))
+		return err_set(e, err, "%s", err_msg(&why));
+	t->gone_unprobed += err != 0;
+	if (err)
+		say("%s; calls of the named functions are not seen there", err_msg(&why));
+	else
+		tell(t, k, p);
+	return 0;
+}
+
+/* ---- all kinds */
+
+static void take(struct spot_points *from, struct spot_points *to)
+{
+	*to = *from;
+	*from = (struct spot_points){};
+}
+
 static int find_loader(struct tracees *t, struct known_file *k, struct err *e)
 {
-	return loader__find(k->plan.object, &k->extras[EXTRA_LOADER].at) ? err_set(e, -ENOMEM, "out of memory") : 0;
+	take(&k->plan.loader, &k->extras[EXTRA_LOADER].at);
+	return 0;
 }
 
 static int find_refusals(struct tracees *t, struct known_file *k, struct err *e)
 {
-	return refusals__find(&k->plan, &t->funcs, &k->extras[EXTRA_REFUSALS].at) ? err_set(e, -ENOMEM, "out of memory") : 0;
+	take(&k->plan.refusals, &k->extras[EXTRA_REFUSALS].at);
+	return 0;
 }
 
 static int attach_loader(struct tracees *t, struct attachment *a, struct known_file *k,
 			 const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	int err = attachment__add_loader(a, k->plan.object, &k->extras[EXTRA_LOADER].at, &why);
 
-	if (err == -ENOMEM)
-		return err_set(e, err, "%s", err_msg(&why));
 	/* a file that the kernel refuses is no reason to end a trace */
-	if (err)
+	if (attachment__add_loader(a, k->plan.object, &k->extras[EXTRA_LOADER].at, &why))
 		say_verbose("%s; a library that is loaded at the address of another is noticed a little later",
 			    err_msg(&why));
 	return 0;
@@ -41,11 +175,8 @@ static int attach_refusals(struct tracees *t, struct attachment *a, struct known
 			   const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	int err = attachment__add_refusals(a, k->plan.object, &k->extras[EXTRA_REFUSALS].at, &why);
 
-	if (err == -ENOMEM)
-		return err_set(e, err, "%s", err_msg(&why));
-	if (err)
+	if (attachment__add_refusals(a, k->plan.object, &k->extras[EXTRA_REFUSALS].at, &why))
 		say("%s; calls that end with an exception are not counted as failed", err_msg(&why));
 	return 0;
 }
@@ -72,22 +203,16 @@ static bool is_probed(const struct tracees *t, const struct tracee *p, const str
 	return object_list__has(&p->extras[kind], k->plan.object);
 }
 
-static int note_probed(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind, struct err *e)
+static void note_probed(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind)
 {
-	struct object **slot;
-
-	if (t->shared_probes) {
+	if (t->shared_probes)
 		k->extras[kind].state = EXTRA_PROBED;
-		return 0;
-	}
-	slot = vec_push(&p->extras[kind]);
-	if (!slot)
-		return err_set(e, -ENOMEM, "out of memory");
-	*slot = k->plan.object;
-	return 0;
+	else
+		*vec_push(&p->extras[kind]) = k->plan.object;
 }
 
-int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e)
+/* They are looked for, and not probed. */
+static int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e)
 {
 	if (k->extras[kind].state != EXTRA_UNKNOWN || !tracees__is_native(k->plan.object))
 		return 0;
@@ -103,14 +228,16 @@ int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file 
 	if (!a || is_probed(t, p, k, kind))
 		return 0;
 	err = tracees__find_extra(t, k, kind, e);
-	if (err || !k->extras[kind].at.n)
+	/* a function that is inlined wherever it is called has no point */
+	if (err || (!k->extras[kind].at.n && !(kind == EXTRA_SPOTS && k->within)))
 		return err;
 	if (t->shared_probes && kinds[kind].once_per_inode) {
 		tracees__unprobe_former(t, k->plan.object);
 		if (tracees__covered_by(t, k, true))
 			return 0;
 	}
-	return note_probed(t, p, k, kind, e) ?: kinds[kind].attach(t, a, k, p, e);
+	note_probed(t, p, k, kind);
+	return kinds[kind].attach(t, a, k, p, e);
 }
 
 /*
@@ -119,7 +246,7 @@ int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file 
  */
 static bool is_wanted(const struct known_file *k, enum extra_kind kind, bool throws)
 {
-	return kind != EXTRA_REFUSALS || throws || refusals__may_pass_on(&k->plan);
+	return kind != EXTRA_REFUSALS || throws || plan__may_pass_on(&k->plan);
 }
 
 static bool may_throw(struct tracees *t, const struct space *space)
@@ -127,7 +254,7 @@ static bool may_throw(struct tracees *t, const struct space *space)
 	for (size_t i = 0; i < space->n; i++) {
 		const struct known_file *k = space->v[i].object ? tracees__known_file(t, space->v[i].object) : NULL;
 
-		if (k && !space->v[i].gone && !space->v[i].object->changed && refusals__may_throw(&k->plan, &t->funcs))
+		if (k && !space->v[i].gone && !space->v[i].object->changed && plan__may_throw(&k->plan, &t->funcs))
 			return true;
 	}
 	return false;
@@ -147,8 +274,7 @@ int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind ki
 		/* what was written over or unmapped has no calls any more */
 		if (kind == EXTRA_REFUSALS && (space->v[i].gone || space->v[i].object->changed))
 			continue;
-		if (tracees__file_of(t, space->v[i].object, false, &k, NULL) == -ENOMEM)
-			return err_set(e, -ENOMEM, "out of memory");
+		k = tracees__file_of(t, space->v[i].object, false);
 		if (is_wanted(k, kind, throws))
 			err = tracees__probe_extra(t, p, k, kind, e);
 	}
@@ -163,4 +289,123 @@ void known_file__forget_probes(struct known_file *k)
 		if (k->extras[i].state == EXTRA_PROBED)
 			k->extras[i].state = EXTRA_FOUND;
 	k->python_probed = false;
+}
+
+/* ---- what is found nowhere */
+
+/* Is the file that was named mapped by anyone? */
+static bool is_file_there(const struct tracees *t, const struct spot *s)
+{
+	for (size_t i = 0; i < t->files.n; i++)
+		if (spot__may_be_in(s, t->files.v[i]->plan.object))
+			return true;
+	return false;
+}
+
+/* Each part of "ns::Cache::put" must be the name of something there. */
+static bool may_be_inlined(struct object *obj, const struct spot *s)
+{
+	const char *name = s->part[s->n_parts - 1];
+	size_t scope = (size_t)(strstr(name, s->hint) - name);
+	_cleanup_free_ char *scopes = xstrndup(name, scope);
+	char *save = NULL;
+
+	if (!defined__may_be_inlined(obj, NULL, s->hint))
+		return false;
+	for (char *p = strtok_r(scopes, ":", &save); p; p = strtok_r(NULL, ":", &save))
+		if (!strpbrk(p, "<>(){} ") && !defined__may_be_inlined(obj, NULL, p))
+			return false;
+	return true;
+}
+
+/*
+ * A tag need not begin anywhere: one that was inlined is on stacks as well. Where names come from a JIT's list or a server,
+ * or the name has no last part to look for, nobody knows yet.
+ */
+static bool may_be_on_stacks(const struct tracees *t, const struct spot *s)
+{
+	if (t->names_to_come || !s->hint)
+		return true;
+	for (size_t i = 0; i < t->v.n; i++)
+		if (tracee__life(t->v.v[i])->space.jit)
+			return true;
+	for (size_t i = 0; i < t->files.n; i++) {
+		struct object *obj = t->files.v[i]->plan.object;
+
+		if (spot__may_be_in(s, obj) && may_be_inlined(obj, s))
+			return true;
+	}
+	return false;
+}
+
+static bool is_found(const struct tracees *t, const struct spot *s)
+{
+	return s->n_points || (s->kind == MT_SPOT_WITHIN_ENTER && s->n_inlined) ||
+	       (s->kind == MT_SPOT_TAG && may_be_on_stacks(t, s));
+}
+
+static int look_at_all(struct tracees *t, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct space *space = &tracee__life(t->v.v[i])->space;
+
+		for (size_t j = 0; j < space->n && !err; j++) {
+			struct known_file *k;
+
+			if (!space->v[j].object)
+				continue;
+			k = tracees__file_of(t, space->v[j].object, false);
+			err = tracees__find_extra(t, k, EXTRA_SPOTS, e);
+		}
+	}
+	return err;
+}
+
+/* A tag is looked for in stacks, too: there it may be a function of Python, which is in no file and whose calls are not counted. */
+static bool may_be_python(const struct tracees *t, const struct spot *s)
+{
+	return s->kind == MT_SPOT_TAG && tracees__may_run_python(t);
+}
+
+/* A Python function has no instruction that could be probed. */
+#define NOT_OF_PYTHON "%s takes native functions only; of a Python function, --tag %s shows what it allocates"
+
+int tracees__check_spots(struct tracees *t, struct err *e)
+{
+	int err = t->spots.n ? look_at_all(t, e) : 0;
+
+	for (size_t i = 0; i < t->spots.n && !err; i++) {
+		const struct spot *s = &t->spots.v[i];
+
+		if (is_found(t, s) || may_be_python(t, s))
+			continue;
+		if (!is_file_there(t, s)) {
+			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",
+			    s->option, s->text, s->part[0]);
+			continue;
+		}
+		err = err_set(e, -ENOENT, "%s %s: no such function in the files that the target maps", s->option, s->text);
+		if (tracees__may_run_python(t))
+			err_hint(e, NOT_OF_PYTHON, s->option, s->text);
+		else
+			err_hint(e,
+				 "a function that was inlined everywhere, or is in a file without symbols, cannot be found by name");
+	}
+	return err;
+}
+
+void tracees__tell_spots(struct tracees *t)
+{
+	for (size_t i = 0; i < t->spots.n; i++) {
+		const struct spot *s = &t->spots.v[i];
+
+		/* tags are looked for in stacks, of which the output tells */
+		if (is_found(t, s) || s->kind == MT_SPOT_TAG)
+			continue;
+		say("%s %s: no file that the target mapped has such a function", s->option, s->text);
+		if (tracees__may_run_python(t))
+			say(NOT_OF_PYTHON, s->option, s->text);
+	}
 }

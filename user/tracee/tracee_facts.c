@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns nothing: what a snapshot needs to know about the tracees, and of their processes. */
+#include "tracee/tracee_parts.h"
+
+#include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 
-#include "tracee/tracee_parts.h"
+#include "probe/lookalikes.h"
+#include "process/sharers.h"
+#include "util/log.h"
 #include "util/util.h"
 
 #define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
@@ -32,7 +38,7 @@ enum recording_size tracees__size(const struct tracees *t)
 	return SIZE_REQUESTED;
 }
 
-int tracees__list_probes(const struct tracees *t, struct snapshot *s)
+void tracees__list_probes(const struct tracees *t, struct snapshot *s)
 {
 	struct snap_probe *rows = snapshot__alloc(s, t->files.n + 1, sizeof(*rows));
 
@@ -55,7 +61,6 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 			.frees_probed = recording__is_leak(&s->recording) && has_probed_frees(t, plan),
 		};
 	}
-	return 0;
 }
 
 /* Of all that is no file one module: its places are raw addresses. */
@@ -154,6 +159,13 @@ void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 	process__thread_comm(pid, tid, buf);
 }
 
+void tracees__thread_name(uint32_t number, char buf[static 32], void *arg)
+{
+	const struct tracees *t = arg;
+
+	kernel__thread_name(t->kernel, number, buf);
+}
+
 const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p)
 {
 	const struct space *space = &tracee__life(p)->space;
@@ -179,7 +191,8 @@ static void note_runtime(struct tracees *t, struct tracee *p)
 	}
 }
 
-void tracee__sample(struct tracees *t, struct tracee *p)
+/* RSS and CPU time */
+static void tracee__sample(struct tracees *t, struct tracee *p)
 {
 	struct tracee_life *life = tracee__life(p);
 	uint64_t cpu_ns;
@@ -232,4 +245,263 @@ uint64_t tracees__cpu_ns(const struct tracees *t)
 		if (t->v.v[i]->cpu_ns > t->v.v[i]->cpu_at_attach_ns)
 			sum += t->v.v[i]->cpu_ns - t->v.v[i]->cpu_at_attach_ns;
 	return sum;
+}
+
+/* ---- processes that share memory */
+
+/*
+ * Targets that share their memory with processes that are no threads of theirs: one heap, one target. Those that are there
+ * when the trace begins are found here; later ones the programs see at their fork.
+ *
+ * Owns nothing: how many there are is kept with each tracee.
+ */
+
+bool tracees__have_memory_of(const struct tracees *t, pid_t pid)
+{
+	struct sharers s = {};
+	bool found = false;
+
+	if (sharers__find(pid, &s))
+		return false;
+	for (size_t i = 0; i < s.n && !found; i++) {
+		const struct tracee *p = tracees__find(t, s.v[i]);
+
+		found = p;
+		if (p)
+			say("process %d shares the memory of %s (%d): they are traced as one", (int)pid, p->process.comm,
+			    (int)p->process.pid);
+	}
+	sharers__done(&s);
+	return found;
+}
+
+#define SPAWN_MS 50		/* by then a child of vfork or posix_spawn has left the memory of its parent */
+
+void tracee__count_sharers(struct tracee *p)
+{
+	struct sharers first = {}, s = {};
+
+	sharers__find(p->process.pid, &first);
+	if (first.n) {
+		poll(NULL, 0, SPAWN_MS);
+		sharers__find(p->process.pid, &s);
+	}
+	p->n_sharers = 0;
+	for (size_t i = 0; i < s.n; i++)
+		p->n_sharers += sharers__has(&first, s.v[i]);
+	sharers__done(&first);
+	sharers__done(&s);
+}
+
+const struct tracee *tracees__sharing(const struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		if (t->v.v[i]->n_sharers)
+			return t->v.v[i];
+	return NULL;
+}
+
+bool tracees__gained_sharers(struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		if (!t->v.v[i]->own)
+			tracee__count_sharers(t->v.v[i]);
+	return tracees__sharing(t);
+}
+
+void tracee__count_left(struct tracees *t, const struct tracee *p)
+{
+	pid_t left;
+
+	/* a signal may have killed all of them: they exit one after the other */
+	if (!kernel__has_borrowers(t->kernel) || (poll(NULL, 0, SPAWN_MS), !kernel__has_borrowers(t->kernel)))
+		return;
+	left = kernel__check_borrowers(t->kernel, tracee__life(p)->proc);
+	if (left)
+		say("%s (%d) exited before process %d, which shares its memory: calls of that one do not count any more, and what is live may be in use there",
+		    p->process.comm, (int)p->process.pid, (int)left);
+}
+
+/* --mode growth counts the faults of one process's threads, where it has events of its own. */
+static void report_sharers(struct tracees *t, struct tracee *p, const struct sharers *s)
+{
+	bool unseen = p->faults;
+	char others[48] = "";
+
+	if (s->n > 1)
+		snprintf(others, sizeof(others), " and %zu others", s->n - 1);
+	say("%s (%d) shares its memory with process %d%s: %s", p->process.comm, (int)p->process.pid, (int)s->v[0], others,
+	    unseen			       ? "page faults there are not seen; -f sees them" :
+	    kernel__sees_sharers(t->kernel) ? "they are traced as one" :
+					       "this kernel shows their calls only with -f");
+	if (unseen)
+		p->n_written_over += s->n;
+}
+
+/* Until there are no more: one that the programs do not know yet may have made others. */
+void tracee__share_memory(struct tracees *t, struct tracee *p)
+{
+	struct sharers s = {}, last = {};
+
+	while (!sharers__find(p->process.pid, &s) && s.n > last.n) {
+		for (size_t i = 0; i < s.n; i++)
+			kernel__share(t->kernel, s.v[i], tracee__life(p)->proc);
+		sharers__done(&last);
+		last = s;
+		s = (struct sharers){};
+	}
+	/* others are children of vfork, or are counted by the programs */
+	if (last.n && p->n_sharers)
+		report_sharers(t, p, &last);
+	sharers__done(&s);
+	sharers__done(&last);
+}
+
+/* ---- processes of which no call was seen */
+
+/*
+ * Owns what is said of a process of which no call was seen. What always holds: it is
+ * said of one that ran, by the kernel's own account, and of one that stood still that
+ * it did; a file is searched for what looks like an allocator once, and not before it
+ * is needed.
+ */
+
+/* Below that RSS grows by whatever a program reads and calls for the first time. */
+#define MUCH_GROWTH (1 << 20)
+/* Where there are many, most of them sleep nearly all the time. */
+#define MUCH_CPU_NS (20 * MS_NS)
+
+/* Is it the first of its file in the list of ranges? */
+static bool is_first(const struct space *s, size_t at)
+{
+	if (!s->v[at].object || !s->v[at].object->is_elf)
+		return false;
+	for (size_t i = 0; i < at; i++)
+		if (s->v[i].object == s->v[at].object)
+			return false;
+	return true;
+}
+
+#define MAX_TOLD 8	/* files by their names: a process may map as many as it likes */
+
+/* "38 functions in libc.so.6, 19 in shopd" */
+static void write_probed(struct tracees *t, const struct tracee_life *l, FILE *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->space.n; i++) {
+		const struct known_file *k = is_first(&l->space, i) ? tracees__known_file(t, l->space.v[i].object) : NULL;
+
+		if (!k || !k->plan.n_funcs || k->left_out || n++ >= MAX_TOLD)
+			continue;
+		fprintf(out, "%s%zu%s in %s", n > 1 ? ", " : "", k->plan.n_funcs,
+			n > 1		     ? "" :
+			k->plan.n_funcs == 1 ? " function" :
+					       " functions",
+			object__file_name(k->plan.object));
+	}
+	if (n > MAX_TOLD)
+		fprintf(out, " and %zu other files", n - MAX_TOLD);
+	if (!n)
+		fputs("nothing: no file that it maps has an allocation function", out);
+}
+
+static bool is_c_library(const struct known_file *k)
+{
+	return k->plan.family && !k->plan.object->is_exec &&
+	       (!strcmp(k->plan.family, "glibc") || !strcmp(k->plan.family, "musl"));
+}
+
+static void write_candidates(struct tracees *t, const struct tracee_life *l, FILE *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->space.n; i++) {
+		struct known_file *k = is_first(&l->space, i) ? tracees__known_file(t, l->space.v[i].object) : NULL;
+
+		if (!k || is_c_library(k) || n >= MAX_TOLD)
+			continue;
+		if (!k->lookalikes_known)
+			k->lookalikes = lookalikes__of(k->plan.object, &t->funcs);
+		k->lookalikes_known = true;
+		if (k->lookalikes)
+			fprintf(out, "%s%s", n++ ? "; " : "", k->lookalikes);
+	}
+}
+
+static const char *in_words(struct tracees *t, const struct tracee_life *l, struct snapshot *s,
+			    void (*tell)(struct tracees *t, const struct tracee_life *l, FILE *out))
+{
+	char *text;
+	const char *ret;
+	size_t size;
+	FILE *out = text_stream__open(&text, &size);
+
+	tell(t, l, out);
+	text_stream__close(out);
+	ret = *text ? snapshot__strdup(s, text) : NULL;
+	free(text);
+	return ret;
+}
+
+/* No allocator of the process's is behind pages of files and shared memory. */
+static int64_t private_growth(const struct snap_process *p)
+{
+	if (p->memory.known && p->memory.grown_known)
+		return p->memory.heap_grown + p->memory.large_grown;
+	return p->rss_bytes && p->rss_at_attach_bytes ? (int64_t)(p->rss_bytes - p->rss_at_attach_bytes) : 0;
+}
+
+static void look_at(struct tracees *t, const struct tracee *p, const struct tracee_life *l,
+		    struct snapshot *s, struct snap_process *to)
+{
+	uint64_t before_ns = MAX(p->cpu_at_attach_ns, l->cpu_before_ns);
+	struct snap_blind b = {
+		.is = true,
+		.cpu_ns = p->cpu_ns > before_ns ? p->cpu_ns - before_ns : 0,
+		.grown_bytes = private_growth(to),
+	};
+	/*
+	 * a process that ends runs; where children are followed, most of those that fork and exec
+	 * call no allocator on the way
+	 */
+	bool ran = b.cpu_ns || b.grown_bytes >= MUCH_GROWTH || (to->ended && (!tracees__are_shared(t) || p->own));
+
+	b.idle = !ran && !to->ended;
+	if (!ran && !b.idle)
+		return;
+	if (s->n_processes > 1 && b.cpu_ns < MUCH_CPU_NS && b.grown_bytes < MUCH_GROWTH)
+		return;
+	if (ran) {
+		b.probed = in_words(t, l, s, write_probed);
+		b.candidates = in_words(t, l, s, write_candidates);
+	}
+	to->blind = b;
+}
+
+/* A free of nothing, as at a program's end, shows no block; what --within and its like skip was seen. */
+static bool saw_nothing(const struct snapshot *s, const struct snap_process *p, bool partial)
+{
+	const struct counters *c = &p->c;
+
+	return !p->probe_hits || (!partial && !s->estimated && !c->alloc_calls && !c->free_calls &&
+				  !c->failed_calls && !c->unknown_frees);
+}
+
+void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial)
+{
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct tracee *p = t->v.v[i];
+		const struct tracee_life *l = tracee__life(p);
+		uint32_t id = model__life_id(t->model, l->proc);
+
+		if (!id || l->closed)
+			continue;
+		for (size_t k = 0; k < s->n_processes; k++) {
+			struct snap_process *to = (struct snap_process *)&s->processes[k];
+
+			if (to->id == id && saw_nothing(s, to, partial))
+				look_at(t, p, l, s, to);
+		}
+	}
 }

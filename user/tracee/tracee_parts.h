@@ -3,40 +3,49 @@
 #ifndef MT_TRACEE_PARTS_H
 #define MT_TRACEE_PARTS_H
 
+#include "tracee/selection.h"
 #include "tracee/tracee.h"
 
 extern const struct probing probing_own;	/* tracee_own.c */
 extern const struct probing probing_shared;	/* machine.c */
 
-/* A tracee of a process, which it takes, also on failure; it has no life yet. */
-int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e);
-int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
-/* The number that the kernel gave to its only life. */
-int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
-int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns, struct err *e);
+/* A tracee of a process, which it takes; it has no life yet. */
+struct tracee *tracees__push(struct tracees *t, struct process *process);
+void tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc);
+void tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns);
 /* Reads what it maps; tables and probes are the caller's: p->dirty. */
 int tracee__look(struct tracees *t, struct tracee *p, struct err *e);
+/* Tables, if it is dirty, and probes; arguments as of struct probing. */
+int tracee__take_in(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e);
+/*
+ * Reads all that it maps, which gets its tables and probes: more names, perhaps another allocator. mapped_ns: since when it has that,
+ * if what it did meanwhile was missed; 0: nothing was.
+ */
+int tracee__refresh(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e);
 /* Tables for new code. */
 int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
 /* One that could not begin: nothing is known of it. */
 void tracees__drop(struct tracees *t, struct tracee *p);
 /* It becomes known to the kernel, and gets its tables and probes. parked: these come when the budget wants them. */
 int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *e);
+/* Is another process with the same memory a tracee already? Then that is said. */
+bool tracees__have_memory_of(const struct tracees *t, pid_t pid);
+/* How many other processes share its memory, before its probes are attached: p->n_sharers. */
+void tracee__count_sharers(struct tracee *p);
+/* It has exited: those that still share its memory are a loss. */
+void tracee__count_left(struct tracees *t, const struct tracee *p);
+/* Their calls count for it. */
+void tracee__share_memory(struct tracees *t, struct tracee *p);
 /* All tracees are known to the kernel, have their tables, and their files are probed. */
 int tracees__attach_all(struct tracees *t, struct err *e);
 /* After detaching it is not examined any more. */
 bool tracee__is_open(const struct tracees *t, const struct tracee *p);
 /* One mapping, by a record; tables and probes follow: p->dirty, p->stale. */
-int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
+void tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns);
 /* It has unloaded code since it was read. */
 bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p);
-/*
- * It runs another program now, as the message says; comm, clean, is the name that the exec gave it.
- * Where probes are its own.
- */
-int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
 /* Plans for the objects that this tracee did not have before. *ret is the caller's. */
-int tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e);
+void tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n);
 /* The name of the file that the newest probes are in; "" without any. */
 const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
 /* It was loaded while the process was traced: what it did until it was probed was not seen. */
@@ -44,7 +53,7 @@ void tracee__note_late_allocator(struct tracees *t, struct tracee *p);
 /* Files of this tracee that could not be read, each once. */
 void tracee__tell_unread(const struct tracee *p);
 
-/* Have its memory cgroup and those above it room for these probes (tracee_room.c)? -ENOSPC, with what to do. */
+/* Have its memory cgroup and those above it room for these probes (tracee_plans.c)? -ENOSPC, with what to do. */
 int tracee__check_room(const struct tracee *p, const struct plan *const *plans, size_t n, struct err *e);
 /* The same just before they are set: once the trace has begun there is none for any, and that is said. */
 int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n,
@@ -60,8 +69,6 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now);
  */
 int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind,
 			 struct err *e);
-/* They are looked for, and not probed. */
-int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e);
 /* Of all files that it maps. */
 int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind kind, struct err *e);
 /* Its shared probes are out, until a process maps it again. */
@@ -76,7 +83,7 @@ static inline struct attachment *tracees__probes_of(const struct tracees *t, con
 }
 
 /* A Python interpreter among what it maps: its frames are walked from here on (tracee_python.c). */
-int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e);
+void tracee__know_python(struct tracees *t, struct tracee *p);
 /*
  * Where it frees code is not probed any more, if it does in this file (NULL: in any): its frames are native ones until it is known
  * again, and then no code is known by its address.
@@ -89,11 +96,6 @@ void tracees__drop_codes(struct tracees *t);	/* all that nobody claimed */
 void tracees__locate_python(const struct tracees *t, const struct tracee_life *l, uint64_t word, uint64_t t_ns, struct address *ret);
 bool tracees__is_same_python(const struct tracee_life *l, uint64_t word, uint64_t t1_ns, uint64_t t2_ns);
 
-/* Functions that the user named, in one file (tracee_spots.c): for tracee_extras.c. */
-int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e);
-int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k,
-			  const struct tracee *p, struct err *e);
-
 /*
  * Shared probes are in this file already, through another name of it: what is known of that one,
  * else NULL. spots: those, not allocators.
@@ -103,11 +105,74 @@ const struct known_file *tracees__covered_by(const struct tracees *t, const stru
 /* An ELF file of 64 bits and of this machine's architecture. */
 bool tracees__is_native(const struct object *obj);
 /* What an object offers; made when it is seen for the first time. */
-int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct known_file **ret, struct err *e);
+struct known_file *tracees__file_of(struct tracees *t, struct object *obj, bool asked);
 /* Once per file: are its points right? If not, the plan becomes a plain one, in place. */
-int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e);
+void tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan);
 struct known_file *tracees__known_file(const struct tracees *t, const struct object *obj);	/* NULL: not read yet */
 /* Once per file, when it is probed for the first time. */
 void tracees__tell_plan(struct tracees *t, const struct plan *plan);
+
+/* Tracees whose probes are shared: how they come, and how what they map is probed. */
+
+struct told_mapping {		/* by a record */
+	struct mapping map;	/* owns its path */
+	uint64_t t_ns;		/* when it was made */
+};
+
+/*
+ * Files of -O; and those that malloctrace itself maps, which many later processes will map as well,
+ * or the usual ones.
+ */
+int tracees__probe_asked(struct tracees *t, struct err *e);
+int tracees__probe_own(struct tracees *t, struct err *e);
+
+/*
+ * Probes keep a file's inode: those in files that are deleted, and that no process maps any more,
+ * are taken out.
+ */
+void tracees__unprobe_deleted(struct tracees *t);
+
+/*
+ * The allocators among the files of its ranges from `from` on are probed, those
+ * that are not yet. mapped_ns: since when it has them, if what it did meanwhile
+ * was missed; 0: nothing was.
+ */
+int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e);
+/* One mapping, from a record. Its unwind tables are the caller's to update: p->dirty. */
+int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
+
+/*
+ * New tracees; proc is their number in the kernel's tables. One that was there under
+ * the same pid has ended. process is taken. parent: the process that forked it,
+ * NULL: not traced.
+ */
+int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc,
+			 const struct tracee_life *parent, struct tracee **ret, struct err *e);
+/* A child of a life: it has what that has. */
+int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent,
+			struct tracee **ret, struct err *e);
+/* One that was gone before it was read. parent may be NULL. */
+void tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent);
+/* Another program: p's next life, or a new tracee if p is NULL. v: what it has mapped so far; n 0: not known. */
+int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_event *ev,
+			const struct tracee_life *parent, const struct told_mapping *v, size_t n,
+			struct tracee **ret, struct err *e);
+
+/* Shared probes in what -O names and in what most processes map; the others follow with who maps them. */
+int tracees__probe_shared(struct tracees *t, struct err *e);
+
+/* ---- processes that come and go */
+
+/*
+ * Processes that come and go: those that are there at the start, those that are
+ * forked, started or renamed later, and what they map; -a, --comm, --cgroup, -f.
+ */
+
+struct machine;
+
+/* A running process, as it is now. */
+bool machine__wants(const struct selection *selection, pid_t pid);
+
+void machine__free(struct machine *m);	/* takes NULL; made by tracees__share() */
 
 #endif

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns t->pause: which translators run, and for how long nothing was seen. */
-#include "tracee/tracee_pause.h"
+#include "tracee/tracee.h"
 
-#include <errno.h>
-
+#include "probe/standing.h"
+#include "process/process.h"
 #include "process/translator.h"
 #include "tracee/tracee_parts.h"
-#include "tracee/tracee_shared.h"
 #include "util/log.h"
 
 static bool is_paused(const struct tracees *t)
@@ -46,18 +45,15 @@ static void take_out(struct tracees *t)
 
 static void pause_now(struct tracees *t, const struct suspect *who, const char *name)
 {
-	struct suspect *slot = find(t->pause.translators.v, t->pause.translators.n, who->pid) ? NULL : vec_push(&t->pause.translators);
-
-	/* without memory it is found again before the probes come back */
-	if (slot)
-		*slot = *who;
+	if (!find(t->pause.translators.v, t->pause.translators.n, who->pid))
+		*vec_push(&t->pause.translators) = *who;
 	t->pause.quiet_ns = 0;
 	if (is_paused(t))
 		return;
 	t->pause.since_ns = now_ns();
 	t->pause.began_ns = kernel__clock_ns(t->kernel);
 	take_out(t);
-	say("%s (%d) runs a program by translating its code, and breakpoints in files that it maps would kill it: all probes are out, and nothing is recorded until it has ended",
+	say("%s (%d) is an emulator, and breakpoints in files that it maps would kill the program that it runs: all probes are removed, and nothing is recorded until it exits",
 	    name, (int)who->pid);
 }
 
@@ -72,10 +68,8 @@ void tracees__begin_paused(struct tracees *t)
 /* Should it make code later, it is one: disproven ones are looked at each second. */
 static void disbelieve(struct tracees *t, const struct suspect *who)
 {
-	struct suspect *slot = find(t->pause.disproven.v, t->pause.disproven.n, who->pid) ? NULL : vec_push(&t->pause.disproven);
-
-	if (slot)
-		*slot = *who;
+	if (!find(t->pause.disproven.v, t->pause.disproven.n, who->pid))
+		*vec_push(&t->pause.disproven) = *who;
 }
 
 void tracees__pause_for(struct tracees *t, pid_t pid, const char *name, bool installed)
@@ -140,16 +134,13 @@ static int begin_life(struct tracees *t, struct tracee *p, struct err *e)
 		return 0;
 	model__set_unseen(t->model, had->proc, MAX(p->unseen_ns, unseen));
 	model__life_ended(t->model, had->proc);
-	err = tracee__add_life(t, p, proc, e);
-	if (!err)
-		err = space__copy(&tracee__life(p)->space, &had->space, e);
-	if (!err) {
-		tracee__life(p)->code_seq = had->code_seq;
-		err = tracee__update_unwind(t, p, e);
-	}
+	tracee__add_life(t, p, proc);
+	space__copy(&tracee__life(p)->space, &had->space);
+	tracee__life(p)->code_seq = had->code_seq;
+	err = tracee__update_unwind(t, p, e);
 	unwind__drop(t->unwind, had->proc);
 	if (!err)
-		err = tracee__tell_model(t, p, (uint64_t)MAX((int64_t)now_ns() - p->started_ns, 0), 0, e);
+		tracee__tell_model(t, p, (uint64_t)MAX((int64_t)now_ns() - p->started_ns, 0), 0);
 	p->unseen_ns = 0;
 	p->live_bytes = 0;
 	return err;
@@ -191,7 +182,7 @@ static int resume(struct tracees *t, struct err *e)
 	if (t->pause.froze)
 		kernel__pause(t->kernel, false);
 	if (!err)
-		say("no program runs any more that translates code: the probes are back; nothing was recorded for %.1f s, and what processes held before is told apart from what they allocate from now on",
+		say("the emulator (valgrind, qemu) exited: probes are attached again; nothing was recorded for %.1f s, and blocks from before are counted apart from later ones",
 		    paused_ns / 1e9);
 	return err;
 }
@@ -221,9 +212,9 @@ static bool is_waited_for(struct tracees *t, const struct suspect *who)
 		return is != TRANSLATOR_GONE;
 	disbelieve(t, who);
 	t->pause.n_disproven++;
-	say("process %d is called like a program that translates code, but made none of its own in %d seconds: it is not waited for%s", (int)who->pid,
+	say("process %d has the name of an emulator, but made no code of its own in %d seconds: malloctrace does not wait for it%s", (int)who->pid,
 	    (int)(BELIEVED_NS / SECOND_NS),
-	    t->pause.n_disproven == BELIEVED_TIMES ? ", and no other one is by its name alone" : "");
+	    t->pause.n_disproven == BELIEVED_TIMES ? ", nor for others by their names alone" : "");
 	return false;
 }
 
@@ -248,4 +239,233 @@ int tracees__try_to_resume(struct tracees *t, struct err *e)
 	/* what they have forked goes by no record */
 	tracees__pause_for_any(t);
 	return t->pause.translators.n ? 0 : resume(t, e);
+}
+
+/* ---- are they in place? */
+
+/*
+ * Are malloctrace's breakpoints still in the tracees' memory? A debugger may have taken them out,
+ * and a program may have moved its code to where there are none: calls are not seen then, and that
+ * is reported. And: may the breakpoints be taken out, or has a debugger breakpoints of its own in
+ * the same places? The header has the reasons.
+ *
+ * Owns nothing: what was found is kept with each tracee.
+ */
+
+/*
+ * A process is checked once a second, unless that took longer than 1 / CHECK_SHARE of it: ten
+ * thousand mappings take ten milliseconds.
+ */
+#define CHECK_EACH_NS SECOND_NS
+#define CHECK_SHARE 500
+/* What all checks together may take at a time, where probes are shared. */
+#define SLICE_NS (10 * MS_NS)
+
+struct plans vec(const struct plan *);
+
+/* The files that have probes, and where. p: of those that this tracee maps; NULL: all. */
+static struct plans probed_plans(const struct tracees *t, const struct tracee *p)
+{
+	struct plans ret = {};
+
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct known_file *k = t->files.v[i];
+
+		if (known_file__is_probed(k) && k->plan.n_points && (!p || object_list__has(&p->examined, k->plan.object)))
+			*vec_push(&ret) = &k->plan;
+	}
+	return ret;
+}
+
+static void report_debugger(struct tracee *p)
+{
+	struct debugger d = debugger__of(p->process.pid);
+
+	if (d.pid == p->debugger)
+		return;
+	p->debugger = d.pid;
+	if (d.pid && d.writes)
+		say("%s (%d) is debugged by %s (%d): a breakpoint that the debugger sets in an allocation function removes malloctrace's probe there (a message says so), and malloctrace does not detach before it is deleted",
+		    p->process.comm, (int)p->process.pid, d.comm, (int)d.pid);
+}
+
+static void report_standing(const struct tracees *t, struct tracee *p, const struct standing *s)
+{
+	size_t n = s->n_gone + s->n_moved;
+
+	if (s->n_never && !p->told_writable)
+		say("%s (%d) has allocation functions in a mapping that it can write: the kernel sets no probes there, calls there are not seen",
+		    p->process.comm, (int)p->process.pid);
+	p->told_writable |= s->n_never > 0;
+	/* asked after they were found to be gone: a process that dies loses them by that, and calls nothing */
+	if (n <= p->n_unprobed || kernel__is_dying(t->kernel, p->process.pid))
+		return;
+	p->n_unprobed = n;
+	say("%s (%d): %zu of %zu probe points are not in place: %s; calls there are not seen",
+	    p->process.comm, (int)p->process.pid, n, s->n_points + s->n_moved,
+	    s->n_moved	? "its code was moved to anonymous memory (huge pages?)" :
+	    p->debugger ? "the debugger removed them" :
+	    process__runner(p->process.pid) != p->process.pid ?
+			  "its first thread has ended, by which the kernel knows whose they are (-f goes without)" :
+			  "something removed them");
+}
+
+static void check(struct tracees *t, struct tracee *p)
+{
+	struct plans plans = probed_plans(t, t->shared_probes ? NULL : p);
+	uint64_t began_ns = now_ns();
+	struct standing s;
+
+	report_debugger(p);
+	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
+		report_standing(t, p, &s);
+	vec_done(&plans);
+	p->next_check_ns = now_ns() + MAX(t->shared_probes ? 10 * CHECK_EACH_NS : CHECK_EACH_NS,
+					  (now_ns() - began_ns) * CHECK_SHARE);
+}
+
+void tracees__look_at_probes(struct tracees *t, bool all)
+{
+	uint64_t until_ns = now_ns() + SLICE_NS;
+
+	/* of a whole machine a part each time, the others next time */
+	for (size_t i = 0; i < t->v.n && (!t->shared_probes || now_ns() < until_ns); i++) {
+		struct tracee *p = t->v.v[t->check_turn++ % t->v.n];
+
+		/* CMD maps code before its probes are in it, as long as it stands still */
+		if (!p->ended && (p->attachment || t->shared_probes) && !p->held && !p->dirty && !p->stale &&
+		    !tracee__life(p)->closed && (all || now_ns() >= p->next_check_ns))
+			check(t, p);
+	}
+}
+
+uint64_t tracees__n_unprobed(const struct tracees *t)
+{
+	uint64_t n = t->gone_unprobed;
+
+	for (size_t i = 0; i < t->v.n; i++)
+		n += t->v.v[i]->n_unprobed + t->v.v[i]->n_written_over;
+	return n;
+}
+
+/* ---- before they are taken out */
+
+/*
+ * Has a debugger of this process breakpoints where malloctrace has? It would write malloctrace's
+ * back later, when nothing handles them any more. Where the two cannot be distinguished, any
+ * debugger is taken to have some, unless it holds the process still: then it has none in place.
+ */
+static bool would_write_back(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
+{
+	struct debugger d = debugger__of(pid);
+	struct standing s = {};
+	struct plans plans;
+
+	if (!d.pid || !d.writes)
+		return false;
+	plans = probed_plans(t, p);
+	if (standing__look(pid, NULL, plans.v, plans.n, &s))
+		s = (struct standing){};
+	vec_done(&plans);
+	*ret = d;
+	return standing__tells_foreign() ? s.n_foreign : s.n_points > s.n_gone && !debugger__holds_still(pid);
+}
+
+/* Where probes are shared, they are in processes that are no tracees, too. */
+static pid_t any_debugged(const struct tracees *t, struct debugger *ret)
+{
+	_cleanup_pids_ struct pids all = pids__of_all();
+	pid_t pid;
+
+	while ((pid = pids__next(&all)) && !would_write_back(t, NULL, pid, ret))
+		;
+	return pid;
+}
+
+pid_t tracees__debugged(const struct tracees *t, struct debugger *ret)
+{
+	if (t->shared_probes)
+		return any_debugged(t, ret);
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct tracee *p = t->v.v[i];
+
+		if (!p->ended && p->attachment && would_write_back(t, p, p->process.pid, ret))
+			return p->process.pid;
+	}
+	return 0;
+}
+
+/* ---- files that are written to */
+
+/*
+ * Owns nothing: what becomes of a file that is probed and was written to (space/writes.h). Its
+ * probes are out already, or go now.
+ */
+
+static bool has_mapped(const struct tracee *p, const struct object *obj)
+{
+	const struct space *space = &tracee__life(p)->space;
+
+	for (size_t i = 0; i < space->n && !p->ended; i++)
+		if (space->v[i].object == obj && !space->v[i].gone)
+			return true;
+	return false;
+}
+
+static void drop(struct object **v, size_t *n, const struct object *obj)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (v[i] != obj)
+			v[kept++] = v[i];
+	*n = kept;
+}
+
+/*
+ * The same version as before, as its build id says: it is read, and probed, once more when the
+ * tracee maps something.
+ */
+static void read_again(struct tracee *p, const struct object *obj)
+{
+	drop(p->examined.v, &p->examined.n, obj);
+	for (size_t i = 0; i < N_EXTRAS; i++)
+		drop(p->extras[i].v, &p->extras[i].n, obj);
+}
+
+void tracees__on_written(struct tracees *t, const struct object *obj)
+{
+	struct known_file *k = tracees__known_file(t, obj);
+	size_t n = 0;
+
+	if (t->shared_probes)
+		attachment__remove(t->shared_probes, obj, true);
+	for (size_t i = 0; i < t->v.n; i++) {
+		struct tracee *p = t->v.v[i];
+
+		if (p->attachment)
+			attachment__remove(p->attachment, obj, true);
+		if (!obj->changed)
+			read_again(p, obj);
+		if (k && has_mapped(p, obj))
+			tracee__doubt_python(t, p, k);
+		if (!k || !known_file__is_probed(k) || !has_mapped(p, obj))
+			continue;
+		p->n_written_over += k->plan.n_points;
+		n++;
+	}
+	if (k) {
+		known_file__forget_probes(k);
+		/*
+		 * the new version is another object; a process that has this one mapped must not be
+		 * probed by it once more
+		 */
+		if (obj->changed)
+			k->state = FILE_REFUSED;
+	}
+	if (n)
+		say("%s was written to: its probes were removed at once, because in the new code they would crash processes; what %zu process%s that ha%s the old code do%s there is not seen any more",
+		    obj->path, n, n == 1 ? "" : "es", n == 1 ? "s" : "ve", n == 1 ? "es" : "");
+	else
+		say("%s was written to: its old probes are removed until a process maps it again", obj->path);
 }

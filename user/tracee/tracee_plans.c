@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns the plans of all objects: each is made once, when its object is first seen, and tried out at most once. */
+#include "tracee/tracee_parts.h"
+
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "elf/elffile.h"
 #include "probe/check.h"
-#include "tracee/tracee_parts.h"
+#include "process/memcg.h"
 #include "util/log.h"
-#include "util/nearness.h"
+#include "util/parse.h"
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
@@ -32,35 +35,29 @@ static const struct runtime *runtime_of(const struct object *obj)
 	const struct runtime *r = runtime__of_file(path_basename(obj->path));
 
 	for (size_t i = 0; !r && obj->is_exec && i < n_runtimes; i++)
-		if (runtimes[i].section && elffile__has_section(obj->fd, runtimes[i].section))
+		if (runtimes[i].section && object__has_section(obj, runtimes[i].section))
 			r = &runtimes[i];
 	return r;
 }
 
 /* What an object offers; made when it is seen for the first time. */
-int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct known_file **ret, struct err *e)
+struct known_file *tracees__file_of(struct tracees *t, struct object *obj, bool asked)
 {
-	struct known_file *k = tracees__known_file(t, obj), **slot;
-	int err;
+	struct known_file *k = tracees__known_file(t, obj);
 
-	if (k) {
-		*ret = k;
-		return 0;
-	}
-	k = calloc(1, sizeof(*k));
-	slot = k ? vec_push(&t->files) : NULL;
-	if (slot)
-		*slot = k;
-	if (!slot || hash__put(&t->file_of, (uintptr_t)obj, k)) {
-		t->files.n -= !!slot;
-		free(k);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
+	if (k)
+		return k;
+	k = xcalloc(1, sizeof(*k));
+	*vec_push(&t->files) = k;
+	hash__put(&t->file_of, (uintptr_t)obj, k);
 	k->asked = asked;
 	k->runtime = runtime_of(obj);
-	err = tracees__is_native(obj) ?
-		      plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols, e) :
-		      0;
+	if (tracees__is_native(obj))
+		plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols);
+	if (k->plan.n_points && !object__may_be_probed(obj)) {
+		plan__done(&k->plan);
+		k->plan = (struct plan){};
+	}
 	for (size_t i = 0; i < k->plan.n_funcs; i++)
 		t->funcs.v[k->plan.funcs[i].func].flags |= FUNC_FOUND;
 	if (!k->plan.object) {
@@ -68,15 +65,14 @@ int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct k
 		object__hold(obj);
 		k->plan.object = obj;
 	}
-	*ret = k;
-	return err;
+	return k;
 }
 
 int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
 {
 	struct object *obj;
-	struct known_file *k;
 	int err = objects__get_path(t->objects, path, &obj, e);
+	struct known_file *k = NULL;
 
 	if (err)
 		return err;
@@ -85,8 +81,8 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
 	else if (!tracees__is_native(obj))
 		err = err_set(e, -ENOEXEC, "-O %s: not a 64-bit ELF file of this architecture", path);
 	else
-		err = tracees__file_of(t, obj, true, &k, e);
-	if (!err && !k->plan.n_funcs) {
+		k = tracees__file_of(t, obj, true);
+	if (k && !k->plan.n_funcs) {
 		err = err_set(e, -ENOENT,
 			      "-O %s: none of its %zu functions is an allocation function that malloctrace knows",
 			      path, k->n_symbols);
@@ -101,16 +97,15 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
  * place. A process that runs does not wait while a child of ours tries out what
  * it has just loaded: reading the code must do then.
  */
-int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e)
+void tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan)
 {
 	struct known_file *k = tracees__known_file(t, plan->object);
 	struct check_result r;
 	uint64_t start_ns = now_ns();
 	struct plan plain;
-	int err;
 
 	if (!k || k->checked || (t->begun && !(p && p->own)) || plan__is_plain(plan))
-		return 0;
+		return;
 	k->checked = true;
 	say_step("Testing the probe points in %s in a child process.", object__file_name(plan->object));
 	check__plan(t->kernel, &t->funcs, plan, &r);
@@ -118,23 +113,20 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 	case CHECK_RIGHT:
 		say_verbose("%s: probe points tested: %u functions called in a child process, each reported correctly; %.1f ms",
 			    object__file_name(plan->object), r.n_called, (now_ns() - start_ns) / 1e6);
-		return 0;
+		return;
 	case CHECK_CANNOT:
 		say_verbose("%s: probe points not tested: %s", object__file_name(plan->object), r.why);
-		return 0;
+		return;
 	case CHECK_WRONG:
 		break;
 	}
 	say("%s: the cheaper probe points do not report each call correctly (%s): plain ones are used, which cost more",
 	    object__file_name(plan->object), r.why);
 	t->want.recording.points = POINTS_PLAIN;
-	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
+	plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL);
 	t->want.recording.points = plan->want.recording.points;
-	if (err)
-		return err;
 	plan__done(&k->plan);
 	k->plan = plain;
-	return 0;
 }
 
 /* Once per file, when it is probed for the first time. */
@@ -232,7 +224,7 @@ static bool is_defined(const struct tracees *t, const struct alloc_func *f)
 
 	for (size_t i = 0; i < t->files.n && !s.found; i++)
 		if (tracees__is_native(t->files.v[i]->plan.object))
-			object__for_each_function(t->files.v[i]->plan.object, is_name, &s, NULL);
+			object__for_each_function(t->files.v[i]->plan.object, is_name, &s);
 	return s.found;
 }
 
@@ -246,58 +238,6 @@ static bool is_prefix_missing(const struct tracees *t)
 			return false;
 	}
 	return made;
-}
-
-#define PREFIXES_TRIED 16	/* in all files: each takes a walk through a table of symbols */
-
-/* X of a file that defines Xmalloc and Xfree, as allocators do whose names have a prefix. */
-struct prefix_search {
-	const struct object *obj;
-	const char *typed;
-	unsigned int n_tried;
-	char *prefix;		/* owned; NULL: not found yet */
-};
-
-static int is_prefixed_malloc(const struct object_symbol *sym, void *arg)
-{
-	size_t len = strlen(sym->name), tail = strlen("malloc");
-	struct prefix_search *s = arg;
-	_cleanup_free_ char *other = NULL, *prefix = NULL;
-	struct name_search partner;
-
-	/* xmalloc() and the like are wrappers, not what was meant: only a slip of the finger is */
-	if (len <= tail || strcmp(sym->name + len - tail, "malloc"))
-		return 0;
-	if (asprintf(&prefix, "%.*s", (int)(len - tail), sym->name) < 0 || asprintf(&other, "%sfree", prefix) < 0)
-		return 0;
-	if (!is_slip(s->typed, prefix) || s->n_tried++ >= PREFIXES_TRIED)
-		return 0;
-	partner = (struct name_search){ .name = other };
-	object__for_each_function(s->obj, is_name, &partner, NULL);
-	if (partner.found)
-		s->prefix = strndup(sym->name, len - tail);
-	return s->prefix != NULL;
-}
-
-int tracees__check_prefix(const struct tracees *t, const char *prefix, struct err *e)
-{
-	struct prefix_search s = { .typed = prefix };
-
-	if (!prefix || !is_prefix_missing(t))
-		return 0;
-	for (size_t i = 0; i < t->files.n && !s.prefix; i++) {
-		s.obj = t->files.v[i]->plan.object;
-		if (tracees__is_native(s.obj))
-			object__for_each_function(s.obj, is_prefixed_malloc, &s, NULL);
-	}
-	if (!s.prefix)
-		return 0;
-	clean_name(s.prefix);
-	err_set(e, -ENOENT, "--prefix %s: no mapped file defines %smalloc or %sfree", prefix, prefix, prefix);
-	err_hint(e, "%s has %smalloc: --prefix %s; for a library that is loaded later, name its file: -O FILE",
-		 object__file_name(s.obj), s.prefix, s.prefix);
-	free(s.prefix);
-	return -ENOENT;
 }
 
 static bool is_found(const struct alloc_func *f, unsigned int by)
@@ -356,4 +296,125 @@ void tracees__tell_named(const struct tracees *t)
 		say(UNFREED_WORDS, option_of(unfreed), unfreed->name);
 	if (is_prefix_missing(t))
 		say("--prefix: no mapped file defines both a malloc and a free of that prefix: no such calls are counted%s", unless);
+}
+
+/* ---- room for them in memory cgroups */
+
+/*
+ * Owns nothing. Is there room for probes in the targets' memory cgroups? A page of code that gets a
+ * breakpoint becomes a copy that is charged there (process/memcg.h); one that is full would have a process killed.
+ *
+ * Probes of one process alone are refused before the first is set, or, for a library that it loads
+ * later, left out. Shared probes are set in all processes that map a file, by the kernel, whatever
+ * is selected: none can be left out, so it is said which processes are in danger.
+ */
+
+/* A C library, its loader and a C++ library have about half of it. */
+#define USUAL_PAGES 64
+#define ROUND_BYTES (1ull << 20)
+
+static size_t n_pages(const struct plan *p)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE);
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_points; i++) {
+		size_t k = 0;
+
+		while (k < i && p->points[k].offset / page != p->points[i].offset / page)
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
+int tracee__check_room(const struct tracee *p, const struct plan *const *plans, size_t n, struct err *e)
+{
+	char room[FMT_MAX], limit[FMT_MAX], need[FMT_MAX];
+	uint64_t need_bytes, enough;
+	struct memcg m;
+	size_t pages = 0;
+
+	for (size_t i = 0; i < n; i++)
+		pages += n_pages(plans[i]);
+	need_bytes = memcg__need_bytes(pages);
+	memcg__of(p->process.pid, &m);
+	if (m.room_bytes >= need_bytes || !m.dir) {
+		memcg__done(&m);
+		return 0;
+	}
+	enough = (m.limit_bytes + need_bytes - m.room_bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
+	clean_name(m.dir);
+	err_set(e, -ENOSPC,
+		"'%s' (%d) may be killed if it is traced now: the limit of its memory cgroup, %s, leaves room for %s, and probes may need %s",
+		p->process.comm, (int)p->process.pid, fmt_bytes(limit, m.limit_bytes),
+		fmt_bytes(room, m.room_bytes), fmt_bytes(need, need_bytes));
+	err_hint(e, "raise the limit by %s for the time of the trace: echo %llu > %s/%s",
+		 fmt_bytes(need, enough - m.limit_bytes), (unsigned long long)enough, m.dir, m.limit_file);
+	memcg__done(&m);
+	return -ENOSPC;
+}
+
+int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n,
+		       bool *ret_room, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	int err;
+
+	*ret_room = true;
+	/* shared probes are the kernel's to set; and a program of our own has not run yet */
+	if (!p->attachment || (p->own && !t->begun))
+		return 0;
+	err = tracee__check_room(p, plans, n, &why);
+	if (!err)
+		return 0;
+	if (!t->begun)
+		return n ? err_set(e, err, "%s", err_msg(&why)) : 0;
+	*ret_room = false;
+	for (size_t i = 0; i < n; i++) {
+		p->n_written_over += plans[i]->n_points;
+		say("%s is not probed, and what it allocates is not seen: %s", plans[i]->object->path, err_msg(&why));
+	}
+	return 0;
+}
+
+void tracee__tell_room(const struct tracee *p, FILE *out)
+{
+	char room[FMT_MAX], limit[FMT_MAX];
+	struct memcg m;
+
+	memcg__of(p->process.pid, &m);
+	if (m.dir) {
+		clean_name(m.dir);
+		fprintf(out, "  memory     room for %s in its cgroup %s, whose limit is %s\n",
+			fmt_bytes(room, m.room_bytes), m.dir, fmt_bytes(limit, m.limit_bytes));
+	}
+	memcg__done(&m);
+}
+
+/* The caller's. */
+static char *words_of(struct tight *one)
+{
+	char room[FMT_MAX];
+
+	clean_name(one->memcg.dir);
+	return xasprintf("the memory cgroup %s has room for %s: %zu process%s in it (such as %d) may be killed, because every process that maps a probed file gets copies of its pages, selected or not; raise %s, or trace single processes with -p PID",
+			 one->memcg.dir, fmt_bytes(room, one->memcg.room_bytes), one->n_processes, one->n_processes == 1 ? "" : "es",
+			 (int)one->pid, one->memcg.limit_file);
+}
+
+void tracees__tell_tight(FILE *out)
+{
+	struct tights tights = {};
+
+	tights__find(USUAL_PAGES, &tights);
+	for (size_t i = 0; i < tights.n; i++) {
+		_cleanup_free_ char *text = words_of(&tights.v[i]);
+
+		if (out)
+			fprintf(out, "  memory     %s\n", text);
+		else
+			say("%s", text);
+	}
+	tights__done(&tights);
 }

@@ -7,14 +7,14 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "elf/code_book.h"
+#include "probe/verify.h"
+#include "process/memory.h"
 #include "script/python.h"
 #include "tracee/tracee_parts.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/sorted.h"
 
 static const char python_path[] = PYTHON_PATH;
 
@@ -23,9 +23,9 @@ static const char python_path[] = PYTHON_PATH;
 static bool read_memory(uint64_t addr, void *buf, size_t len, void *arg)
 {
 	const struct tracee *p = arg;
-	struct iovec to = { buf, len }, from = { (void *)(uintptr_t)addr, len };
+	_cleanup_memory_ struct memory memory = {};
 
-	return process_vm_readv(p->process.pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+	return !memory__open(&memory, p->process.pid) && memory__read(&memory, addr, buf, len) == len;
 }
 
 static bool is_python(const struct known_file *k)
@@ -33,17 +33,14 @@ static bool is_python(const struct known_file *k)
 	return k && k->runtime && !strcmp(k->runtime->name, "python");
 }
 
-/* NULL: the file has no interpreter, or there is no memory. */
+/* NULL: the file has no interpreter. */
 static const struct python_file *file_of(struct known_file *k)
 {
 	if (!k->python) {
-		k->python = calloc(1, sizeof(*k->python));
-		if (k->python && python_file__read(k->plan.object, k->python)) {
-			free(k->python);
-			k->python = NULL;
-		}
+		k->python = xcalloc(1, sizeof(*k->python));
+		python_file__read(k->plan.object, k->python);
 	}
-	return k->python && k->python->runtime ? k->python : NULL;
+	return k->python->runtime ? k->python : NULL;
 }
 
 static struct python_symbols symbols_at(const struct python_file *f, uint64_t bias)
@@ -60,19 +57,6 @@ static struct python_symbols symbols_at(const struct python_file *f, uint64_t bi
 		s.eval[i].end = f->eval[i].end + bias;
 	}
 	return s;
-}
-
-static int begins_function(const struct object *obj, uint64_t vaddr, bool *ret)
-{
-	_cleanup_free_ uint64_t *starts = NULL;
-	size_t n, i;
-	int err = object__function_starts(obj, &starts, &n);
-
-	if (err)
-		return err;
-	i = sorted__count(s, starts, n, *s < vaddr);
-	*ret = i < n && starts[i] == vaddr;
-	return 0;
 }
 
 /* Whether its state has an interpreter: then its loader is done with it. While it is not, anything may be there. */
@@ -102,22 +86,18 @@ static int probe_frees(struct tracees *t, struct tracee *p, struct known_file *k
 {
 	struct attachment *a = tracees__probes_of(t, p);
 	const struct object *obj = k->plan.object;
+	struct verified_point start = {};
 	struct spot_points at = {};
-	uint64_t offset;
-	bool begins;
 	int err;
 
-	if (dealloc != k->python->dealloc || !object__vaddr_to_offset(obj, dealloc, &offset))
+	if (dealloc != k->python->dealloc || !object__vaddr_to_offset(obj, dealloc, &start.offset))
 		return err_set(e, -EINVAL, "it does not free code as its file says");
 	if (!a || (t->shared_probes && k->python_probed))
 		return 0;
-	err = begins_function(obj, dealloc, &begins);
-	if (err)
-		return err_set(e, err, "its functions cannot be listed: %s", strerror(-err));
-	if (!begins)
+	verify__points(obj, &start, 1);
+	if (!(start.is & POINT_START))
 		return err_set(e, -EINVAL, "it does not free code as a Python does");
-	if (!spot_points__at(&at, offset))
-		return err_set(e, -ENOMEM, "out of memory");
+	spot_points__at(&at, start.offset);
 	err = attachment__add_python(a, obj, &at, e);
 	vec_done(&at);
 	k->python_probed |= !err && t->shared_probes;
@@ -131,7 +111,7 @@ static void tell(struct known_file *k, const struct tracee *p, const char *why)
 	k->python_told = true;
 }
 
-static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, const struct space_range *r, struct err *e)
+static void set_up(struct tracees *t, struct tracee *p, struct known_file *k, const struct space_range *r)
 {
 	const struct script_memory mem = { read_memory, p };
 	struct tracee_life *l = tracee__life(p);
@@ -144,7 +124,7 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 	int err;
 
 	if (!object__offset_to_vaddr(r->object, r->file_off, &vaddr))
-		return 0;
+		return;
 	bias = r->start - vaddr;
 	syms = symbols_at(k->python, bias);
 	err = python__layout(&syms, &mem, &python, &minor, &why);
@@ -152,14 +132,12 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 	/* before its loader is done what is read is not what will be there, or cannot be read; nor can it of a process that ends */
 	l->awaits_python = err == -EFAULT || (!loaded && (err || !has_begun(&python, p)));
 	if (l->awaits_python)
-		return 0;
+		return;
 	if (!loaded)
 		err = err_set(&why, -EINVAL, "it frees code outside of its own file");
 	else if (!err)
 		err = probe_frees(t, p, k, dealloc, &why);
 	l->knows_python = true;
-	if (err == -ENOMEM)
-		return err_set(e, err, "%s", err_msg(&why));
 	if (!err) {
 		python.proc = l->proc;
 		python.doubts = t->python_doubts;
@@ -171,7 +149,6 @@ static int set_up(struct tracees *t, struct tracee *p, struct known_file *k, con
 		tell(k, p, err_msg(&why));
 	else
 		say_verbose("%s (%d): Python 3.%u", p->process.comm, (int)p->process.pid, minor);
-	return 0;
 }
 
 /* The programs that walk frames of Python are only loaded where there may be any. */
@@ -185,14 +162,13 @@ static bool is_wanted(const struct tracees *t)
 	return t->want.recording.python != PYTHON_OFF && !recording__is_growth(&t->want.recording);
 }
 
-int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e)
+void tracee__know_python(struct tracees *t, struct tracee *p)
 {
 	const struct space *space = &tracee__life(p)->space;
-	int err = 0;
 
-	if (!is_wanted(t) || tracee__life(p)->knows_python)
-		return 0;
-	for (size_t i = 0; i < space->n && !err && !tracee__life(p)->knows_python; i++) {
+	if (!is_wanted(t))
+		return;
+	for (size_t i = 0; i < space->n && !tracee__life(p)->knows_python; i++) {
 		const struct space_range *r = &space->v[i];
 		struct known_file *k = r->object && !r->gone && !r->object->changed ? tracees__known_file(t, r->object) : NULL;
 
@@ -201,9 +177,8 @@ int tracee__know_python(struct tracees *t, struct tracee *p, struct err *e)
 		if (is_too_late(t))
 			tell(k, p, "it was loaded when the trace ran already; another trace, begun now, shows them");
 		else
-			err = set_up(t, p, k, r, e);
+			set_up(t, p, k, r);
 	}
-	return err;
 }
 
 void tracee__doubt_python(struct tracees *t, struct tracee *p, struct known_file *k)
@@ -219,14 +194,11 @@ void tracee__doubt_python(struct tracees *t, struct tracee *p, struct known_file
 	t->python_doubts++;
 }
 
-int tracees__retry_python(struct tracees *t, struct err *e)
+void tracees__retry_python(struct tracees *t)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < t->v.n && !err; i++)
+	for (size_t i = 0; i < t->v.n; i++)
 		if (t->v.v[i]->lives.n && tracee__life(t->v.v[i])->awaits_python && tracee__is_open(t, t->v.v[i]))
-			err = tracee__know_python(t, t->v.v[i], e);
-	return err;
+			tracee__know_python(t, t->v.v[i]);
 }
 
 bool tracees__may_run_python(const struct tracees *t)
@@ -241,18 +213,16 @@ bool tracees__may_run_python(const struct tracees *t)
 
 static struct object *book_of(struct tracee_life *l)
 {
-	struct object *obj = l->script ? NULL : calloc(1, sizeof(*obj));
+	struct object *obj;
 
-	if (!obj)
+	if (l->script)
 		return l->script;
+	obj = xcalloc(1, sizeof(*obj));
 	obj->refs = 1;
 	obj->fd = -1;
-	obj->path = strdup(python_path);
+	obj->path = xstrdup(python_path);
 	obj->script = code_book__new();
-	if (obj->path && obj->script)
-		return l->script = obj;
-	object__put(obj);
-	return NULL;
+	return l->script = obj;
 }
 
 #define BYTES_DATA 32		/* of a bytes object, in all versions */
@@ -264,10 +234,8 @@ static struct object *book_of(struct tracee_life *l)
 static char *complete(const struct tracee *p, const struct mt_python_code *code)
 {
 	size_t n = MIN(code->n_lines, CODE_BOOK_LINES);
-	char *all = malloc(MT_PYTHON_CODE_HEADER + n);
+	char *all = xmalloc(MT_PYTHON_CODE_HEADER + n);
 
-	if (!all)
-		return NULL;
 	memcpy(all, code, MT_PYTHON_CODE_HEADER);
 	if (read_memory(code->lines_addr + BYTES_DATA, all + MT_PYTHON_CODE_HEADER, n, (void *)p) &&
 	    !memcmp(all + MT_PYTHON_CODE_HEADER, code->lines, sizeof(code->lines)))
@@ -290,7 +258,7 @@ static void forget_early(struct tracees *t, size_t n)
 static void keep_early(struct tracees *t, const struct mt_python_code *code, size_t len)
 {
 	const struct early_code *v = t->early_codes.v;
-	struct early_code new = { code->proc, code->seen_ns, len, malloc(len) }, *slot;
+	struct early_code new = { code->proc, code->seen_ns, len, xmalloc(len) };
 	size_t n_old = 0;
 
 	while (n_old < t->early_codes.n && v[n_old].seen_ns + EARLY_NS < code->seen_ns)
@@ -302,14 +270,8 @@ static void keep_early(struct tracees *t, const struct mt_python_code *code, siz
 	}
 	if (n_old)
 		forget_early(t, n_old);
-	slot = new.record ? vec_push(&t->early_codes) : NULL;
-	if (!slot) {
-		t->n_codes_unkept++;
-		free(new.record);
-		return;
-	}
 	memcpy(new.record, code, len);
-	*slot = new;
+	*vec_push(&t->early_codes) = new;
 }
 
 static void note_code(const void *record, size_t len, void *arg)
@@ -317,7 +279,7 @@ static void note_code(const void *record, size_t len, void *arg)
 	struct tracees *t = arg;
 	const struct mt_python_code *code = record;
 	struct tracee_life *l;
-	struct object *book;
+	struct code_book *book;
 	_cleanup_free_ char *all = NULL;
 	uint64_t n_changes;
 
@@ -328,18 +290,14 @@ static void note_code(const void *record, size_t len, void *arg)
 		keep_early(t, code, len);
 		return;
 	}
-	book = book_of(l);
-	if (!book) {
-		t->n_codes_unkept++;
-		return;
-	}
 	if (len >= sizeof(*code) && code->n_lines > sizeof(code->lines))
 		all = complete(l->tracee, code);
-	n_changes = code_book__n_changes(book->script);
-	if (code_book__add(book->script, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len))
+	book = book_of(l)->script;
+	n_changes = code_book__n_changes(book);
+	if (code_book__add(book, all ? all : record, all ? MT_PYTHON_CODE_HEADER + MIN(code->n_lines, CODE_BOOK_LINES) : len))
 		t->n_codes_unkept++;
 	/* where its frames lie is kept from one snapshot to the next, as that of mapped files is */
-	t->n_changes += code_book__n_changes(book->script) - n_changes;
+	t->n_changes += code_book__n_changes(book) - n_changes;
 }
 
 void tracees__claim_codes(struct tracees *t, uint32_t proc)

@@ -15,7 +15,6 @@
 
 #include "probe/cover.h"
 #include "tracee/tracee_parts.h"
-#include "tracee/tracee_shared.h"
 #include "util/log.h"
 #include "util/signals.h"
 
@@ -82,9 +81,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_file *k
 		say_verbose("%s is %s under another name", plan->object->path, other->plan.object->path);
 		return 0;
 	}
-	err = tracees__check_plan(t, p, plan, e);
-	if (err)
-		return err;
+	tracees__check_plan(t, p, plan);
 	if (!t->begun)
 		say_step("Probing %s: %zu functions, %zu points.", plan->object->path, plan->n_funcs, plan->n_points);
 	err = attachment__add(t->shared_probes, &t->funcs, &plan, 1, &why);
@@ -164,9 +161,7 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 
 		if (!space->v[i].object)
 			continue;
-		err = tracees__file_of(t, space->v[i].object, false, &k, NULL);
-		if (err == -ENOMEM)
-			return err_set(e, err, "out of memory");
+		k = tracees__file_of(t, space->v[i].object, false);
 		/* a file that makes no sense is no allocator, and has none of these */
 		err = tracees__probe_extra(t, p, k, EXTRA_LOADER, e) ?: tracees__probe_extra(t, p, k, EXTRA_SPOTS, e);
 		if (!k->plan.n_funcs || k->state == FILE_REFUSED)
@@ -178,7 +173,7 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 			note_unseen(t, p, k, mapped_ns);
 	}
 	if (!err && t->shared_probes)
-		err = tracee__know_python(t, p, e);
+		tracee__know_python(t, p);
 	return err || !t->shared_probes ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
 }
 
@@ -232,12 +227,8 @@ int tracees__probe_asked(struct tracees *t, struct err *e)
 
 static int probe_object(struct tracees *t, struct object *obj, struct err *e)
 {
-	struct known_file *k;
-	int err;
-
-	if (tracees__file_of(t, obj, false, &k, NULL))
-		return 0;
-	err = tracees__probe_extra(t, NULL, k, EXTRA_LOADER, e) ?: tracees__probe_extra(t, NULL, k, EXTRA_SPOTS, e);
+	struct known_file *k = tracees__file_of(t, obj, false);
+	int err = tracees__probe_extra(t, NULL, k, EXTRA_LOADER, e) ?: tracees__probe_extra(t, NULL, k, EXTRA_SPOTS, e);
 	if (err || !k->plan.n_funcs || k->state != FILE_UNPROBED)
 		return err;
 	return probe(t, NULL, k, e);
@@ -290,33 +281,13 @@ int tracees__probe_own(struct tracees *t, struct err *e)
 
 /* ---- code */
 
-int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e)
-{
-	struct space *space = &tracee__life(p)->space;
-	size_t from;
-	int err;
-
-	t->n_changes += space__tidy(space);
-	from = space->n;
-	err = tracee__look(t, p, e);
-	p->stale = false;
-	if (err)
-		return err;
-	if (p->dirty)
-		err = tracee__update_unwind(t, p, e);
-	p->dirty &= err != 0;
-	return err ? err : tracee__probe_files(t, p, from, mapped_ns, e);
-}
-
 int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e)
 {
 	struct space *space = &tracee__life(p)->space;
 	size_t from = space->n;
-	int err = tracee__note_mapping(t, p, m, t_ns, e);
 
-	if (err || space->n == from)
-		return err;
-	return tracee__probe_files(t, p, from, t_ns, e);
+	tracee__note_mapping(t, p, m, t_ns);
+	return space->n > from ? tracee__probe_files(t, p, from, t_ns, e) : 0;
 }
 
 /* ---- processes */
@@ -332,53 +303,40 @@ static void take_from_event(struct process *p, const struct mt_event *ev)
 
 static char *clean_comm(const struct mt_event *ev)
 {
-	char *comm = strndup(ev->comm, sizeof(ev->comm));
+	char *comm = xstrndup(ev->comm, sizeof(ev->comm));
 
-	if (comm)
-		clean_name(comm);
+	clean_name(comm);
 	return comm;
 }
 
 /* What is known of a process that is gone already: its own message, and what its parent was. */
-static int from_event(const struct mt_event *ev, const struct tracee *parent, struct process *ret, struct err *e)
+static void from_event(const struct mt_event *ev, const struct tracee *parent, struct process *ret)
 {
 	static const struct process no_parent = { .comm = (char *)"", .exe = (char *)"" };
-	int err = process__copy(parent ? &parent->process : &no_parent, ev->pid, ret, e);
 
-	if (err)
-		return err;
+	process__copy(parent ? &parent->process : &no_parent, ev->pid, ret);
 	free(ret->comm);
 	ret->comm = clean_comm(ev);
 	take_from_event(ret, ev);
-	if (ret->comm)
-		return 0;
-	process__done(ret);
-	return err_set(e, -ENOMEM, "out of memory");
 }
 
-static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
-		      const struct tracee_life *parent, struct tracee **ret, struct err *e)
+static struct tracee *add_tracee(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent)
 {
 	struct tracee *before = tracees__find(t, process->pid), *p;
 	/* it was read while messages of what it was before were on their way: this is one of them */
 	bool is_past = before && kernel__is_older(t->kernel, proc, tracee__life(before)->proc);
-	int err;
 
 	/* its end was not reported */
 	if (before && !is_past) {
 		model__life_ended(t->model, tracee__life(before)->proc);
 		tracee__end(t, before);
 	}
-	err = tracees__push(t, process, &p, e);
-	if (!err)
-		err = tracee__add_life(t, p, proc, e);
-	if (err)
-		return err;
+	p = tracees__push(t, process);
+	tracee__add_life(t, p, proc);
 	p->parent_proc = parent ? parent->proc : 0;
-	if (is_past && hash__put(&t->by_pid, before->process.pid, before))
-		return err_set(e, -ENOMEM, "out of memory");
-	*ret = p;
-	return 0;
+	if (is_past)
+		hash__put(&t->by_pid, before->process.pid, before);
+	return p;
 }
 
 /* What its process was before it was read is over. */
@@ -392,15 +350,12 @@ int tracees__add_running(struct tracees *t, struct process *process, uint32_t pr
 			 const struct tracee_life *parent, struct tracee **ret, struct err *e)
 {
 	uint64_t now = now_ns();
-	struct tracee *p;
-	int err = add_tracee(t, process, proc, parent, &p, e);
+	struct tracee *p = add_tracee(t, process, proc, parent);
+	int err;
 
-	if (err)
-		return err;
 	p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
-	err = tracee__tell_model(t, p, p->process.age_ns, 0, e);
-	if (!err)
-		err = tracee__refresh_shared(t, p, t->begun ? now : 0, e);
+	tracee__tell_model(t, p, p->process.age_ns, 0);
+	err = tracee__refresh(t, p, t->begun ? now : 0, e);
 	/* one that ends meanwhile is no failure: its end is reported elsewhere */
 	if (err && err != -ESRCH && err != -ENOENT)
 		return err;
@@ -414,47 +369,40 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 {
 	struct process process;
 	struct tracee *p;
-	int err = from_event(ev, parent->tracee, &process, e);
+	int err;
 
-	if (!err)
-		err = add_tracee(t, &process, ev->proc, parent, &p, e);
-	if (!err)
-		err = space__copy(&tracee__life(p)->space, &parent->space, e);
-	if (!err) {
-		tracee__life(p)->code_seq = parent->code_seq;
-		/* it has what its parent had when it was forked, which may have been nothing yet */
-		tracee__life(p)->awaits_python = parent->knows_python || parent->awaits_python;
-		err = tracee__update_unwind(t, p, e);
-	}
+	from_event(ev, parent->tracee, &process);
+	p = add_tracee(t, &process, ev->proc, parent);
+	space__copy(&tracee__life(p)->space, &parent->space);
+	tracee__life(p)->code_seq = parent->code_seq;
+	/* it has what its parent had when it was forked, which may have been nothing yet */
+	tracee__life(p)->awaits_python = parent->knows_python || parent->awaits_python;
+	err = tracee__update_unwind(t, p, e);
 	if (err)
 		return err;
 	p->n_allocators = parent->tracee->n_allocators;
 	end_past(t, p);
 	*ret = p;
-	return tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
+	tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc));
+	return 0;
 }
 
-int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent,
-		      struct tracee **ret, struct err *e)
+void tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent)
 {
 	struct process process;
 	struct tracee *p;
-	int err = from_event(ev, parent ? parent->tracee : NULL, &process, e);
 
-	if (!err)
-		err = add_tracee(t, &process, ev->proc, parent, &p, e);
-	if (err)
-		return err;
+	from_event(ev, parent ? parent->tracee : NULL, &process);
+	p = add_tracee(t, &process, ev->proc, parent);
 	end_past(t, p);
-	*ret = p;
-	return tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
+	tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc));
 }
 
 /* The program is what is mapped first. is_past: what /proc shows is another. */
 static void set_exe(struct process *p, const struct told_mapping *v, size_t n, bool is_past)
 {
 	for (size_t i = 0; i < n; i++) {
-		char *exe = v[i].map.path[0] == '/' ? strdup(v[i].map.path) : NULL;
+		char *exe = v[i].map.path[0] == '/' ? xstrdup(v[i].map.path) : NULL;
 
 		if (!exe)
 			continue;
@@ -477,32 +425,27 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 	if (!p) {
 		struct process process;
 
-		err = from_event(ev, parent ? parent->tracee : NULL, &process, e);
-		if (!err)
-			err = add_tracee(t, &process, ev->proc, parent, &p, e);
+		from_event(ev, parent ? parent->tracee : NULL, &process);
+		p = add_tracee(t, &process, ev->proc, parent);
 	} else {
 		char *comm = clean_comm(ev);
 
-		if (!comm)
-			return err_set(e, -ENOMEM, "out of memory");
 		free(p->process.comm);
 		p->process.comm = comm;
-		err = tracee__add_life(t, p, ev->proc, e);
+		tracee__add_life(t, p, ev->proc);
 	}
-	if (err)
-		return err;
 	p->unseen_ns = p->live_bytes = p->n_allocators = p->n_probed_for = 0;
 	p->dirty = p->stale = false;
 	is_past = tracees__find(t, p->process.pid) != p;
 	set_exe(&p->process, v, n, is_past);
 	process__read_cgroup(&p->process);
 	*ret = p;
-	err = tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc), e);
+	tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc));
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracee__add_mapping(t, p, &v[i].map, v[i].t_ns, e);
 	/* nothing was reported: it is read */
 	if (!err && !n && !is_past) {
-		err = tracee__refresh_shared(t, p, now_ns(), e);
+		err = tracee__refresh(t, p, now_ns(), e);
 		err = err == -ESRCH || err == -ENOENT || err == -EACCES ? 0 : err;
 	}
 	end_past(t, p);

@@ -4,14 +4,11 @@
 
 #include "unwind/room.h"
 
-int room__init(struct room *r, uint32_t n)
+void room__init(struct room *r, uint32_t n)
 {
 	struct extent *e = vec_push(&r->free);
 
-	if (!e)
-		return -ENOMEM;
 	*e = (struct extent){ 0, n };
-	return 0;
 }
 
 bool room__take(struct room *r, uint32_t n, struct extent *ret)
@@ -49,7 +46,6 @@ void room__give_back(struct room *r, struct extent e)
 		}
 	}
 	slot = vec_push(&r->free);
-	if (slot)	/* without memory the room is lost, nothing else */
 		*slot = e;
 }
 

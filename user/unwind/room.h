@@ -16,7 +16,7 @@ struct room {
 	struct vec(struct extent) free;
 };
 
-int room__init(struct room *r, uint32_t n);
+void room__init(struct room *r, uint32_t n);
 /* False: there is no such piece. */
 bool room__take(struct room *r, uint32_t n, struct extent *ret);
 void room__give_back(struct room *r, struct extent e);

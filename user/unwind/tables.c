@@ -30,12 +30,21 @@
  */
 #define NO_RECORD_PER_MILLE 20
 #define PAGE_BYTES (1ull << MT_TABLE_PAGE_SHIFT)
+/* A file has some hundred different rules, and files share most; one that has far more leaves room for others. */
+#define FILE_RULES 2048
+
+struct rule {
+	struct mt_rule is;
+	uint32_t number;
+	uint32_t n_uses;	/* by tables */
+};
 
 struct table {
 	const void *key;	/* the object; the unwind itself for the vdso */
 	struct object *object;	/* a reference, or NULL */
 	uint64_t base;		/* ELF virtual address of its first page */
 	struct extent rows, pages;	/* pages.n 0: no table */
+	struct vec(struct rule *) rules;	/* those that its rows name, a use of each */
 	struct cfi_stats stats;
 	bool calls_only;	/* its rows hold for calls, not for other instructions */
 	bool no_cfi;
@@ -66,8 +75,9 @@ struct unwind {
 	struct hash by_key;	/* of struct table */
 	uint64_t n_left;
 	struct user **users;	/* by process number */
-	struct mt_rule *rules;
-	uint32_t n_rules;
+	struct hash rules;		/* by what they are, of struct rule */
+	struct vec(uint32_t) free_rules;	/* numbers that were given back */
+	uint32_t n_rules;		/* numbers that were ever given */
 	uint64_t n_full;
 };
 
@@ -75,25 +85,39 @@ struct unwind {
 
 struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 {
-	struct unwind *u = calloc(1, sizeof(*u));
+	struct unwind *u = xcalloc(1, sizeof(*u));
 
-	if (!u)
-		return NULL;
 	u->kernel = k;
 	u->choice = choice;
-	u->rules = calloc(MT_MAX_RULES, sizeof(*u->rules));
-	u->users = calloc(MT_PROC_NUMBERS, sizeof(*u->users));
-	if (!u->rules || !u->users || room__init(&u->rows, k ? k->sizes.n_unwind_rows : 0) ||
-	    room__init(&u->pages, k ? k->sizes.n_unwind_pages : 0)) {
-		unwind__free(u);
-		return NULL;
-	}
+	u->users = xcalloc(MT_PROC_NUMBERS, sizeof(*u->users));
+	room__init(&u->rows, k ? k->sizes.n_unwind_rows : 0);
+	room__init(&u->pages, k ? k->sizes.n_unwind_pages : 0);
 	u->n_rules = 1;		/* rule 0: MT_CFA_NONE */
 	return u;
 }
 
+static bool is_rule(const void *value, const void *want)
+{
+	return !memcmp(&((const struct rule *)value)->is, want, sizeof(struct mt_rule));
+}
+
+static void give_rules_back(struct unwind *u, struct table *t)
+{
+	for (size_t i = 0; i < t->rules.n; i++) {
+		struct rule *r = t->rules.v[i];
+
+		if (--r->n_uses)
+			continue;
+		hash__remove_value(&u->rules, hash__bytes(&r->is, sizeof(r->is)), r);
+		*vec_push(&u->free_rules) = r->number;
+		free(r);
+	}
+	vec_done(&t->rules);
+}
+
 static void table_free(struct unwind *u, struct table *t)
 {
+	give_rules_back(u, t);
 	if (hash__get(&u->by_key, (uintptr_t)t->key) == t)
 		hash__remove(&u->by_key, (uintptr_t)t->key);
 	room__give_back(&u->rows, t->rows);
@@ -119,7 +143,8 @@ void unwind__free(struct unwind *u)
 	hash__done(&u->by_key);
 	room__done(&u->rows);
 	room__done(&u->pages);
-	free(u->rules);
+	hash__done(&u->rules);
+	vec_done(&u->free_rules);
 	free(u);
 }
 
@@ -165,54 +190,59 @@ static void list_file(struct unwind *u, struct table *t)
 	t->listed = !kernel__set_file(u->kernel, &t->name, &f);
 }
 
-/* The number of a rule; a file has a few hundred different ones, and files share most. */
-static int rule_number(struct unwind *u, const struct mt_rule *rule, uint32_t *hint)
+static uint32_t n_free_rules(const struct unwind *u)
 {
-	if (*hint < u->n_rules && !memcmp(&u->rules[*hint], rule, sizeof(*rule)))
-		return *hint;
-	for (uint32_t i = 0; i < u->n_rules; i++)
-		if (!memcmp(&u->rules[i], rule, sizeof(*rule))) {
-			*hint = i;
-			return i;
-		}
-	if (u->n_rules == MT_MAX_RULES)
-		return -ENOSPC;
-	u->rules[u->n_rules] = *rule;
-	if (kernel__set_rule(u->kernel, u->n_rules, rule))
-		return -EIO;
-	*hint = u->n_rules;
-	return u->n_rules++;
+	return u->free_rules.n + (MT_MAX_RULES - u->n_rules);
 }
 
-/* Recent rules by a few bits of their content, so that the search above is the exception. */
-#define N_HINTS 1024
-
-static uint32_t hint_of(const struct mt_rule *r)
+/* *ret is the kernel's number of a rule; 0 where there is no room for more. */
+static int use_rule(struct unwind *u, struct table *t, const struct mt_rule *is, uint32_t *ret)
 {
-	return (r->cfa_off * 31u + r->ra_off * 17u + r->fp_off * 7u + r->cfa * 131u + r->ra + r->fp * 3u) &
-	       (N_HINTS - 1);
+	uint64_t key = hash__bytes(is, sizeof(*is));
+	struct rule *r = hash__find(&u->rules, key, is_rule, is);
+	uint32_t number;
+
+	*ret = 0;
+	if (is->cfa == MT_CFA_NONE)
+		return 0;
+	if (!r && (!n_free_rules(u) || t->rules.n == FILE_RULES))
+		return 0;
+	if (!r) {
+		number = u->free_rules.n ? u->free_rules.v[--u->free_rules.n] : u->n_rules++;
+		if (kernel__set_rule(u->kernel, number, is))
+			return -EIO;
+		r = xcalloc(1, sizeof(*r));
+		*r = (struct rule){ .is = *is, .number = number };
+		hash__add(&u->rules, key, r);
+	}
+	r->n_uses++;
+	*vec_push(&t->rules) = r;
+	*ret = r->number;
+	return 0;
 }
 
+/* A row without the rule that it should have ends the stacks that go through it. */
 static int write_rows(struct unwind *u, struct table *t, const struct cfi *c)
 {
-	_cleanup_free_ uint32_t *hints = calloc(N_HINTS, sizeof(*hints));
+	_cleanup_free_ uint32_t *numbers = xcalloc(c->rules.n + 1, sizeof(*numbers));
 	struct mt_row *rows = kernel__unwind_rows(u->kernel) + t->rows.at;
+	bool full = false;
 
-	if (!hints)
-		return -ENOMEM;
+	for (size_t i = 0; i < c->rules.n; i++) {
+		int err = use_rule(u, t, &c->rules.v[i], &numbers[i]);
+
+		if (err)
+			return err;
+	}
 	/* a row before all others: what lies in front of the first has no rule */
 	rows[0] = (struct mt_row){};
 	for (size_t i = 0; i < c->n_rows; i++) {
-		int rule = rule_number(u, &c->rows[i].rule, &hints[hint_of(&c->rows[i].rule)]);
+		uint32_t rule = numbers[c->rows[i].rule];
 
-		if (rule == -ENOSPC)
-			rule = 0;	/* reported as a table that did not fit, below */
-		if (rule < 0)
-			return rule;
-		if (!rule && c->rows[i].rule.cfa != MT_CFA_NONE)
-			u->n_full++;
+		full |= !rule && cfi__rule(c, &c->rows[i])->cfa != MT_CFA_NONE;
 		rows[i + 1] = (struct mt_row){ .pc = c->rows[i].pc - t->base, .rule = rule, .flags = c->rows[i].flags };
 	}
+	u->n_full += full;
 	return 0;
 }
 
@@ -298,6 +328,8 @@ static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
 	n_pages = ((c->rows[c->n_rows - 1].pc - t->base) >> MT_TABLE_PAGE_SHIFT) + 1;
 	if (c->rows[c->n_rows - 1].pc - t->base > UINT32_MAX || c->n_rows >= UINT32_MAX - 1)
 		return -EFBIG;
+	while (n_free_rules(u) < MIN(c->rules.n, (size_t)FILE_RULES) && evict(u))
+		;
 	while (!take_room(u, t, c->n_rows + 1, n_pages + 1))
 		if (!evict(u))
 			return -ENOSPC;
@@ -305,45 +337,40 @@ static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
 	return write_rows(u, t, c);
 }
 
-static int compile(struct table *t, const void *image, size_t len, struct cfi *ret)
+static int compile(struct table *t, const struct object *obj, struct cfi *ret)
 {
-	int err;
+	int err = cfi__compile(obj, false, ret, NULL);
 
-	if (!t->object)
-		return cfi__compile_image(image, len, false, ret, NULL);
-	err = cfi__compile(t->object, false, ret, NULL);
 	if (!err && ret->n_rows > MAX_FULL_ROWS) {
 		cfi__done(ret);
 		t->calls_only = true;
-		err = cfi__compile(t->object, true, ret, NULL);
+		err = cfi__compile(obj, true, ret, NULL);
 	}
 	return err;
 }
 
-static struct table *table_add(struct unwind *u, const void *key, struct object *obj, const void *image, size_t len)
+/* key: obj, or the unwind itself if that is the vdso. */
+static struct table *table_add(struct unwind *u, const void *key, struct object *of)
 {
-	struct table *t = calloc(1, sizeof(*t)), **slot = t ? vec_push(&u->tables) : NULL;
+	struct object *obj = key == of ? of : NULL;
+	struct table *t = xcalloc(1, sizeof(*t)), **slot = vec_push(&u->tables);
 	struct cfi c = {};
 	int err;
 
-	if (!slot || hash__put(&u->by_key, (uintptr_t)key, t)) {
-		u->tables.n -= !!slot;
-		free(t);
-		return NULL;
-	}
+	hash__put(&u->by_key, (uintptr_t)key, t);
 	*slot = t;
 	t->refs = 1;	/* while it is made, nothing takes it away */
 	t->key = key;
 	t->object = obj;
 	if (obj)
 		object__hold(obj);
-	err = compile(t, image, len, &c);
+	err = compile(t, of, &c);
 	t->no_cfi = err || !c.stats.n_fdes;
 	t->stats = c.stats;
-	if (!err && u->kernel)
-		err = cfi__mark_starts(&c);
-	if (!err && u->kernel)
+	if (!err && u->kernel) {
+		cfi__mark_starts(&c);
 		err = load_table(u, t, &c);
+	}
 	if (err == -ENOSPC || err == -EFBIG)
 		u->n_full++;
 	cfi__done(&c);
@@ -366,26 +393,15 @@ static struct table *table_of(struct unwind *u, const void *key)
 void unwind__prepare(struct unwind *u, struct object *obj)
 {
 	if (obj->is_elf && !table_of(u, obj))
-		table_add(u, obj, obj, NULL, 0);
+		table_add(u, obj, obj);
 }
 
-/* The vdso is the kernel's, the same in every process; its image is only in memory. */
-static struct table *vdso_table(struct unwind *u, pid_t pid, const struct space_range *r)
+/* The vdso is the kernel's, the same in every process; its object is a copy of it. */
+static struct table *vdso_table(struct unwind *u, const struct space_range *r)
 {
 	struct table *t = table_of(u, u);
-	_cleanup_free_ void *image = NULL;
-	_cleanup_close_ int fd = -1;
-	uint64_t len = r->end - r->start;
-	char path[64];
 
-	if (t || len > 1 << 20)
-		return t;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	image = malloc(len);
-	if (fd < 0 || !image || pread(fd, image, len, r->start) != (ssize_t)len)
-		return NULL;
-	return table_add(u, u, NULL, image, len);
+	return t || !r->object ? t : table_add(u, u, r->object);
 }
 
 /* ---- processes */
@@ -395,23 +411,20 @@ static struct user *user_of(struct unwind *u, uint32_t proc)
 	struct user **slot = &u->users[proc % MT_PROC_NUMBERS];
 
 	if (!*slot)
-		*slot = calloc(1, sizeof(**slot));
+		*slot = xcalloc(1, sizeof(**slot));
 	return *slot;
 }
 
-static int use(struct used *used, struct table *t)
+static void use(struct used *used, struct table *t)
 {
 	struct table **slot;
 
 	for (size_t i = 0; i < used->tables.n; i++)
 		if (used->tables.v[i] == t)
-			return 0;
+			return;
 	slot = vec_push(&used->tables);
-	if (!slot)
-		return -ENOMEM;
 	*slot = t;
 	t->refs++;
-	return 0;
 }
 
 /* Tables stay, for those to come: they map the same files, and are walked right from their first event on. */
@@ -498,12 +511,7 @@ static void distrust(struct mt_space *s, uint64_t start, uint64_t end)
 	}
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct mt_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+COMPARATOR(by_start, struct mt_range, ORDER(a->start, b->start))
 
 static void judge(const struct unwind *u, const struct user *p, const struct used *used, struct unwind_verdict *ret)
 {
@@ -533,7 +541,7 @@ static void judge(const struct unwind *u, const struct user *p, const struct use
 	} else {
 		ret->method = MT_WALK_FP;
 		snprintf(ret->why, sizeof(ret->why),
-			 "frame pointers, which at least %.1f%% of the calls in every file keep; tables where a frame does not",
+			 "frame pointers, kept by at least %.1f%% of the calls in every file, else by tables",
 			 100 - (worst_share > 0 ? worst_share : 0) / 10);
 	}
 	/* tables that are in use stay in use */
@@ -551,7 +559,7 @@ static uint64_t first_replaced(const struct unwind *u, uint32_t proc, const stru
 }
 
 /* The list for the programs, and the tables that it goes by. */
-static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space,
+static void make_list(struct unwind *u, uint32_t proc, const struct space *space,
 		     struct mt_space *s, struct used *used, bool *full)
 {
 	uint32_t room = MT_MAX_RANGES - n_kept_free(&space->written);
@@ -567,19 +575,18 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 
 		if (r->gone)
 			continue;
-		/* as an image even though an object has its names: only then its signal trampoline gets a rule */
 		if (r->label && !strcmp(r->label, "[vdso]")) {
-			t = vdso_table(u, pid, r);
+			t = vdso_table(u, r);
 		} else if (r->object && r->object->is_elf && !object__look_for_change(r->object)) {
 			/* not of a file that was written to since: what is mapped is not what the table was made of */
 			t = table_of(u, r->object);
 			if (!t)
-				t = table_add(u, r->object, r->object, NULL, 0);
+				t = table_add(u, r->object, r->object);
 			else if (t->file && !t->listed && may_be_listed(r->object))
 				list_file(u, t);
 		}
-		if (t && use(used, t))
-			return -ENOMEM;
+		if (t)
+			use(used, t);
 		/* code without a table is walked like code of no file */
 		if (t && t->pages.n && add_range(s, room, r, t, first_ns) && !t->listed)
 			*full = true;	/* else the programs query the kernel, and find the file by what names it */
@@ -587,22 +594,18 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 	for (size_t i = 0; i < space->written.n; i++)
 		distrust(s, space->written.v[i].start, space->written.v[i].end);
 	qsort(s->range, s->n, sizeof(s->range[0]), by_start);
-	return 0;
 }
 
-int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq,
+int unwind__update(struct unwind *u, uint32_t proc, const struct space *space, uint32_t seq,
 		   struct unwind_verdict *ret, struct err *e)
 {
-	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
+	_cleanup_free_ struct mt_space *s = xcalloc(1, sizeof(*s));
 	struct user *p = user_of(u, proc);
 	struct code_state state = { .seq = seq, .replaced_ns = space->replaced_ns };
 	struct used now = {}, before;
 	bool full = false;
 
-	if (!s || !p || make_list(u, proc, pid, space, s, &now, &full)) {
-		leave(u, &now);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
+	make_list(u, proc, space, s, &now, &full);
 	u->n_full += full && !p->full;
 	p->full |= full;
 	judge(u, p, &now, ret);

@@ -34,7 +34,7 @@ void unwind__free(struct unwind *u);
  * it has mapped more. seq: kernel__code_seq() before the space was read. The first call decides how
  * its stacks are walked; new code without frame pointers can change that to the tables, never back.
  */
-int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq,
+int unwind__update(struct unwind *u, uint32_t proc, const struct space *space, uint32_t seq,
 		   struct unwind_verdict *ret, struct err *e);
 /* The process ended; tables that no other process uses stay until their room is needed. */
 void unwind__drop(struct unwind *u, uint32_t proc);

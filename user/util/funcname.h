@@ -19,7 +19,7 @@ bool func_ref__is_in(const struct func_ref *r, const char *path);
 
 /*
  * Does asked name the function that is called `name`, demangled as
- * elf/demangle.h does it? Namespaces and classes are part of a name; parameters,
+ * elf/demangle.c does it? Namespaces and classes are part of a name; parameters,
  * arguments of a template, the return type that goes before a template's name, and the
  * marks of copies that compilers make (.constprop.0, [clone .isra.0]) may be left
  * out, from the right. parts: also pieces of it that do not begin where the function

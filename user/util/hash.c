@@ -5,10 +5,11 @@
  */
 #include "util/hash.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+
+#include "util/xmalloc.h"
 
 #define FIRST_ROOM 64
 
@@ -80,42 +81,35 @@ void *hash__find(const struct hash *h, uint64_t key, bool (*same)(const void *va
 	return NULL;
 }
 
-static int make_room(struct hash *h)
+static void make_room(struct hash *h)
 {
 	struct hash bigger = { .room = h->room ? h->room * 2 : FIRST_ROOM, .n = h->n };
 
 	if (2 * (h->n + 1) <= h->room)
-		return 0;
-	bigger.slots = calloc(bigger.room, sizeof(*bigger.slots));
-	if (!bigger.slots)
-		return -ENOMEM;
+		return;
+	bigger.slots = xcalloc(bigger.room, sizeof(*bigger.slots));
 	for (size_t i = 0; i < h->room; i++)
 		if (h->slots[i].value)
 			*find_free(&bigger, h->slots[i].key) = h->slots[i];
 	free(h->slots);
 	*h = bigger;
-	return 0;
 }
 
-int hash__put(struct hash *h, uint64_t key, void *value)
+void hash__put(struct hash *h, uint64_t key, void *value)
 {
 	struct hash_slot *s;
 
-	if (make_room(h))
-		return -ENOMEM;
+	make_room(h);
 	s = find(h, key);
 	h->n += !s->value;
 	*s = (struct hash_slot){ key, value };
-	return 0;
 }
 
-int hash__add(struct hash *h, uint64_t key, void *value)
+void hash__add(struct hash *h, uint64_t key, void *value)
 {
-	if (make_room(h))
-		return -ENOMEM;
+	make_room(h);
 	*find_free(h, key) = (struct hash_slot){ key, value };
 	h->n++;
-	return 0;
 }
 
 static void empty(struct hash *h, size_t hole)

@@ -21,14 +21,14 @@ struct hash {
 };
 
 void *hash__get(const struct hash *h, uint64_t key);	/* NULL: not there */
-/* value is not NULL; one that the key had before is replaced. -ENOMEM: nothing changed. */
-int hash__put(struct hash *h, uint64_t key, void *value);
+/* value is not NULL; one that the key had before is replaced. */
+void hash__put(struct hash *h, uint64_t key, void *value);
 void *hash__remove(struct hash *h, uint64_t key);	/* what it had, or NULL */
 void hash__done(struct hash *h);
 
 /* Of the values of a key, the one that `same` says is wanted; NULL: none. */
 void *hash__find(const struct hash *h, uint64_t key, bool (*same)(const void *value, const void *want), const void *want);
-int hash__add(struct hash *h, uint64_t key, void *value);	/* beside those that the key has */
+void hash__add(struct hash *h, uint64_t key, void *value);	/* beside those that the key has */
 void hash__remove_value(struct hash *h, uint64_t key, const void *value);
 
 /* For keys of several words. */

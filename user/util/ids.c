@@ -8,7 +8,6 @@
  */
 #include "util/ids.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,18 +16,15 @@
 
 #define FIRST_SLOTS 256
 
-int id_table__init(struct id_table *t, size_t n)
+void id_table__init(struct id_table *t, size_t n)
 {
 	size_t n_slots = 16;
 
 	id_table__done(t);
 	while (n_slots < n * 2)
 		n_slots *= 2;
-	t->slots = calloc(n_slots, sizeof(*t->slots));
-	if (!t->slots)
-		return -ENOMEM;
+	t->slots = xcalloc(n_slots, sizeof(*t->slots));
 	t->n_slots = n_slots;
-	return 0;
 }
 
 void id_table__done(struct id_table *t)
@@ -37,22 +33,15 @@ void id_table__done(struct id_table *t)
 	*t = (struct id_table){};
 }
 
-/* Room for one more than n. ret_emptied: it is a bigger table now, and the caller puts all in again. */
-static int make_room(struct id_table *t, size_t n, bool *ret_emptied)
+/* Room for one more than n. True: it is a bigger table now, and the caller puts all in again. */
+static bool make_room(struct id_table *t, size_t n)
 {
-	struct id_table bigger = {};
-
-	*ret_emptied = false;
 	if (2 * (n + 1) <= t->n_slots)
-		return 0;
+		return false;
 	if (n >= UINT32_MAX / 2)
-		return -EOVERFLOW;
-	if (id_table__init(&bigger, t->n_slots ? t->n_slots : FIRST_SLOTS / 2))
-		return -ENOMEM;
-	id_table__done(t);
-	*t = bigger;
-	*ret_emptied = true;
-	return 0;
+		xmalloc__end_of(SIZE_MAX);
+	id_table__init(t, t->n_slots ? t->n_slots : FIRST_SLOTS / 2);
+	return true;
 }
 
 static bool is_none(const void *want, uint32_t number)
@@ -80,30 +69,21 @@ static bool same_string(const void *arg, uint32_t number)
 	return there == want->str || !strcmp(there, want->str);
 }
 
-int string_ids__get(struct string_ids *s, const char *str, uint32_t *ret)
+void string_ids__get(struct string_ids *s, const char *str, uint32_t *ret)
 {
 	struct string_want want = { s, str ? str : "" };
 	uint64_t hash = hash__string(want.str);
 	uint32_t *slot;
-	const char **v;
-	bool emptied;
-	int err;
 
-	err = make_room(&s->table, s->n, &emptied);
-	if (err)
-		return err;
-	for (size_t i = 0; emptied && i < s->n; i++)
-		put(&s->table, hash__string(s->v[i]), (uint32_t)i);
+	if (make_room(&s->table, s->n))
+		for (size_t i = 0; i < s->n; i++)
+			put(&s->table, hash__string(s->v[i]), (uint32_t)i);
 	slot = id_table__find(&s->table, hash, same_string, &want);
 	if (!*slot) {
-		v = vec_push(s);
-		if (!v)
-			return -ENOMEM;
-		*v = want.str;
+		*vec_push(s) = want.str;
 		*slot = (uint32_t)s->n;
 	}
 	*ret = *slot - 1;
-	return 0;
 }
 
 void string_ids__done(struct string_ids *s)
@@ -142,31 +122,22 @@ bool key_ids__find(const struct key_ids *k, struct key key, uint32_t *ret)
 	return number;
 }
 
-int key_ids__get(struct key_ids *k, struct key key, uint32_t *ret, bool *ret_new)
+void key_ids__get(struct key_ids *k, struct key key, uint32_t *ret, bool *ret_new)
 {
 	struct key_want want = { k, &key };
 	uint32_t *slot;
-	struct key *v;
-	bool emptied;
-	int err;
 
-	err = make_room(&k->table, k->n, &emptied);
-	if (err)
-		return err;
-	for (size_t i = 0; emptied && i < k->n; i++)
-		put(&k->table, hash_key(&k->v[i]), (uint32_t)i);
+	if (make_room(&k->table, k->n))
+		for (size_t i = 0; i < k->n; i++)
+			put(&k->table, hash_key(&k->v[i]), (uint32_t)i);
 	slot = id_table__find(&k->table, hash_key(&key), same_key, &want);
 	if (ret_new)
 		*ret_new = !*slot;
 	if (!*slot) {
-		v = vec_push(k);
-		if (!v)
-			return -ENOMEM;
-		*v = key;
+		*vec_push(k) = key;
 		*slot = (uint32_t)k->n;
 	}
 	*ret = *slot - 1;
-	return 0;
 }
 
 void key_ids__done(struct key_ids *k)

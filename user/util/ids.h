@@ -28,17 +28,17 @@ struct key_ids {
 	struct id_table table;
 };
 
-/* 0 and its number; -ENOMEM. NULL is the empty string. */
-int string_ids__get(struct string_ids *s, const char *str, uint32_t *ret);
+/* Its number. NULL is the empty string. */
+void string_ids__get(struct string_ids *s, const char *str, uint32_t *ret);
 void string_ids__done(struct string_ids *s);
 
-/* 0; ret_new, if wanted: this is its first appearance. */
-int key_ids__get(struct key_ids *k, struct key key, uint32_t *ret, bool *ret_new);
+/* ret_new, if wanted: this is its first appearance. */
+void key_ids__get(struct key_ids *k, struct key key, uint32_t *ret, bool *ret_new);
 bool key_ids__find(const struct key_ids *k, struct key key, uint32_t *ret);	/* false: it has not appeared */
 void key_ids__done(struct key_ids *k);
 
-/* What the caller has in rows of his own: up to n of them. What the table had is forgotten. -ENOMEM */
-int id_table__init(struct id_table *t, size_t n);
+/* What the caller has in rows of his own: up to n of them. What the table had is forgotten. */
+void id_table__init(struct id_table *t, size_t n);
 void id_table__done(struct id_table *t);
 /* The slot with the number of the row that `same` says is equal, or the free one where that belongs. */
 static inline uint32_t *id_table__find(const struct id_table *t, uint64_t hash,

@@ -6,10 +6,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/fsuid.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -80,7 +84,7 @@ struct invoker_rights invoker__begin(void)
 }
 
 /* The kernel takes root's rights over files from the thread meanwhile. */
-static struct invoker_rights begin_below_sudo(void)
+struct invoker_rights invoker__begin_below_sudo(void)
 {
 	struct invoker_rights r = invoker__begin();
 	uid_t uid;
@@ -106,16 +110,6 @@ void invoker__end(const struct invoker_rights *r)
 
 /* ---- files */
 
-static int open_with(struct invoker_rights r, const char *path, int flags, mode_t mode)
-{
-	int fd = open(path, flags, mode);
-
-	if (fd < 0)
-		fd = -errno;
-	invoker__end(&r);
-	return fd;
-}
-
 char *invoker__real_path(const char *path)
 {
 	struct invoker_rights r = invoker__begin();
@@ -125,41 +119,115 @@ char *invoker__real_path(const char *path)
 	return real;
 }
 
-int invoker__open_named(const char *path, int flags, mode_t mode)
+int invoker__open_named(const char *path)
 {
-	return open_with(invoker__begin(), path, flags, mode);
-}
+	struct invoker_rights r = invoker__begin();
+	int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 
-int invoker__open(const char *path, int flags, mode_t mode)
-{
-	return open_with(begin_below_sudo(), path, flags, mode);
-}
-
-static int open_regular(const char *path)
-{
-	int found = open(path, O_PATH | O_CLOEXEC), fd;
-	char link[64];
-	struct stat st;
-
-	if (found < 0)
-		return -errno;
-	if (fstat(found, &st) || !S_ISREG(st.st_mode)) {
-		close(found);
-		return -ENOENT;
-	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
-	fd = open(link, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		fd = -errno;
-	close(found);
+	invoker__end(&r);
 	return fd;
 }
 
-int invoker__open_to_read(const char *path)
-{
-	struct invoker_rights r = begin_below_sudo();
-	int fd = open_regular(path);
+/* ---- how many files may be open */
 
-	invoker__end(&r);
-	return fd;
+/* Owns RLIMIT_NOFILE, and what it was when malloctrace began. */
+
+/* A trace of one process has some 90 open, without files of its target. */
+#define OWN 160
+#define LEAST 256
+
+static struct rlimit former;
+static bool raised;
+
+int descriptors__raise(struct err *e)
+{
+	struct rlimit r;
+
+	if (raised || getrlimit(RLIMIT_NOFILE, &r))
+		return 0;
+	former = r;
+	r.rlim_cur = r.rlim_max;
+	raised = r.rlim_cur != former.rlim_cur && !setrlimit(RLIMIT_NOFILE, &r);
+	if (r.rlim_max >= LEAST)
+		return 0;
+	return err_set(e, -EMFILE, "only %llu files may be open at a time (ulimit -Hn, LimitNOFILE=), and malloctrace needs %d: raise the limit",
+		       (unsigned long long)r.rlim_max, LEAST);
+}
+
+void descriptors__restore(void)
+{
+	if (raised)
+		setrlimit(RLIMIT_NOFILE, &former);
+}
+
+uint64_t descriptors__for_targets(void)
+{
+	struct rlimit r;
+
+	/* of many, a quarter: probes take some, too */
+	return getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur < OWN ? 0 : MIN(r.rlim_cur - OWN, r.rlim_cur / 4 * 3);
+}
+
+/* ---- the environment */
+
+/* Owns `environ` while it is a clean one: the strings are those that the kernel put there. */
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+#define VALUE_MAX 64
+
+/* Names of terminals and locales become parts of paths: no slash in them. */
+static const struct {
+	const char *name, *letters;
+} kept_rows[] = {
+	{ "TERM", LETTERS "+._-" },
+	{ "LANG", LETTERS "._@-" },
+	{ "LC_ALL", LETTERS "._@-" },
+	{ "LC_CTYPE", LETTERS "._@-" },
+	/* a zone, or a rule; what begins with a slash or a colon would be any file */
+	{ "TZ", LETTERS "+-_/,.<>" },
+	{ "NO_COLOR", LETTERS },
+};
+
+static char **former_environ;	/* NULL: it is as it was */
+
+bool environment__is_of_another(void)
+{
+	return getauxval(AT_SECURE);
+}
+
+static bool is_harmless(const char *entry)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kept_rows); i++) {
+		size_t len = strlen(kept_rows[i].name);
+		const char *value = entry + len + 1;
+
+		if (strncmp(entry, kept_rows[i].name, len) || entry[len] != '=')
+			continue;
+		return strlen(value) <= VALUE_MAX && value[strspn(value, kept_rows[i].letters)] == '\0' && value[0] != '/' &&
+		       value[0] != '.' && !strstr(value, "..");
+	}
+	return false;
+}
+
+void environment__clean(void)
+{
+	static char *clean[ARRAY_SIZE(kept_rows) + 1];
+	size_t n = 0;
+
+	if (!environment__is_of_another() || former_environ)
+		return;
+	/* one that is there twice counts once: the first */
+	for (char **entry = environ; *entry && n < ARRAY_SIZE(kept_rows); entry++)
+		if (is_harmless(*entry))
+			clean[n++] = *entry;
+	former_environ = environ;
+	environ = clean;
+}
+
+void environment__restore(void)
+{
+	if (former_environ)
+		environ = former_environ;
 }

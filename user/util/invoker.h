@@ -12,7 +12,10 @@
 
 #include <linux/capability.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "util/err.h"
 
 /* Who ran sudo; false: nobody, or we are not root. */
 bool invoker__find(uid_t *ret_uid, gid_t *ret_gid);
@@ -34,17 +37,34 @@ struct invoker_rights {
  * kernel to refuse that; should it, nothing that follows would be safe, and malloctrace ends there.
  */
 struct invoker_rights invoker__begin(void);
+/* The same by the rights of the user who ran sudo. */
+struct invoker_rights invoker__begin_below_sudo(void);
 void invoker__end(const struct invoker_rights *r);
 
 /* realpath(3) of what the user named; the caller's, or NULL. */
 char *invoker__real_path(const char *path);
-/* open(2) of what the user named. A descriptor, or -errno. */
-int invoker__open_named(const char *path, int flags, mode_t mode);
-/* The same with the rights of the user who ran sudo. */
-int invoker__open(const char *path, int flags, mode_t mode);
+/* What the user named, for reading. A descriptor, or -errno. */
+int invoker__open_named(const char *path);
+
+/* How many files may be open at a time. Each probed file and each table of the programs is one. */
+
+/* The limit is raised as far as this user may. -EMFILE: that is too little. */
+int descriptors__raise(struct err *e);
+/* As it was: for CMD, which may go by it. */
+void descriptors__restore(void);
+/* How many files of targets may be held open; the rest is for what malloctrace itself needs. */
+uint64_t descriptors__for_targets(void);
+
 /*
- * The same for reading, and only a regular file: to open a device may be to use it. -ENOENT: it is something else.
+ * Whose words the environment has. A malloctrace that got capabilities from its file (AT_SECURE) was started by somebody
+ * who has none: what that user put into the environment must not steer libraries which then act with these capabilities.
  */
-int invoker__open_to_read(const char *path);
+
+/* Has this process more rights than the user who started it? */
+bool environment__is_of_another(void);
+/* In that case all is gone from it but what has a row, and a value that can do no harm. Once, before anything reads it. */
+void environment__clean(void);
+/* What CMD is to have: the environment as it was. In the child that becomes CMD, which has no rights but the user's. */
+void environment__restore(void);
 
 #endif

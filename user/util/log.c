@@ -7,13 +7,17 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/parse.h"
 #include "util/util.h"
 
 enum log_level log_level = LOG_NORMAL;
@@ -31,14 +35,12 @@ void log__redirect(const struct log_sink *to)
 
 static char *clean_text(const char *fmt, va_list ap)
 {
-	char *text = vformat(fmt, ap);
+	char *text = xvasprintf(fmt, ap);
 
-	if (text)
-		clean_message(text);
+	clean_message(text);
 	return text;
 }
 
-/* One write, without memory of its own: what ran out of memory has something to say. */
 static void write_line(const char *text)
 {
 	struct iovec line[] = { { "malloctrace: ", 13 }, { (char *)text, strlen(text) }, { "\n", 1 } };
@@ -50,21 +52,9 @@ static void write_line(const char *text)
 
 static void put(const char *fmt, va_list ap)
 {
-	static char shorter[1024];	/* the lock's */
-	_cleanup_free_ char *own = NULL;
-	const char *text;
-	va_list again;
+	_cleanup_free_ char *text = clean_text(fmt, ap);
 
-	va_copy(again, ap);
-	own = clean_text(fmt, ap);
 	pthread_mutex_lock(&lock);
-	text = own;
-	if (!text) {
-		vsnprintf(shorter, sizeof(shorter), fmt, again);
-		clean_message(shorter);
-		text = shorter;
-	}
-	va_end(again);
 	if (sink.say)
 		sink.say(text, sink.arg);
 	else
@@ -114,8 +104,6 @@ void say_progress(const char *fmt, ...)
 		va_start(ap, fmt);
 		text = clean_text(fmt, ap);
 		va_end(ap);
-		if (!text)
-			return;
 	}
 	pthread_mutex_lock(&lock);
 	if (sink.progress)
@@ -138,7 +126,38 @@ void say_step(const char *fmt, ...)
 	text = clean_text(fmt, ap);
 	va_end(ap);
 	pthread_mutex_lock(&lock);
-	if (text && sink.step)
+	if (sink.step)
 		sink.step(text, sink.arg);
 	pthread_mutex_unlock(&lock);
+}
+
+/* ---- the service manager */
+
+/* Owns nothing. The protocol is this small: libsystemd would be a library more for one datagram. */
+
+void notify__say(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t len = path ? strlen(path) : 0;
+	_cleanup_close_ int fd = -1;
+
+	if (!len || len >= sizeof(to.sun_path) || (*path != '/' && *path != '@'))
+		return;
+	memcpy(to.sun_path, path, len);
+	/* a name that no file system has */
+	if (*path == '@')
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/* a service manager that does not listen changes nothing for us */
+	if (fd >= 0)
+		(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+uint64_t notify__watchdog_ns(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC");
+	uint64_t n;
+
+	return usec && !parse_u64(usec, 1, UINT64_MAX / 1000, &n) ? n * 1000 : 0;
 }

@@ -3,6 +3,8 @@
 #ifndef MT_LOG_H
 #define MT_LOG_H
 
+#include <stdint.h>
+
 enum log_level { LOG_QUIET = 0, LOG_NORMAL = 1, LOG_VERBOSE = 2 };
 
 extern enum log_level log_level;
@@ -31,5 +33,11 @@ struct log_sink {
 	void *arg;
 };
 void log__redirect(const struct log_sink *sink);
+
+/* What a service says to systemd (sd_notify(3)): a datagram to the socket that NOTIFY_SOCKET names. Without one nothing is said. */
+
+void notify__say(const char *state);	/* "READY=1" */
+/* How often it wants to hear WATCHDOG=1, at least; 0: not at all. */
+uint64_t notify__watchdog_ns(void);
 
 #endif

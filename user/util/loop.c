@@ -26,10 +26,8 @@ struct loop {
 
 struct loop *loop__new(void)
 {
-	struct loop *l = calloc(1, sizeof(*l));
+	struct loop *l = xcalloc(1, sizeof(*l));
 
-	if (!l)
-		return NULL;
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll_fd < 0) {
 		free(l);
@@ -56,17 +54,12 @@ void loop__free(struct loop *l)
 
 static int add(struct loop *l, const struct source *model)
 {
-	struct source *s = malloc(sizeof(*s)), **slot;
+	struct source *s = xmalloc(sizeof(*s));
 	struct epoll_event ev = { .events = EPOLLIN };
 	int err;
 
-	slot = s ? vec_push(&l->sources) : NULL;
-	if (!slot) {
-		free(s);
-		return -ENOMEM;
-	}
 	*s = *model;
-	*slot = s;
+	*vec_push(&l->sources) = s;
 	ev.data.ptr = s;
 	if (!epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev))
 		return 0;
@@ -120,6 +113,19 @@ int loop__add_timer(struct loop *l, uint64_t interval_ns, bool once, loop_fn fn,
 		return err;
 	}
 	return add(l, &(struct source){ .fd = fd, .timer = true, .once = once, .fn = fn, .arg = arg });
+}
+
+void loop__remove_timer(struct loop *l, loop_fn fn, const void *arg)
+{
+	for (size_t i = 0; i < l->sources.n; i++) {
+		const struct source *s = l->sources.v[i];
+		int fd = s->fd;
+
+		if (fd >= 0 && s->timer && s->fn == fn && s->arg == arg) {
+			loop__remove_fd(l, fd);
+			close(fd);
+		}
+	}
 }
 
 int loop__add_signals(struct loop *l, const sigset_t *set, void (*fn)(int sig, void *arg), void *arg)

@@ -21,6 +21,8 @@ int loop__add_fd(struct loop *l, int fd, loop_fn fn, void *arg);
 void loop__remove_fd(struct loop *l, int fd);
 /* fn every interval_ns, first after that time; once: only then. */
 int loop__add_timer(struct loop *l, uint64_t interval_ns, bool once, loop_fn fn, void *arg);
+/* The one that was added with these two; no-op if there is none. */
+void loop__remove_timer(struct loop *l, loop_fn fn, const void *arg);
 /* fn(signal): the signals of the set are blocked and arrive here. */
 int loop__add_signals(struct loop *l, const sigset_t *set, void (*fn)(int sig, void *arg), void *arg);
 

@@ -397,11 +397,9 @@ char *own_name__shown(const char *name)
 	char *ret, *to;
 
 	if (o.broken || !o.len)
-		return strdup(name);
+		return xstrdup(name);
 	o.len = without_hash(o.s, func_name__without_marks(o.s, o.len));
-	ret = to = malloc(o.len + 1);
-	if (!ret)
-		return NULL;
+	ret = to = xmalloc(o.len + 1);
 	unwrap(&o, &to);
 	for (const char *s = o.s, *end = o.s + o.len; s < end;) {
 		size_t n = plain_len(s, o.s), left = (size_t)(end - s);
@@ -420,22 +418,4 @@ char *own_name__shown(const char *name)
 	if ((size_t)(to - ret) >= strlen(call) && !strcmp(to - strlen(call), call))
 		to[1 - (ptrdiff_t)strlen(call)] = 0;
 	return ret;
-}
-
-char *own_name__last(const char *shown)
-{
-	const char *last = shown, *end = NULL;	/* end: where its arguments begin */
-
-	for (const char *s = shown; *s;) {
-		size_t n = plain_len(s, shown);
-		const char *close = !n && closes(*s) ? closing(s, shown) : NULL;
-
-		/* "f<int>", and Rust's "f::<i32>" */
-		if (close && *s == '<' && s > last && !close[1])
-			end = s - last > 2 && begins(s - 2, "::") ? s - 2 : s;
-		if (!n && begins(s, "::") && s[2] && s[2] != '<')
-			last = s + 2;
-		s = n ? s + n : close ? close + 1 : s + 1;
-	}
-	return end && end > last ? strndup(last, (size_t)(end - last)) : strdup(last);
 }

@@ -31,10 +31,8 @@ struct own_name own_name__lambda(const char *name);
 /*
  * As its owner would write it: without parameters, what it returns, the hash of a Rust name, and the marks of a
  * compiler's copies. "app::run(int) const::{lambda(char)#2}::operator()(char) const" is "app::run::{lambda#2}".
- * A broken one is the whole name. The caller's; NULL without memory.
+ * A broken one is the whole name. The caller's.
  */
 char *own_name__shown(const char *name);
-/* Of such a name what follows its scope, without template arguments: "reserve". The caller's. */
-char *own_name__last(const char *shown);
 
 #endif

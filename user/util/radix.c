@@ -2,10 +2,11 @@
 /* From the lowest digit to the highest, each pass keeping the order of the one before; digits that all records share cost nothing. */
 #include "util/radix.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/xmalloc.h"
 
 #define DIGIT_BITS 11
 #define N_DIGITS (1u << DIGIT_BITS)
@@ -53,18 +54,16 @@ static void pass(const char *from, char *to, size_t n, size_t size, unsigned int
 		memcpy(to + at[key_of(from + i * size) >> shift & (N_DIGITS - 1)]++ * size, from + i * size, size);
 }
 
-int radix__sort(void *v, size_t n, size_t size)
+void radix__sort(void *v, size_t n, size_t size)
 {
 	char *from = v, *to, *other;
 	uint64_t all = UINT64_MAX, any = 0;
 
 	if (n <= FEW) {
 		insert(v, n, size);
-		return 0;
+		return;
 	}
-	to = other = reallocarray(NULL, n, size);
-	if (!other)
-		return -ENOMEM;
+	to = other = xreallocarray(NULL, n, size);
 	for (size_t i = 0; i < n; i++) {
 		all &= key_of(from + i * size);
 		any |= key_of(from + i * size);
@@ -81,5 +80,4 @@ int radix__sort(void *v, size_t n, size_t size)
 	if (from != v)
 		memcpy(v, from, n * size);
 	free(other);
-	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* n records of size bytes, each of which begins with a uint64_t: in that one's order. -ENOMEM: nothing changed. */
-int radix__sort(void *v, size_t n, size_t size);
+/* n records of size bytes, each of which begins with a uint64_t: in that one's order. */
+void radix__sort(void *v, size_t n, size_t size);
 
 #endif

@@ -70,7 +70,6 @@ static bool has(cap_t caps, cap_value_t cap, cap_flag_t flag)
 	return caps && !cap_get_flag(caps, cap, flag, &v) && v == CAP_SET;
 }
 
-/* Not by libcap, which needs memory for it: for want of that a right would seem to be missing. */
 static bool is_effective(cap_value_t cap)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -99,20 +98,15 @@ static char *join(unsigned int set, size_t skip, const char *sep, const char *la
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = text_stream__open(&text, &len);
 
-	if (!f)
-		return NULL;
 	for (enum right r = 0; r < N_RIGHTS; r++) {
 		unsigned int above = set & ~(RIGHT_BIT(r) * 2 - 1), below = set & (RIGHT_BIT(r) - 1);
 
 		if (set & RIGHT_BIT(r))
 			fprintf(f, "%s%s", !below ? "" : above ? sep : last_sep, rights[r].name + skip);
 	}
-	if (fclose(f)) {
-		free(text);
-		return NULL;
-	}
+	text_stream__close(f);
 	return text;
 }
 
@@ -158,45 +152,37 @@ static const char *why_ignored(void)
 /* setcap replaces what the file has: so all that is wanted, and what is held now. */
 static char *setcap_line(unsigned int set)
 {
-	_cleanup_free_ char *list = NULL, *exe = calloc(1, 4097);
-	char *line;
+	_cleanup_free_ char *list = NULL, *exe = xcalloc(1, 4097);
 
 	set |= RIGHT_BIT(RIGHT_BPF) | RIGHT_BIT(RIGHT_PERFMON);
 	for (enum right r = 0; r < RIGHT_SYS_ADMIN; r++)
 		set |= right__held(r) ? RIGHT_BIT(r) : 0;
 	list = join(set, 0, ",", ",");
-	if (!list || !exe)
-		return NULL;
 	for (char *c = list; *c; c++)
 		*c = *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c;
 	if (readlink("/proc/self/exe", exe, 4096) <= 0)
 		strcpy(exe, "malloctrace");
 	clean_name(exe);
-	return asprintf(&line, "run with sudo, or: sudo setcap %s+ep %s", list, exe) < 0 ? NULL : line;
+	return xasprintf("run with sudo, or: sudo setcap %s+ep %s", list, exe);
 }
 
 char *rights__mend(unsigned int set)
 {
 	_cleanup_free_ char *list = NULL;
 	const char *ignored;
-	char *text;
 
 	if (!in_first_user_ns())
-		return strdup("a user namespace cannot give that: run malloctrace outside of it");
+		return xstrdup("a user namespace cannot give that: run malloctrace outside of it");
 	if (any_outside_bounds(set) || geteuid() == 0) {
 		list = join(set, strlen("CAP_"), " --cap-add=", " --cap-add=");
-		if (!list ||
-		    asprintf(&text,
-			     "not given to this container or service: start it with --cap-add=%s (docker, podman) or another CapabilityBoundingSet= (systemd)",
-			     list) < 0)
-			return NULL;
-		return text;
+		return xasprintf("not given to this container or service: start it with --cap-add=%s (docker, podman) or another CapabilityBoundingSet= (systemd)",
+				 list);
 	}
 	ignored = file_has(set) ? why_ignored() : NULL;
 	if (ignored)
-		return strdup(ignored);
+		return xstrdup(ignored);
 	/* a file with CAP_SYS_ADMIN is root for every user who may run it: not proposed */
-	return set & RIGHT_BIT(RIGHT_SYS_ADMIN) ? strdup("run with sudo") : setcap_line(set);
+	return set & RIGHT_BIT(RIGHT_SYS_ADMIN) ? xstrdup("run with sudo") : setcap_line(set);
 }
 
 static bool under_seccomp(void)
@@ -208,18 +194,12 @@ char *rights__why_refused(unsigned int needs)
 {
 	unsigned int lacking = rights__lacking(needs);
 	_cleanup_free_ char *names = rights__names(lacking ? lacking : needs), *mend = rights__mend(lacking);
-	char *text;
-	int n;
 
-	if (!names || !mend)
-		return NULL;
 	if (lacking)
-		n = asprintf(&text, "%s %s missing: %s", names, lacking & (lacking - 1) ? "are" : "is", mend);
-	else if (under_seccomp())
-		n = asprintf(&text, "refused in spite of %s: a seccomp filter forbids it (docker: --security-opt seccomp=unconfined)", names);
-	else
-		n = asprintf(&text, "refused in spite of %s: a security module (SELinux, AppArmor) or the kernel's lockdown forbids it", names);
-	return n < 0 ? NULL : text;
+		return xasprintf("%s %s missing: %s", names, lacking & (lacking - 1) ? "are" : "is", mend);
+	if (under_seccomp())
+		return xasprintf("refused in spite of %s: a seccomp filter forbids it (docker: --security-opt seccomp=unconfined)", names);
+	return xasprintf("refused in spite of %s: a security module (SELinux, AppArmor) or the kernel's lockdown forbids it", names);
 }
 
 int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt, ...)
@@ -230,9 +210,9 @@ int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt
 	if (!e)
 		return code;
 	va_start(ap, fmt);
-	what = vformat(fmt, ap);
+	what = xvasprintf(fmt, ap);
 	va_end(ap);
-	return err_set(e, code, "%s: %s", what ? what : "refused", why ? why : strerror(-code));
+	return err_set(e, code, "%s: %s", what, why);
 }
 
 /* ---- what is given up */
@@ -262,7 +242,10 @@ int rights__settle(struct err *e)
 {
 	const struct rlimit no_core = {};
 	cap_t had = cap_get_proc(), keep = cap_init();
-	int err = had && keep ? 0 : -ENOMEM;
+	int err = 0;
+
+	if (!had || !keep)
+		xmalloc__end();
 
 	for (cap_value_t cap = 0; cap <= cap_max_bits() && !err; cap++) {
 		/* without the right to it, what this process does not have stays within its bounds: nothing it executes gets it */
@@ -285,9 +268,9 @@ char *rights__settled_names(void)
 	cap_t had = cap_get_proc();
 	char *text = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = text_stream__open(&text, &len);
 
-	for (cap_value_t cap = 0; f && cap <= cap_max_bits(); cap++) {
+	for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
 		char *name = is_settled(cap) && has(had, cap, CAP_PERMITTED) ? cap_to_name(cap) : NULL;
 
 		if (name)
@@ -295,10 +278,7 @@ char *rights__settled_names(void)
 		cap_free(name);
 	}
 	cap_free(had);
-	if (!f || fclose(f)) {
-		free(text);
-		return NULL;
-	}
+	text_stream__close(f);
 	return text;
 }
 
@@ -309,8 +289,8 @@ int rights__give_up(struct err *e)
 	int err = invoker__become();
 	cap_t had = cap_get_proc(), keep = cap_init();
 
-	if (!err && !(had && keep))
-		err = -ENOMEM;
+	if (!had || !keep)
+		xmalloc__end();
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_files) && !err && geteuid() == 0; i++)
 		if (has(had, of_files[i], CAP_PERMITTED) &&

@@ -29,7 +29,7 @@ const char *right__without(enum right r);	/* what cannot be done without it */
 bool right__held(enum right r);
 unsigned int rights__lacking(unsigned int set);	/* those of set that are not held */
 
-/* Texts of a set, the caller's to free; NULL without memory. */
+/* Texts of a set, the caller's to free. */
 char *rights__names(unsigned int set);		/* "CAP_BPF and CAP_PERFMON" */
 char *rights__mend(unsigned int set);		/* what to do to get them */
 
@@ -54,7 +54,7 @@ int rights__give_up(struct err *e);
  * that it makes; no program that is executed gains any, and no core is written.
  */
 int rights__settle(struct err *e);
-/* What that is, of what this process has: "CAP_KILL, CAP_BPF and ..."; the caller's to free, NULL without memory. */
+/* What that is, of what this process has: "CAP_KILL, CAP_BPF and ..."; the caller's to free. */
 char *rights__settled_names(void);
 
 #endif

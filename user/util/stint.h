@@ -10,6 +10,7 @@
 #define MT_STINT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct stint {
 	bool is_outer;
@@ -20,6 +21,8 @@ struct stint {
 
 struct stint stint__begin(void);
 void stint__end(struct stint *s);
+/* One with a time of its own, which takes nothing from others: where a file without an answer would be without probes. */
+struct stint stint__begin_for(uint64_t most_ns);
 /* True, and from then on: leave off, with what there is. Outside of all stints never. */
 bool stint__is_over(void);
 

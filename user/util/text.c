@@ -9,7 +9,9 @@
  */
 #include "util/text.h"
 
+#include <ctype.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,13 +128,138 @@ size_t text_tail(const char *s, size_t room)
 char *text_shorten(const char *s, size_t width)
 {
 	size_t tail = width / 3;
-	char *ret = NULL;
 
 	if (text_width(s) <= width)
-		return strdup(s);
+		return xstrdup(s);
 	if (width < 2)
-		return strdup(width ? ELLIPSIS : "");
-	if (asprintf(&ret, "%.*s" ELLIPSIS "%s", (int)text_head(s, width - 1 - tail), s, s + text_tail(s, tail)) < 0)
-		return NULL;
+		return xstrdup(width ? ELLIPSIS : "");
+	return xasprintf("%.*s" ELLIPSIS "%s", (int)text_head(s, width - 1 - tail), s, s + text_tail(s, tail));
+}
+
+/* ---- characters */
+
+size_t utf8__decode(const void *at, uint32_t *ret)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *s = at;
+	size_t len, i;
+	uint32_t c;
+
+	*ret = s[0];
+	if (s[0] < 0x80)
+		return s[0] != 0;
+	len = s[0] >= 0xf0 && s[0] < 0xf8 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
+	if (!len)
+		return 0;
+	c = s[0] & (0xff >> (len + 1));
+	for (i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	*ret = c;
+	return c < least[len] || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? 0 : len;
+}
+
+/* ---- how near a word is to the one that may have been meant */
+
+#define EDIT_MAX_BYTES 256	/* longer words are near to none */
+
+/* How many letters must be inserted, removed, replaced or swapped to turn a into b; most + 1: more than most. */
+static size_t edit_distance(const char *a, const char *b, size_t most)
+{
+	size_t la = strlen(a), lb = strlen(b), rows[3][EDIT_MAX_BYTES + 1], *before = rows[0],
+	       *last = rows[1], *now = rows[2];
+
+	if (la > EDIT_MAX_BYTES || lb > EDIT_MAX_BYTES || (la > lb ? la - lb : lb - la) > most)
+		return most + 1;
+	for (size_t j = 0; j <= lb; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t *spare = before, least = now[0] = i;
+
+		for (size_t j = 1; j <= lb; j++) {
+			size_t cost = MIN(last[j - 1] + (a[i - 1] != b[j - 1]), MIN(last[j], now[j - 1]) + 1);
+
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				cost = MIN(cost, before[j - 2] + 1);
+			now[j] = cost;
+			least = MIN(least, cost);
+		}
+		if (least > most)
+			return most + 1;
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return MIN(last[lb], most + 1);
+}
+
+size_t typo_distance(const char *typed, const char *meant)
+{
+	size_t most = MAX(1, strlen(typed) / 3), far = edit_distance(typed, meant, most);
+
+	return far <= most ? far : SIZE_MAX;
+}
+
+/* ---- names that differ in numbers alone */
+
+/* Owns nothing. What always holds: names have no control characters, so none can be taken for a number's mark. */
+
+#define NUMBER '\1'
+
+static size_t n_digits(const char *s)
+{
+	size_t n = 0;
+
+	while (isdigit((unsigned char)s[n]))
+		n++;
+	return n;
+}
+
+/* "worker-17" → "worker-" NUMBER, in as many bytes or fewer */
+char *numbered__pattern(const char *name)
+{
+	char *ret = xstrdup(name), *to = ret;
+
+	while (*name) {
+		size_t n = n_digits(name);
+
+		*to++ = n ? NUMBER : *name;
+		name += n ? n : 1;
+	}
+	*to = 0;
 	return ret;
+}
+
+void numbered__add(char *sum, const char *name)
+{
+	char *to = sum;
+
+	while (*sum && *name) {
+		size_t a = *sum == NUMBER ? 1 : n_digits(sum), b = n_digits(name);
+		bool same = a == b && !memcmp(sum, name, a);
+
+		if (!a || !b) {
+			*to++ = *sum++;
+			name++;
+			continue;
+		}
+		if (same) {
+			memmove(to, sum, a);
+			to += a;
+		} else {
+			*to++ = NUMBER;
+		}
+		sum += a;
+		name += b;
+	}
+	*to = 0;
+}
+
+void numbered__end(char *sum)
+{
+	for (; *sum; sum++)
+		if (*sum == NUMBER)
+			*sum = '*';
 }

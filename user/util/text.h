@@ -18,7 +18,28 @@ size_t text_width_n(const char *s, size_t n_bytes);
 size_t text_head(const char *s, size_t cols);
 /* The byte from which on the rest of s fits into cols columns. */
 size_t text_tail(const char *s, size_t cols);
-/* s in at most width columns; "…" takes the place of its middle. The caller's; NULL without memory. */
+/* s in at most width columns; "…" takes the place of its middle. The caller's. */
 char *text_shorten(const char *s, size_t width);
+
+/* The character at s, of zero-terminated text: how many bytes it has; 0: what stands there is none, such as an overlong form or the end. */
+size_t utf8__decode(const void *s, uint32_t *ret);
+
+/* How near a word is to the one that may have been meant. */
+
+/* How many letters a slip of a finger or two inserted, removed, replaced or swapped; SIZE_MAX: it was none. */
+size_t typo_distance(const char *typed, const char *meant);
+
+/* Names that differ in numbers alone: worker-1 and worker-2 are worker-*. */
+
+/* The same for all names that differ in numbers alone, and for no others; the caller's. */
+char *numbered__pattern(const char *name);
+
+/*
+ * sum begins as a copy of a name; names of the same pattern are added to it, and
+ * then it is ended: numbers that differed are "*", so that three times "python3"
+ * is "python3".
+ */
+void numbered__add(char *sum, const char *name);
+void numbered__end(char *sum);
 
 #endif

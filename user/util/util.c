@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "util/text.h"
 #include "util/util.h"
-#include "util/utf8.h"
 
 void *vec__grow(void **v, size_t *n, size_t *room, size_t size)
 {
@@ -13,17 +13,24 @@ void *vec__grow(void **v, size_t *n, size_t *room, size_t size)
 
 	if (*n == *room) {
 		size_t more = *room ? *room * 2 : 16;
-		void *p = reallocarray(*v, more, size);
 
-		if (!p)
-			return NULL;
-		*v = p;
+		*v = xreallocarray(*v, more, size);
 		*room = more;
 	}
 	slot = (char *)*v + *n * size;
 	memset(slot, 0, size);
 	(*n)++;
 	return slot;
+}
+
+void vec__append(void **v, size_t *n, size_t *room, size_t size, const void *from, size_t n_from)
+{
+	if (n_from > *room - *n) {
+		*room = MAX(2 * *room, *n + n_from);
+		*v = xreallocarray(*v, *room, size);
+	}
+	memcpy((char *)*v + *n * size, from, n_from * size);
+	*n += n_from;
 }
 
 /* The length of the UTF-8 sequence at s that is shown as it is; 0 if what stands there is not. */
@@ -70,12 +77,22 @@ void clean_message(char *s)
 
 int read_small_file(const char *path, char **ret, size_t *ret_len)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : read_small_fd(fd, ret, ret_len);
+	return read_file_upto(path, SMALL_FILE_MAX, ret, ret_len);
 }
 
 int read_small_fd(int fd, char **ret, size_t *ret_len)
+{
+	return read_fd_upto(fd, SMALL_FILE_MAX, ret, ret_len);
+}
+
+int read_file_upto(const char *path, size_t max, char **ret, size_t *ret_len)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : read_fd_upto(fd, max, ret, ret_len);
+}
+
+int read_fd_upto(int fd, size_t max, char **ret, size_t *ret_len)
 {
 	_cleanup_free_ char *buf = NULL;
 	size_t len = 0, room = 0;
@@ -83,13 +100,8 @@ int read_small_fd(int fd, char **ret, size_t *ret_len)
 	for (;;) {
 		ssize_t got;
 
-		if (len + 1 >= room) {
-			char *p = realloc(buf, room = room ? room * 2 : 4096);
-
-			if (!p)
-				return -ENOMEM;
-			buf = p;
-		}
+		if (len + 1 >= room)
+			buf = xrealloc(buf, room = room ? room * 2 : 4096);
 		got = read(fd, buf + len, room - len - 1);
 		if (got < 0) {
 			if (errno == EINTR)
@@ -99,6 +111,8 @@ int read_small_fd(int fd, char **ret, size_t *ret_len)
 		if (!got)
 			break;
 		len += got;
+		if (len > max)
+			return -EFBIG;
 	}
 	buf[len] = 0;
 	*ret = buf;
@@ -106,13 +120,6 @@ int read_small_fd(int fd, char **ret, size_t *ret_len)
 	if (ret_len)
 		*ret_len = len;
 	return 0;
-}
-
-char *vformat(const char *fmt, va_list ap)
-{
-	char *text = NULL;
-
-	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
 }
 
 const char *path_basename(const char *path)

@@ -12,10 +12,22 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/xmalloc.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+/* Which comes first: < 0, 0 or > 0. The larger one first: ORDER(b, a). */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+/* For qsort(): a and b are two elements; what decides is joined by ?: */
+#define COMPARATOR(name, type, order)				\
+	static int name(const void *pa, const void *pb)		\
+	{							\
+		const type *a = pa;				\
+		const type *b = pb;				\
+								\
+		return order;					\
+	}
 
 static inline void cleanup_free(void *p)
 {
@@ -40,7 +52,7 @@ static inline void cleanup_fclose(FILE **f)
 
 /*
  * A growing array: `struct vec(struct point) points`. vec_push gives a pointer
- * to a new zeroed element, or NULL without memory; pointers hold until the next push.
+ * to a new zeroed element; pointers hold until the next push. vec_append copies n elements to its end.
  */
 #define vec(type)		\
 	{			\
@@ -48,9 +60,13 @@ static inline void cleanup_fclose(FILE **f)
 		size_t n, room;	\
 	}
 
+struct strings vec(const char *);	/* not owned */
+
 void *vec__grow(void **v, size_t *n, size_t *room, size_t size);
+void vec__append(void **v, size_t *n, size_t *room, size_t size, const void *from, size_t n_from);
 
 #define vec_push(vec) ((__typeof__((vec)->v))vec__grow((void **)&(vec)->v, &(vec)->n, &(vec)->room, sizeof(*(vec)->v)))
+#define vec_append(vec, from, n_from) vec__append((void **)&(vec)->v, &(vec)->n, &(vec)->room, sizeof(*(vec)->v), from, n_from)
 #define vec_done(vec) (free((vec)->v), (vec)->v = NULL, (vec)->n = (vec)->room = 0)
 
 /*
@@ -62,15 +78,19 @@ void clean_name(char *s);
 /* The same of a message, which may have lines and tabs of its own. */
 void clean_message(char *s);
 
-/* What printf would write; the caller's, NULL without memory. */
-char *vformat(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
-
 const char *path_basename(const char *path);	/* what follows the last '/'; all of it, if nothing does */
 const char *path_tail(const char *path);	/* the last two parts: enough to tell two main.c apart, short enough for a column */
 
-/* A whole small file, such as /proc/PID/status; NUL-terminated; -errno on failure. */
+/*
+ * A whole small file, such as /proc/PID/status; NUL-terminated; -errno on failure. -EFBIG: a process chooses how long some of its files
+ * are (maps, mountinfo), and must not choose how much memory that takes.
+ */
+#define SMALL_FILE_MAX ((size_t)256 << 20)
 int read_small_file(const char *path, char **ret, size_t *ret_len);
 /* The same of one that is open, from where it is. */
 int read_small_fd(int fd, char **ret, size_t *ret_len);
+/* The same, of at most max bytes. */
+int read_file_upto(const char *path, size_t max, char **ret, size_t *ret_len);
+int read_fd_upto(int fd, size_t max, char **ret, size_t *ret_len);
 
 #endif

@@ -31,6 +31,7 @@ struct css_set;
 
 struct thread_struct {
 	long unsigned int fsbase;
+	long unsigned int gsbase;
 };
 
 struct task_struct {

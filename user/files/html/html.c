@@ -9,27 +9,24 @@
  * two, there is no character in them which means something to HTML, and the
  * page's policy lets nothing run but the script of the page itself.
  */
-#include <ctype.h>
 #include <errno.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "files/export.h"
-#include "files/html/packed.h"
 #include "files/json/json.h"
-#include "files/json/json_rows.h"
 #include "html_page.h"
 #include "model/runtimes.h"
 #include "present/columns.h"
 #include "present/machine_words.h"
-#include "present/reading_words.h"
+#include "present/sentence.h"
 #include "present/telling.h"
 #include "present/views.h"
 #include "util/util.h"
 
+#define SENTENCE_NAME_COLS 80
 #define NEXT_ELEMENT "</script>\n<script type=\"application/json\" id=\"words\">\n"
-/* A profile of more sites is packed: ten times smaller, and no longer to be read by eye, which of so many nobody does. */
-#define PLAIN_SITES 1000
 /* Of timelines: as many as there may be in all, and as many as a process may have even if they are more. */
 #define POINTS_OF_ALL 65536
 #define POINTS_OF_EACH 64
@@ -51,7 +48,7 @@ static size_t thin_out(const struct snap_process *p, size_t room, struct snap_po
  * draws some hundred, and would else be made of little but lines that no reader
  * looks at.
  */
-static int profile(struct json *j, const struct snapshot *s, struct err *e)
+static void profile(struct json *j, const struct snapshot *s)
 {
 	size_t room = MAX(POINTS_OF_ALL / MAX(s->n_processes, (size_t)1), (size_t)POINTS_OF_EACH), n = 0;
 	_cleanup_free_ struct snap_process *processes = NULL;
@@ -60,12 +57,12 @@ static int profile(struct json *j, const struct snapshot *s, struct err *e)
 
 	for (size_t i = 0; i < s->n_processes; i++)
 		n += s->processes[i].n_timeline;
-	if (n <= POINTS_OF_ALL)
-		return json__document(j, s, e);
-	processes = malloc(s->n_processes * sizeof(*processes));
-	points = malloc(n * sizeof(*points));
-	if (!processes || !points)
-		return err_set(e, -ENOMEM, "out of memory");
+	if (n <= POINTS_OF_ALL) {
+		json__document(j, s);
+		return;
+	}
+	processes = xmalloc(s->n_processes * sizeof(*processes));
+	points = xmalloc(n * sizeof(*points));
 	memcpy(processes, s->processes, s->n_processes * sizeof(*processes));
 	n = 0;
 	for (size_t i = 0; i < s->n_processes; i++) {
@@ -74,20 +71,7 @@ static int profile(struct json *j, const struct snapshot *s, struct err *e)
 		n += processes[i].n_timeline;
 	}
 	fewer.processes = processes;
-	return json__document(j, &fewer, e);
-}
-
-static int packed_profile(FILE *out, const struct snapshot *s, struct err *e)
-{
-	struct json packed = { .out = packed__open(out), .in_page = true };
-	int err;
-
-	if (!packed.out)
-		return err_set(e, -ENOMEM, "out of memory");
-	err = profile(&packed, s, e);
-	if (fclose(packed.out) && !err)
-		err = err_set(e, -EIO, "cannot write HTML");
-	return err;
+	json__document(j, &fewer);
 }
 
 /* ---- the words beside it */
@@ -194,8 +178,8 @@ static void columns(struct json *j, const struct view *v, const struct snapshot 
 	json__array(j, "columns");
 	for (const char *at = v->page.columns; *at; at += strspn(at, " ")) {
 		size_t len = strcspn(at, " ");
-		_cleanup_free_ char *name = strndup(at, len);
-		const struct column *c = name ? columns__find(all, name) : NULL;
+		_cleanup_free_ char *name = xstrndup(at, len);
+		const struct column *c = columns__find(all, name);
 
 		at += len;
 		if (!c || column__needs(c) & ~s->known)
@@ -269,7 +253,7 @@ static void compared_profile(struct json *j, const char *key, const struct snaps
 	json__u64(j, "losses", s->losses_total);
 	json__u64(j, "rss_bytes", rss);
 	json__object(j, "totals");
-	json__counters(j, &s->totals, s->known, NULL);
+	json__row(j, &counter_fields, &s->totals, s->known);
 	json__object_end(j);
 	json__object_end(j);
 }
@@ -326,18 +310,26 @@ static void names_of_sites(struct json *j, const struct snapshot *s, const struc
 	json__array_end(j);
 }
 
-/* [path, words] of the cgroups that processes run in. */
-static void limits(struct json *j, const struct snapshot *s)
+/* The numbers of frames that say how memory was got, not who wanted it: numbered as in "frames", by the first stack that has them. */
+static void library_frames(struct json *j, const struct snapshot *s)
 {
-	json__array(j, "limits");
-	for (size_t i = 0; i < s->n_cgroups; i++) {
-		_cleanup_free_ char *says = cgroup__words(&s->cgroups[i]);
+	_cleanup_free_ bool *numbered = xcalloc(s->n_places + 1, sizeof(*numbered));
+	uint64_t n = 0;
 
-		json__array(j, NULL);
-		json__str(j, NULL, s->cgroups[i].path);
-		json__str(j, NULL, says);
-		json__array_end(j);
-	}
+	json__array(j, "library");
+	for (size_t i = 0; i < s->n_sites; i++)
+		for (uint32_t k = 0; k < s->sites[i].n_stack; k++) {
+			uint32_t at = s->sites[i].stack[k];
+			const struct place *p = &s->places[at];
+
+			for (size_t m = 0; !numbered[at] && m < place__n_frames(p); m++, n++) {
+				struct frame f = place__frame(s, p, m);
+
+				if (!frame__is_telling(&f))
+					json__u64(j, NULL, n);
+			}
+			numbered[at] = true;
+		}
 	json__array_end(j);
 }
 
@@ -363,10 +355,13 @@ static void runtimes_met(struct json *j, const struct snapshot *s)
 static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
 {
 	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s, NULL), *watched = watched__words(s), *reading = reading__words(s);
+	/* a diff has its own */
+	_cleanup_free_ char *sentence = o->compared ? NULL : sentence__of(s, t, SENTENCE_NAME_COLS);
 	char observed[3 * FMT_MAX];
 
 	json__object(j, NULL);
 	metric_table(j, s, o->metric ? o->metric : metric__preset(s->known));
+	json__str(j, "sentence", sentence);
 	json__str(j, "baseline_name", s->baseline_name);
 	/* of a whole machine */
 	json__str(j, "memory", memory);
@@ -377,7 +372,6 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	json__str(j, "reading", reading);
 	runtimes_met(j, s);
 	json__str(j, "mark_reading", reading__mark_words(s));
-	limits(j, s);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);
 	json__bool(j, "served", o->served);
@@ -397,6 +391,8 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	json__object_end(j);
 	json__line(j, 0);
 	names_of_sites(j, s, t);
+	json__line(j, 0);
+	library_frames(j, s);
 	json__object_end(j);
 }
 
@@ -406,10 +402,9 @@ int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	struct json in_page = { .out = out, .in_page = true }, beside = in_page;
 	const struct tellings *t = o ? o->report.tellings : NULL;
 	struct tellings own = {};
-	int err;
 
 	fputs(html_page_before_data, out);
-	err = s->n_sites > PLAIN_SITES ? packed_profile(out, s, e) : profile(&in_page, s, e);
+	profile(&in_page, s);
 	fputs("\n" NEXT_ELEMENT, out);
 	if (!t) {
 		tellings__begin(&own, s);
@@ -419,7 +414,5 @@ int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	tellings__done(&own);
 	fputc('\n', out);
 	fputs(html_page_after_data, out);
-	if (err)
-		return err;
 	return ferror(out) ? err_set(e, -EIO, "cannot write HTML") : 0;
 }

@@ -12,336 +12,273 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/json/json.h"
-#include "files/json/json_parts.h"
-#include "files/json/json_probes.h"
-#include "files/json/json_rows.h"
-#include "files/json/json_sources.h"
-#include "files/json/json_tags.h"
-#include "model/marks.h"
+#include "files/json/json_members.h"
 #include "model/heaps.h"
-#include "util/util.h"
+#include "model/marks.h"
 
 #define FULL_SITES 10000	/* a site with all its keys is a kilobyte, most of it zeros */
+#define SCHEMA "malloctrace/2"
 
-static void totals(struct json *j, const struct counters *c, unsigned int known, const struct std_error *error)
+/* ---- whose it is */
+
+static void write_schema(struct writer *w, const struct member *m, const void *row)
 {
-	json__object(j, "totals");
-	json__counters(j, c, known, error);
-	json__object_end(j);
+	json__str(w->j, m->key, SCHEMA);
 }
 
-/* ---- the whole */
-
-static void marks(struct json *j, const struct snapshot *s)
+static int read_schema(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	json__array(j, "marks");
-	for (size_t i = 0; i < s->n_marks; i++) {
-		const struct snap_mark *m = &s->marks[i];
+	const char *schema = json_string_value(json_object_get(from, m->key));
 
-		json__line(j, 4);
-		json__object(j, NULL);
-		json__row(j, &mark_fields, m, marks__known(s, m));
-		json__u64(j, "process", s->processes[m->process].id);
-		json__object_end(j);
+	if (!schema)
+		return err_set(r->e, -EINVAL, "not a malloctrace profile: \"schema\": \"" SCHEMA "\" is missing");
+	if (strcmp(schema, SCHEMA) && strcmp(schema, "malloctrace/1"))
+		return err_set(r->e, -EINVAL,
+			       "this version reads the schemas \"malloctrace/1\" and \"" SCHEMA
+			       "\", and the profile has another one");
+	return 0;
+}
+
+#define WHOSE \
+	OWN("schema", write_schema, read_schema, .line = 2), \
+	OBJECT("tool", THESE(ROW("version", FIELD_STR, AT(snapshot, version))), .line = 2), \
+	OBJECT("host", &host_fields, .line = 2)
+
+/* ---- marks, probes, sources */
+
+/* Read before the processes are: an id, until all are known. */
+static int read_mark(struct reader *r, const struct member *m, json_t *from, void *row)
+{
+	const struct snap_mark *mark = row;
+
+	if (!mark->name)
+		return err_set(r->e, -EINVAL, "marks: one has no name");
+	return reader__row(r, from, row, THESE(ROW(m->key, FIELD_U32, m->offset)), "marks");
+}
+
+/* What was an id becomes an index. A mark of no process is left out. */
+static int settle_marks(struct reader *r, const struct member *m, json_t *from, void *row)
+{
+	struct snap_mark *rows = (struct snap_mark *)r->s->marks;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->s->n_marks; i++) {
+		uint32_t index;
+
+		if (!key_ids__find(&r->process_ids, (struct key){ .a = rows[i].process }, &index))
+			continue;
+		rows[kept] = rows[i];
+		rows[kept++].process = index;
 	}
-	json__array_end(j);
+	r->s->n_marks = kept;
+	return 0;
 }
 
-static void whose(struct json *j, const struct snapshot *s)
+/* An allocator whose usable sizes are not known, among others. */
+static unsigned int known_of_probe(const struct snapshot *s, const void *row, unsigned int known)
 {
-	json__line(j, 2);
-	json__str(j, "schema", "malloctrace/2");
-	json__line(j, 2);
-	json__object(j, "tool");
-	json__str(j, "version", s->version);
-	json__object_end(j);
-	json__line(j, 2);
-	json__object_of(j, "host", &host_fields, s, s->known);
+	const struct snap_probe *p = row;
+
+	return known | (p->size != s->recording.size ? KNOWN_OWN_SIZE : 0);
 }
 
-/* Where all processes of a machine are traced; and cgroups whose limits were read. */
-static void machine(struct json *j, const struct snapshot *s)
+static int read_own_size(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	if (s->machine.known) {
-		json__line(j, 2);
-		json__object_of(j, "machine", &machine_fields, &s->machine, s->machine.has_pressure ? KNOWN_PRESSURE : 0);
-	}
-	if (!s->n_cgroups)
-		return;
-	json__line(j, 2);
-	json__array(j, "cgroups");
-	for (size_t i = 0; i < s->n_cgroups; i++) {
-		const struct snap_cgroup *c = &s->cgroups[i];
+	struct snap_probe *p = row;
 
-		json__line(j, 4);
-		json__object(j, NULL);
-		json__row(j, &cgroup_fields, c, 0);
-		if (c->has_events)
-			json__object_of(j, "events", &cgroup_event_fields, c, 0);
-		else
-			json__null(j, "events");
-		json__object_end(j);
-	}
-	json__array_end(j);
+	if (!json_value__is_there(json_object_get(from, "size")))
+		p->size = r->s->recording.size;
+	return 0;
 }
 
-static void recording(struct json *j, const struct snapshot *s)
+#define LINES_MAX 1000000
+
+static bool has_no_lines(const void *row)
 {
-	whose(j, s);
-	machine(j, s);
-	json__row(j, &recording_fields, s, s->known | (s->baseline ? KNOWN_BASELINE : 0));
-	/* report --older, of an age that is no border of the classes that were recorded: what may be older or not */
-	if (s->older_unsure.blocks)
-		json__object_of(j, "older_unsure", &older_fields, &s->older_unsure, s->known);
-	marks(j, s);
-	json__line(j, 2);
-	json__array(j, "probes");
-	for (size_t i = 0; i < s->n_probes; i++) {
-		json__line(j, 4);
-		json__probe(j, s, &s->probes[i]);
-	}
-	json__array_end(j);
+	const struct snap_source *source = row;
+
+	return !source->n;
 }
 
-static void named_counters(struct json *j, const char *key, const struct snap_counter *v, size_t n,
-			   const uint64_t *total)
+static int check_source(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	json__line(j, 2);
-	json__object(j, key);
-	if (total)
-		json__u64(j, "total", *total);
+	const struct snap_source *source = row;
+
+	if (!source->file || !source->from || source->from > UINT32_MAX - LINES_MAX)
+		return err_set(r->e, -EINVAL, "a source: want a file, and the number of its first line");
+	return 0;
+}
+
+/* ---- how good it is */
+
+static int read_known(struct reader *r, const struct member *m, json_t *from, void *row)
+{
+	struct snapshot *s = r->s;
+
+	/* where frees are counted they were seen, but in this mode */
+	if (json_is_integer(json_object_get(from, "free_calls")) && !recording__is_leak(&s->recording))
+		s->known |= HAS_LIFETIMES;
+	for (size_t i = 0; i < counter_fields.n; i++)
+		if (json_is_integer(json_object_get(from, counter_fields.v[i].key)))
+			s->known |= counter_fields.v[i].needs;
+	return 0;
+}
+
+static void write_counters(struct writer *w, const struct member *m, const void *row)
+{
+	const struct snap_counter *const *v = (const void *)((const char *)row + m->offset);
+	size_t n = *(const size_t *)((const char *)row + m->count);
+
+	json__object(w->j, m->key);
+	if (m->fields)
+		json__row(w->j, m->fields, row, w->s->known);
 	for (size_t i = 0; i < n; i++)
-		json__u64(j, v[i].name, v[i].n);
-	json__object_end(j);
+		json__u64(w->j, (*v)[i].name, (*v)[i].n);
+	json__object_end(w->j);
 }
 
-static void quality(struct json *j, const struct snapshot *s)
+/* Names and what they mean are this version's; one of another version's speaks for itself. */
+static int read_counters(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	named_counters(j, "losses", s->losses, s->n_losses, &s->losses_total);
-	named_counters(j, "edges", s->edges, s->n_edges, NULL);
-	json__line(j, 2);
-	/* what the block table itself holds: at rest the same as the live totals */
-	if (s->scanned && s->known & HAS_LIVE_BLOCKS) {
-		json__object_of(j, "scan", &scan_fields, s, s->known);
-		json__line(j, 2);
+	json_t *counters = json_object_get(from, m->key), *n;
+	struct snap_counter *v, *c;
+	const char *key;
+	int err;
+
+	if (!counters)
+		return 0;
+	if (!json_is_object(counters))
+		return err_set(r->e, -EINVAL, "losses and edges: want an object");
+	err = m->fields ? reader__row(r, counters, row, m->fields, m->key) : 0;
+	c = v = snapshot__alloc(r->s, json_object_size(counters) + 1, sizeof(*c));
+	json_object_foreach(counters, key, n) {
+		if (!json_is_integer(n) || json_integer_value(n) < 0)
+			return err ?: err_set(r->e, -EINVAL, "losses and edges: want numbers");
+		if (!strcmp(key, "total"))
+			continue;
+		c->name = reader__string(r, key);
+		c->n = (uint64_t)json_integer_value(n);
+		c->says = counter__says(c->name, c->n);
+		c++;
 	}
-	/* of ended processes, what is kept as sums alone */
-	json__object_of(j, "folded", &folded_fields, s, s->known);
-	json__line(j, 2);
-	json__object(j, "stacks");
-	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS; i++)
-		json__u64(j, stack_end__name(i), s->stacks_by_end[i]);
-	json__u64(j, "frames_walked", s->frames_walked);
-	json__object_end(j);
-	json__line(j, 2);
-	json__object_of(j, "overhead", &overhead_fields, s, s->known);
-}
-
-static void lists(struct json *j, const struct snapshot *s)
-{
-	/* totals are those of the sites and these together */
-	if (s->hidden.by) {
-		json__line(j, 2);
-		json__object_of(j, "hidden", &hidden_fields, &s->hidden, s->known);
-	}
-	if (s->n_taken) {
-		json__line(j, 2);
-		json__array_of(j, "snapshots", 4, &taken_fields, s->taken, s->n_taken, sizeof(*s->taken), s->known);
-	}
-	json__line(j, 2);
-	json__array_of(j, "modules", 4, &module_fields, s->modules, s->n_modules, sizeof(*s->modules), s->known);
-}
-
-/* ---- processes */
-
-static void threads(struct json *j, const struct snap_process *p, unsigned int known)
-{
-	/* a block may be freed by any thread: it is live in no thread */
-	known &= ~(HAS_LIVE_BLOCKS | HAS_LIVE_BYTES | HAS_PEAK_BYTES | (known & HAS_LIFETIMES ? 0 : HAS_FREE_CALLS | HAS_FREE_BYTES));
-	json__array(j, "threads");
-	for (size_t i = 0; i < p->n_threads; i++) {
-		json__line(j, 8);
-		json__object(j, NULL);
-		json__row(j, &thread_fields, &p->threads[i], known);
-		totals(j, &p->threads[i].c, known, NULL);
-		json__object_end(j);
-	}
-	json__array_end(j);
-}
-
-/* What the faults brought against what RSS grew by; null where it did not grow. */
-static void growth(struct json *j, const struct snap_process *p)
-{
-	uint64_t by_faults = p->growth.bytes[GROWTH_FAULT];
-	int64_t change = (int64_t)(p->rss_bytes - p->rss_at_attach_bytes);
-	char key[32];
-
-	json__line(j, 6);
-	json__object(j, "growth");
-	for (enum growth_kind k = GROWTH_FAULT; k < GROWTH_N_KINDS; k++) {
-		snprintf(key, sizeof(key), "%s_calls", growth__name(k));
-		json__u64(j, key, p->growth.calls[k]);
-		snprintf(key, sizeof(key), "%s_bytes", growth__name(k));
-		json__u64(j, key, p->growth.bytes[k]);
-	}
-	json__i64(j, "rss_change_bytes", change);
-	if (change > 0)
-		json__double(j, "explained_share", (double)by_faults / (double)change);
-	else
-		json__null(j, "explained_share");
-	json__object_end(j);
-}
-
-static void object_or_null(struct json *j, const char *key, bool is, const struct fields *fields,
-			   const void *row, unsigned int known)
-{
-	if (is)
-		json__object_of(j, key, fields, row, known);
-	else
-		json__null(j, key);
-}
-
-static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
-{
-	unsigned int known = process__known(s, p);
-
-	json__line(j, 4);
-	json__object(j, NULL);
-	json__row(j, &process_fields, p, known);
-	/* what was folded is several, too */
-	if (p->n_members)
-		json__u64(j, "ended_members", process__n_ended(s, p));
-	else
-		json__null(j, "ended_members");
-	json__line(j, 6);
-	totals(j, &p->c, known, s->estimated ? &p->error : NULL);
-	json__line(j, 6);
-	object_or_null(j, "blind", p->blind.is, &blind_fields, &p->blind, known);
-	json__line(j, 6);
-	object_or_null(j, "memory", p->memory.known, &memory_fields, &p->memory,
-		       known | (p->memory.grown_known ? KNOWN_GROWN : 0));
-	if (recording__is_growth(&s->recording))
-		growth(j, p);
-	json__line(j, 6);
-	threads(j, p, known);
-	json__line(j, 6);
-	json__array_of(j, "timeline", 8, &point_fields, p->timeline, p->n_timeline, sizeof(*p->timeline), known);
-	json__line(j, 6);
-	json__array_of(j, "sizes", 0, &size_fields, p->sizes, p->n_sizes, sizeof(*p->sizes), known);
-	json__line(j, 6);
-	if (known & HAS_LIFETIMES)
-		json__array_of(j, "lifetimes", 0, &lifetime_fields, p->lifetimes, p->n_lifetimes,
-			       sizeof(*p->lifetimes), known);
-	else
-		json__null(j, "lifetimes");
-	json__object_end(j);
-}
-
-/* ---- sites */
-
-static void site(struct json *j, const struct snapshot *s, const struct snap_site *site, struct frame_numbers *frames)
-{
-	unsigned int known = site__known(s, site);
-
-	json__line(j, 4);
-	json__object(j, NULL);
-	json__process_of(j, s, site->process);
-	json__row(j, &site_names, site, known);
-	json__tag_of_site(j, s, site);
-	json__counters(j, &site->c, known, s->estimated ? &site->error : NULL);
-	json__row(j, &site_fields, site, known);
-	json__mean(j, known & HAS_LIFETIMES ? site->c.free_calls : 0, site->lifetime_sum_ns);
-	/* no key where realloc was not called for a block that was known */
-	if (site->moves.calls)
-		json__object_of(j, "moves", &move_fields, &site->moves, known);
-	if (known & HAS_LIVE_BLOCKS) {
-		json__array_of(j, "ages", 0, &age_fields, site->ages, site->n_ages, sizeof(*site->ages), known);
-		json__array_of(j, "history", 0, &history_fields, site->history, site->n_history,
-			       sizeof(*site->history), known);
-	} else {
-		json__null(j, "ages");
-		json__null(j, "history");
-	}
-	json__site_blocks(j, site);
-	json__stack(j, site->end, site->stack, site->n_stack, frames);
-	json__object_end(j);
-}
-
-/* What `malloctrace heap` found: there is no trace to tell of. */
-static void heap_alone(struct json *j, const struct snapshot *s, struct frame_numbers *frames)
-{
-	whose(j, s);
-	json__line(j, 2);
-	json__row(j, &(struct fields){ fields__find(&recording_fields, "wall_now"), 1 }, s, s->known);
-	json__line(j, 2);
-	json__array(j, "processes");
-	for (size_t i = 0; i < s->n_processes; i++) {
-		json__line(j, 4);
-		json__object_of(j, NULL, &process_fields, &s->processes[i], process__known(s, &s->processes[i]));
-	}
-	json__array_end(j);
-	json__heaps(j, s, frames);
-}
-
-static int trace(struct json *j, const struct snapshot *s, struct frame_numbers *frames)
-{
-	/* a page reads its own */
-	bool terse = s->n_sites > FULL_SITES && !j->in_page;
-	int err = terse ? frame_numbers__by_use(frames) : 0;
-
-	if (err)
-		return err;
-	recording(j, s);
-	json__line(j, 2);
-	totals(j, &s->totals, s->known, s->estimated ? &s->error : NULL);
-	quality(j, s);
-	lists(j, s);
-	err = json__tags(j, s);
-	json__line(j, 2);
-	json__array(j, "processes");
-	for (size_t i = 0; i < s->n_processes; i++)
-		process(j, s, &s->processes[i]);
-	json__array_end(j);
-	json__line(j, 2);
-	json__array(j, "sites");
-	j->terse = terse;
-	for (size_t i = 0; i < s->n_sites && !err; i++)
-		site(j, s, &s->sites[i], frames);
-	j->terse = false;
-	json__array_end(j);
-	if (s->recording.free_stacks && !err)
-		json__frees(j, s, frames);
-	json__heaps(j, s, frames);
-	if (!err)
-		json__frames(j, frames);
-	if (s->n_sources)
-		json__sources(j, s);
+	*(const void **)((char *)row + m->offset) = v;
+	*(size_t *)((char *)row + m->count) = (size_t)(c - v);
 	return err;
 }
 
-int json__document(struct json *j, const struct snapshot *s, struct err *e)
-{
-	__attribute__((cleanup(frame_numbers__done))) struct frame_numbers frames;
-	int err = frame_numbers__init(&frames, s);
+#define COUNTERS(its_key, v, n, ...) \
+	OWN(its_key, write_counters, read_counters, .offset = AT(snapshot, v), \
+	    .count = AT(snapshot, n), .line = 2, __VA_ARGS__)
 
+/* ---- the whole */
+
+#define KNOWN_BY(name, known_of_row) \
+	static unsigned int name(const struct snapshot *s, const void *row, unsigned int known) \
+	{ \
+		return known_of_row(s, row); \
+	}
+
+KNOWN_BY(known_of_mark, marks__known)
+KNOWN_BY(known_of_process, process__known)
+KNOWN_BY(known_of_site, site__known)
+KNOWN_BY(known_of_heap, heap__known)
+
+#define LISTED_MAX 100000	/* rows */
+#define LIST(key, fields, v, ...) ROWS(key, fields, snapshot, v, n_##v, .row_line = 4, __VA_ARGS__)
+#define HEAPS \
+	LIST("heap", NULL, heaps, .members = heap_members, .max = HEAPS_MAX, .line = 2, \
+	     .known = known_of_heap, .any = AT(snapshot, n_heaps), .empty = EMPTY_IS_NULL)
+
+static const struct member whole_members[] = {
+	WHOSE,
+	OBJECT("machine", &machine_fields, .offset = AT(snapshot, machine), .line = 2,
+	       .flag = AT(snapshot, machine.known), OR_ABSENT),
+	OF_FIELDS(&recording_fields),
+	/* more than a trace lists; null of a version before */
+	LIST("marks", &mark_fields, marks, .max = 4096, .known = known_of_mark,
+	     .empty = EMPTY_IS_NULL,
+	     MEMBERS(OWN("process", json__process, read_mark, .offset = AT(snap_mark, process)))),
+	LIST("probes", &probe_fields, probes, .what = "a probe", .max = LISTED_MAX, .line = 2,
+	     .known = known_of_probe,
+	     MEMBERS(OWN(NULL, NULL, read_own_size),
+		     STRINGS("functions", snap_probe, functions, n_functions))),
+	OBJECT("totals", NULL, .line = 2,
+	       MEMBERS(OF_FIELDS(&counter_fields, .offset = AT(snapshot, totals)),
+		       STANDARD_ERROR(snapshot), OWN(NULL, NULL, read_known))),
+	COUNTERS("losses", losses, n_losses,
+		 .fields = THESE(ROW("total", FIELD_U64, AT(snapshot, losses_total)))),
+	COUNTERS("edges", edges, n_edges),
+	/* what the block table itself holds: at rest the same as the live totals */
+	OBJECT("scan", &scan_fields, .flag = AT(snapshot, scanned), .needs = HAS_LIVE_BLOCKS,
+	       OR_ABSENT, .line = 2),
+	/* of ended processes, what is kept as sums alone */
+	OBJECT("folded", &folded_fields, .line = 2),
+	OBJECT("stacks", &stack_fields, .line = 2),
+	OBJECT("overhead", &overhead_fields, .line = 2),
+	/* totals are those of the sites and these together */
+	OBJECT("hidden", &hidden_fields, .offset = AT(snapshot, hidden), .line = 2,
+	       .any = AT(snapshot, hidden.by), OR_ABSENT),
+	LIST("snapshots", &taken_fields, taken, .what = "a snapshot", .max = LISTED_MAX,
+	     .any = AT(snapshot, n_taken), OR_ABSENT, .line = 2),
+	LIST("modules", &module_fields, modules, .what = "a module", .max = LISTED_MAX, .line = 2),
+	OWN(NULL, NULL, reader__modules),
+	LIST("tags", THESE(ROW("name", FIELD_STR, AT(snap_tag, name)),
+			   ROW("thread", FIELD_BOOL, AT(snap_tag, thread)),
+			   ROW("entered", FIELD_BOUND, AT(snap_tag, entered))),
+	     tags, .what = "a tag", .max = LISTED_MAX, .any = AT(snapshot, n_tags), OR_ABSENT,
+	     .write = json__tags, .line = 2),
+	OWN(NULL, NULL, reader__tags),
+	LIST("processes", &process_fields, processes, .what = "a process",
+	     .members = process_members, .max = 500000, .known = known_of_process, .line = 2),
+	LIST("sites", NULL, sites, .what = "a site", .members = site_members, .max = 2000000,
+	     .known = known_of_site, .terse = true, .line = 2),
+	LIST("free_sites", NULL, free_sites, .what = "a free site", .members = free_site_members,
+	     .max = 2000000, .flag = AT(snapshot, recording.free_stacks), OR_ABSENT, .line = 2),
+	LIST("frees", &free_fields, frees, .members = free_members, .max = 8000000,
+	     .flag = AT(snapshot, recording.free_stacks), OR_ABSENT, .line = 2),
+	OWN(NULL, NULL, reader__processes_of_heaps),
+	HEAPS,
+	OWN(NULL, NULL, reader__heaps),
+	{ .kind = MEMBER_FRAMES, .key = "frames", .write = json__frames, .line = 2, .row_line = 4 },
+	LIST("sources", &source_fields, sources, .what = "a source", .max = 1000000, .line = 2,
+	     .any = AT(snapshot, n_sources), OR_ABSENT, .skips = has_no_lines,
+	     MEMBERS(STRINGS("lines", snap_source, text, n), OWN(NULL, NULL, check_source))),
+	OWN(NULL, NULL, settle_marks),
+	{},
+};
+
+const struct member json_whole = OBJECT(NULL, NULL, .what = "profile", .members = whole_members);
+
+/* What `malloctrace heap` found: there is no trace to tell of. */
+static const struct member heap_alone_members[] = {
+	WHOSE,
+	OF_FIELDS(THESE(ROW("wall_now", FIELD_TIME, AT(snapshot, wall_now_ns))), .line = 2),
+	LIST("processes", &process_fields, processes, .known = known_of_process, .line = 2),
+	HEAPS,
+	{},
+};
+static const struct member heap_alone = OBJECT(NULL, NULL, .members = heap_alone_members);
+
+void json__document(struct json *j, const struct snapshot *s)
+{
+	__attribute__((cleanup(frames__done))) struct writer w = { .j = j, .s = s };
+	unsigned int known = s->known | (s->baseline ? KNOWN_BASELINE : 0) |
+			     (s->estimated ? KNOWN_ERROR : 0);
+
+	/* a page reads its own */
+	w.terse = s->n_sites > FULL_SITES && !j->in_page;
+	frames__init(&w);
 	json__object(j, NULL);
-	if (!err && snapshot__is_heap(s))
-		heap_alone(j, s, &frames);
-	else if (!err)
-		err = trace(j, s, &frames);
+	json__members(&w, snapshot__is_heap(s) ? &heap_alone : &json_whole, s, known);
 	json__line(j, 0);
 	json__object_end(j);
-	return err ? err_set(e, err, "out of memory") : 0;
 }
 
 int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct json j = { .out = out };
-	int err = json__document(&j, s, e);
 
+	json__document(&j, s);
 	fputc('\n', out);
-	if (err)
-		return err;
 	return ferror(out) ? err_set(e, -EIO, "cannot write JSON") : 0;
 }

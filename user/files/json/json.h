@@ -4,10 +4,10 @@
 #define MT_JSON_H
 
 #include "files/json/json_writer.h"
-#include "model/snapshot.h"
-#include "util/err.h"
+#include "model/schema.h"
 
-/* 0 or -errno; output errors stay in the stream. */
-int json__document(struct json *j, const struct snapshot *s, struct err *e);
+void json__document(struct json *j, const struct snapshot *s);
+/* The keys of a row, without the braces. known: enum counter_bit and enum known_of_row. */
+void json__row(struct json *j, const struct fields *fields, const void *row, unsigned int known);
 
 #endif

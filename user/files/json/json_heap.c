@@ -1,164 +1,116 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how heaps are written. What always holds: of a heap whose layout was not recognised there are no figures,
- * but null; json_read_heap.c reads what is written here.
+ * Owns the members of heaps. What always holds: of a heap whose layout was not recognised there
+ * are no figures, but null; a heap that was read is of a process that is there, or of one that is
+ * made for it; a listed block names a site that is there, or none.
  */
-#include "files/json/json_parts.h"
-#include "files/json/json_rows.h"
+#include <errno.h>
+
+#include "files/json/json_members.h"
 #include "model/heaps.h"
 
-static void shares(struct json *j, const struct snap_share *v, size_t n)
+/* ---- rows of several of its objects */
+
+static const struct member class_members[] = {
+	ROWS("types", &share_fields, snap_class, types, n_types, .any = AT(snap_class, n_types)), {},
+};
+
+#define CLASSES(type, v, n, ...) \
+	ROWS("classes", &class_fields, type, v, n, .members = class_members, .row_line = 8, __VA_ARGS__)
+#define TYPES(type, v, n, ...) ROWS("types", &type_fields, type, v, n, .row_line = 8, __VA_ARGS__)
+
+/* ---- --view blocks */
+
+/* The number of one of "sites". */
+static void write_site(struct writer *w, const struct member *m, const void *row)
 {
-	if (n)
-		json__array_of(j, "types", 0, &share_fields, v, n, sizeof(*v), 0);
-	else
-		json__null(j, "types");
+	const struct snap_block *b = row;
+
+	json__u64_or_null(w->j, m->key, b->site, b->site - 1);
 }
 
-void json__site_blocks(struct json *j, const struct snap_site *site)
+static int read_site(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	shares(j, site->types, site->n_types);
-	/* no key where it was not asked who holds what */
-	if (site->held)
-		json__object_of(j, "held", &root_fields, site->held, 0);
+	json_t *site = json_object_get(from, m->key);
+	struct snap_block *b = row;
+
+	if (!json_value__is_there(site))
+		return 0;
+	if (!json_is_integer(site) || json_integer_value(site) < 0 ||
+	    (uint64_t)json_integer_value(site) >= r->s->n_sites)
+		return err_set(r->e, -EINVAL, "blocks: site: want the number of a site");
+	b->site = (uint32_t)json_integer_value(site) + 1;
+	return 0;
 }
 
-static void classes(struct json *j, int indent, const struct snap_class *v, size_t n, unsigned int known)
+/* ---- heaps */
+
+/* They are the heap's own where a row of processes is of several. */
+static void write_whose(struct writer *w, const struct member *m, const void *row)
 {
-	json__array(j, "classes");
-	for (size_t i = 0; i < n; i++) {
-		json__line(j, indent);
-		json__object(j, NULL);
-		json__row(j, &class_fields, &v[i], known);
-		shares(j, v[i].types, v[i].n_types);
-		json__object_end(j);
-	}
-	json__array_end(j);
+	json__i64(w->j, "pid", heap__pid(w->s, row));
+	json__str(w->j, "comm", heap__comm(w->s, row));
 }
 
-static void types(struct json *j, int indent, const struct snap_type *v, size_t n, unsigned int known)
+const struct member heap_members[] = {
+	PROCESS(snap_heap),
+	OF_FIELDS(THESE(ROW("pid", FIELD_INT, AT(snap_heap, pid)),
+			ROW("comm", FIELD_STR, AT(snap_heap, comm))),
+		  .write = write_whose),
+	OF_FIELDS(&heap_fields),
+	OBJECT("in_use", &heap_in_use_fields, .needs = KNOWN_HEAP, .line = 6),
+	OBJECT("free", &heap_free_fields, .needs = KNOWN_HEAP, .line = 6),
+	OBJECT("skipped", &heap_skipped_fields, .needs = KNOWN_HEAP, .line = 6),
+	ROWS("arenas", &arena_fields, snap_heap, arenas, n_arenas, .line = 6, .row_line = 8),
+	CLASSES(snap_heap, classes, n_classes, .line = 6),
+	TYPES(snap_heap, types, n_types, .line = 6),
+	OBJECT("older", &heap_older_fields, .flag = AT(snap_heap, older_known), .line = 6,
+	       MEMBERS(CLASSES(snap_heap, older_classes, n_older_classes),
+		       TYPES(snap_heap, older_types, n_older_types))),
+	OBJECT("unreached", &unreached_fields, .offset = AT(snap_heap, unreached), .line = 6,
+	       .needs = KNOWN_SEARCHED,
+	       MEMBERS(CLASSES(snap_unreached, classes, n_classes),
+		       TYPES(snap_unreached, types, n_types))),
+	ROWS("roots", &root_fields, snap_heap, roots, n_roots, .line = 6, .row_line = 8,
+	     .flag = AT(snap_heap, roots_known)),
+	ROWS("parts", &part_fields, snap_heap, parts, n_parts, .line = 6, .row_line = 8,
+	     MEMBERS(STACK(snap_part, OR_ABSENT))),	/* --mmap: where it was mapped */
+	OF_FIELDS(THESE(ROW("blocks_of", FIELD_U64, AT(snap_heap, n_list_of))), .line = 6,
+		  .any = AT(snap_heap, n_list), OR_ABSENT),
+	ROWS("blocks", &block_fields, snap_heap, list, n_list, .row_line = 8,
+	     .any = AT(snap_heap, n_list), OR_ABSENT, MEMBERS(OWN("site", write_site, read_site))),
+	{},
+};
+
+/* ---- files of the contract's least, which have no processes of their own */
+
+static int number_process(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	json__array_of(j, "types", indent, &type_fields, v, n, sizeof(*v), known);
+	const struct snap_process *p = row;
+	uint32_t index;
+	bool is_new;
+
+	key_ids__get(&r->process_ids, (struct key){ .a = p->id }, &index, &is_new);
+	return is_new ? 0 : err_set(r->e, -EINVAL, "heap: two have the process %u", p->id);
 }
 
-static void parts(struct json *j, const struct snap_heap *h, unsigned int known, struct frame_numbers *frames)
+static const struct fields *const process_of_heap_fields =
+	THESE(ROW("process", FIELD_U32, AT(snap_process, id)),
+	      ROW("pid", FIELD_INT, AT(snap_process, pid)),
+	      ROW("comm", FIELD_STR, AT(snap_process, comm), .missing = ""),
+	      ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes)));
+
+int reader__processes_of_heaps(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	json__array(j, "parts");
-	for (size_t i = 0; i < h->n_parts; i++) {
-		json__line(j, 8);
-		json__object(j, NULL);
-		json__row(j, &part_fields, &h->parts[i], known);
-		/* --mmap: where it was mapped */
-		if (h->parts[i].n_stack)
-			json__stack(j, 0, h->parts[i].stack, h->parts[i].n_stack, frames);
-		json__object_end(j);
-	}
-	json__array_end(j);
+	const struct member processes =
+		ROWS("heap", process_of_heap_fields, snapshot, processes, n_processes,
+		     MEMBERS(OWN(NULL, NULL, number_process)), .max = HEAPS_MAX);
+
+	return r->s->n_processes ? 0 : reader__rows(r, &processes, from, row);
 }
 
-/* --view blocks; "site" is the number of one of "sites". */
-static void blocks(struct json *j, const struct snap_heap *h, unsigned int known)
+int reader__heaps(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	json__u64(j, "blocks_of", h->n_list_of);
-	json__array(j, "blocks");
-	for (size_t i = 0; i < h->n_list; i++) {
-		json__line(j, 8);
-		json__object(j, NULL);
-		json__row(j, &block_fields, &h->list[i], known);
-		if (h->list[i].site)
-			json__u64(j, "site", h->list[i].site - 1);
-		else
-			json__null(j, "site");
-		json__object_end(j);
-	}
-	json__array_end(j);
-}
-
-/* An object on a line of its own; null, if it is not known. */
-static bool begin(struct json *j, const char *key, bool is_known)
-{
-	json__line(j, 6);
-	if (is_known)
-		json__object(j, key);
-	else
-		json__null(j, key);
-	return is_known;
-}
-
-static void unreached(struct json *j, const struct snap_heap *h, unsigned int known)
-{
-	const struct snap_unreached *u = &h->unreached;
-
-	if (!begin(j, "unreached", heap__was_searched(h)))
-		return;
-	json__row(j, &unreached_fields, u, known);
-	classes(j, 8, u->classes, u->n_classes, known);
-	types(j, 8, u->types, u->n_types, known);
-	json__object_end(j);
-}
-
-static void older(struct json *j, const struct snap_heap *h, unsigned int known)
-{
-	if (!begin(j, "older", h->older_known))
-		return;
-	json__row(j, &heap_older_fields, h, known);
-	classes(j, 8, h->older_classes, h->n_older_classes, known);
-	types(j, 8, h->older_types, h->n_older_types, known);
-	json__object_end(j);
-}
-
-static void object(struct json *j, const char *key, const struct fields *fields, const struct snap_heap *h, unsigned int known)
-{
-	if (!begin(j, key, !h->refused))
-		return;
-	json__row(j, fields, h, known);
-	json__object_end(j);
-}
-
-static void heap(struct json *j, const struct snapshot *s, const struct snap_heap *h, struct frame_numbers *frames)
-{
-	unsigned int known = heap__known(s, h);
-
-	json__line(j, 4);
-	json__object(j, NULL);
-	json__u64(j, "process", s->processes[h->process].id);
-	json__i64(j, "pid", heap__pid(s, h));
-	json__str(j, "comm", heap__comm(s, h));
-	json__row(j, &heap_fields, h, known);
-	object(j, "in_use", &heap_in_use_fields, h, known);
-	object(j, "free", &heap_free_fields, h, known);
-	object(j, "skipped", &heap_skipped_fields, h, known);
-	json__line(j, 6);
-	json__array_of(j, "arenas", 8, &arena_fields, h->arenas, h->n_arenas, sizeof(*h->arenas), known);
-	json__line(j, 6);
-	classes(j, 8, h->classes, h->n_classes, known);
-	json__line(j, 6);
-	types(j, 8, h->types, h->n_types, known);
-	older(j, h, known);
-	unreached(j, h, known);
-	json__line(j, 6);
-	if (h->roots_known)
-		json__array_of(j, "roots", 8, &root_fields, h->roots, h->n_roots, sizeof(*h->roots), known);
-	else
-		json__null(j, "roots");
-	json__line(j, 6);
-	parts(j, h, known, frames);
-	if (h->n_list) {
-		json__line(j, 6);
-		blocks(j, h, known);
-	}
-	json__object_end(j);
-}
-
-void json__heaps(struct json *j, const struct snapshot *s, struct frame_numbers *frames)
-{
-	json__line(j, 2);
-	if (!s->n_heaps) {
-		json__null(j, "heap");
-		return;
-	}
-	json__array(j, "heap");
-	for (size_t i = 0; i < s->n_heaps; i++)
-		heap(j, s, &s->heaps[i], frames);
-	json__array_end(j);
+	snapshot__set_heaps(r->s, r->s->heaps, r->s->n_heaps);
+	return 0;
 }

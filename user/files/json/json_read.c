@@ -2,159 +2,240 @@
 /*
  * Owns how a JSON profile is read. Jansson knows JSON, but makes a tree of what
  * it reads, twenty times as large as the text; so the text is cut into the
- * values of the outermost object and the elements of "processes" and "sites"
- * first, and each of these pieces is a tree for as long as it is read. A
- * piece is all that the cutting knows: where strings and brackets end.
+ * values of the outermost object and the elements of its arrays first, and each
+ * of these pieces is a tree for as long as it is read. A piece is all that the
+ * cutting knows: where strings and brackets end.
  *
- * What always holds: every piece is checked by Jansson, and no file, however
- * made, needs more memory than some twenty times its size.
+ * What always holds: every piece is checked by Jansson, no tree is made of more
+ * than PIECE_MAX_BYTES, and no file, however made, needs more memory than some
+ * twenty times its size.
  */
 #include "files/json/json_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "files/json/json_cut.h"
-#include "files/json/json_fields.h"
-#include "files/json/json_probes.h"
-#include "files/json/json_sources.h"
-#include "files/json/json_tags.h"
-#include "util/nomem.h"
-#include "util/util.h"
+#include "files/json/json_members.h"
+#include "util/xmalloc.h"
 
 #define FILE_MAX_BYTES (1ull << 30)
-#define SITES_MAX 2000000
-#define PROCESSES_MAX 500000
-#define SCHEMA "malloctrace/2"
+#define PIECE_MAX_BYTES (64u << 20)
+#define TOO_LARGE "is larger than anything that malloctrace writes"
+
+/* ---- where values begin and end: nothing outside of the text is read */
+
+static void skip_space(struct span *s)
+{
+	while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\t' || *s->at == '\r'))
+		s->at++;
+}
+
+static bool take(struct span *s, char c)
+{
+	skip_space(s);
+	if (s->at == s->end || *s->at != c)
+		return false;
+	s->at++;
+	return true;
+}
+
+/* After the closing quote; false: there is none. */
+static bool skip_string(struct span *s)
+{
+	const char *quote, *before;
+
+	for (s->at++; (quote = memchr(s->at, '"', (size_t)(s->end - s->at))); s->at = quote + 1) {
+		/* the opening quote is no backslash either */
+		for (before = quote; before[-1] == '\\'; before--)
+			;
+		if ((quote - before) % 2)
+			continue;
+		s->at = quote + 1;
+		return true;
+	}
+	s->at = s->end;
+	return false;
+}
+
+/* The value at s, whatever it is. Brackets are counted, not matched: Jansson will see. */
+static bool take_value(struct span *s, struct span *ret)
+{
+	/* all but a few bytes mean nothing here */
+	static const bool means[UCHAR_MAX + 1] = { ['"'] = true, [','] = true, ['{'] = true, ['['] = true, ['}'] = true, [']'] = true };
+	size_t depth = 0;
+
+	skip_space(s);
+	ret->at = s->at;
+	while (s->at < s->end) {
+		char c = *s->at;
+
+		if (!means[(unsigned char)c]) {
+			s->at++;
+			continue;
+		}
+		if (c == '"') {
+			if (!skip_string(s))
+				return false;
+			if (!depth)
+				break;
+			continue;
+		}
+		if (!depth && (c == ',' || c == '}' || c == ']'))
+			break;
+		s->at++;
+		if (c == '{' || c == '[')
+			depth++;
+		if ((c == '}' || c == ']') && !--depth)
+			break;
+	}
+	ret->end = s->at;
+	return !depth && ret->end > ret->at;
+}
+
+/*
+ * The next element of an array whose '[' was taken. False: there is none; *ret_bad says whether
+ * there should be one.
+ */
+static bool take_element(struct span *s, bool *first, struct span *ret, bool *ret_bad)
+{
+	*ret_bad = false;
+	if (take(s, ']'))
+		return false;
+	*ret_bad = (!*first && !take(s, ',')) || !take_value(s, ret);
+	*first = false;
+	return !*ret_bad;
+}
+
+/* ---- pieces */
+
+/* NULL: it is no JSON. */
+static json_t *parse(struct reader *r, const struct span *piece, const char *what)
+{
+	json_error_t error;
+	json_t *j;
+
+	if ((size_t)(piece->end - piece->at) > PIECE_MAX_BYTES) {
+		err_set(r->e, -E2BIG, "%s: " TOO_LARGE, what);
+		return NULL;
+	}
+	j = json_loadb(piece->at, (size_t)(piece->end - piece->at), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	if (!j) {
+		char text[sizeof(error.text)];
+
+		snprintf(text, sizeof(text), "%s", error.text);
+		clean_name(text);
+		err_set(r->e, -EINVAL, "%s: %s", what, text);
+	}
+	return j;
+}
+
+int reader__count(struct reader *r, struct span array, const struct member *m, size_t *ret)
+{
+	bool first = true, bad;
+	struct span piece;
+
+	*ret = 0;
+	if (!array.at)
+		return 0;
+	if (!take(&array, '['))
+		return err_set(r->e, -EINVAL, "%s: want an array", m->key);
+	while (take_element(&array, &first, &piece, &bad))
+		if (++*ret > m->max)
+			return err_set(r->e, -E2BIG, "%s: more than %zu of them", m->key, m->max);
+	return bad ? err_set(r->e, -EINVAL, "%s: the array does not end", m->key) : 0;
+}
+
+int reader__elements(struct reader *r, struct span array, const struct member *m, void *v)
+{
+	bool first = true, bad;
+	struct span piece;
+	size_t n = 0;
+	int err = 0;
+
+	take(&array, '[');
+	while (!err && take_element(&array, &first, &piece, &bad)) {
+		json_t *j = parse(r, &piece, m->key);
+
+		err = j ? reader__members(r, j, m, (char *)v + n * m->size) : -EINVAL;
+		json_decref(j);
+		n++;
+		if (err)
+			err = err_wrap(r->e, err, "%s, element %zu", m->key, n);
+	}
+	return err;
+}
+
+const struct span *reader__piece(struct reader *r, const char *key)
+{
+	for (size_t i = 0; i < r->pieces.n; i++)
+		if (!strcmp(r->pieces.v[i].key, key))
+			return &r->pieces.v[i].text;
+	return NULL;
+}
 
 /* ---- the outermost object */
-
-enum { KEY_PROCESSES, KEY_SITES, KEY_FREE_SITES, KEY_FREES, KEY_FRAMES, KEY_SCHEMA, KEY_HEAP };
-
-static const struct {
-	const char *key;
-	int (*read)(struct reader *r, json_t *v);	/* NULL: read in its turn */
-} top_keys[] = {
-	[KEY_PROCESSES] = { "processes", NULL },
-	[KEY_SITES] = { "sites", NULL },
-	[KEY_FREE_SITES] = { "free_sites", NULL },
-	[KEY_FREES] = { "frees", NULL },
-	[KEY_FRAMES] = { "frames", NULL },
-	[KEY_SCHEMA] = { "schema", NULL },
-	[KEY_HEAP] = { "heap", NULL },
-	{ "tool", reader__tool },
-	{ "host", reader__host },
-	{ "machine", reader__machine },
-	{ "cgroups", reader__cgroups },
-	{ "probes", reader__probes },
-	{ "totals", reader__totals },
-	{ "losses", reader__losses },
-	{ "scan", reader__scan },
-	{ "older_unsure", reader__older_unsure },
-	{ "edges", reader__edges },
-	{ "folded", reader__folded },
-	{ "hidden", reader__hidden },
-	{ "marks", reader__marks },
-	{ "stacks", reader__stacks },
-	{ "overhead", reader__overhead },
-	{ "modules", reader__modules },
-	{ "snapshots", reader__taken },
-	{ "tags", reader__tags },
-	{ "sources", reader__sources },
-};
 
 static bool is_key(const struct span *key, const char *name)
 {
 	return (size_t)(key->end - key->at) == strlen(name) + 2 && !memcmp(key->at + 1, name, strlen(name));
 }
 
-static int cut_up(struct reader *r, struct span all, struct span pieces[static ARRAY_SIZE(top_keys)],
-		  struct span singles[static RECORDING_FIELDS_MAX])
+/* The key, and the member that it is of; NULL: it is not known here. */
+static const char *find_key(const struct span *key, const struct member **ret)
+{
+	for (const struct member *m = json_whole.members; m->kind; m++) {
+		*ret = m;
+		if (m->key && is_key(key, m->key))
+			return m->key;
+		for (size_t i = 0; m->kind == MEMBER_FIELDS && i < m->fields->n; i++)
+			if (is_key(key, m->fields->v[i].key))
+				return m->fields->v[i].key;
+	}
+	return NULL;
+}
+
+static int add_value(struct reader *r, const char *key, const struct member *m,
+		     const struct span *value)
+{
+	bool is_list = m->kind == MEMBER_ROWS || m->kind == MEMBER_FRAMES;
+	json_t *v;
+
+	if (json_object_get(r->whole, key) || reader__piece(r, key))
+		return err_set(r->e, -EINVAL, "the key \"%s\" appears twice", key);
+	if (is_list && !(m->empty == EMPTY_IS_NULL && *value->at == 'n')) {
+		*vec_push(&r->pieces) = (struct piece){ key, *value };
+		return 0;
+	}
+	v = parse(r, value, key);
+	return v ? json_object_set_new(r->whole, key, v) : -EINVAL;
+}
+
+static int cut_up(struct reader *r, struct span all)
 {
 	bool first = true;
 
-	if (!span__take(&all, '{'))
+	if (!take(&all, '{'))
 		return err_set(r->e, -EINVAL, "this is not a JSON object");
-	while (!span__take(&all, '}')) {
-		struct span key, value, *to = NULL;
+	while (!take(&all, '}')) {
+		struct span quoted, value;
+		const struct member *m;
+		const char *key;
+		int err;
 
-		if ((!first && !span__take(&all, ',')) || !span__value(&all, &key) || *key.at != '"' ||
-		    !span__take(&all, ':') || !span__value(&all, &value))
+		if ((!first && !take(&all, ',')) || !take_value(&all, &quoted) || *quoted.at != '"' ||
+		    !take(&all, ':') || !take_value(&all, &value))
 			return err_set(r->e, -EINVAL, "the JSON object is incomplete or malformed");
 		first = false;
-		for (size_t i = 0; i < ARRAY_SIZE(top_keys); i++)
-			if (is_key(&key, top_keys[i].key))
-				to = &pieces[i];
-		for (size_t i = 0; i < recording_fields.n; i++)
-			if (is_key(&key, recording_fields.v[i].key))
-				to = &singles[i];
-		if (to && to->at)
-			return err_set(r->e, -EINVAL, "the key %.*s appears twice", (int)(key.end - key.at), key.at);
-		if (to)
-			*to = value;
+		key = find_key(&quoted, &m);
+		err = key ? add_value(r, key, m, &value) : 0;
+		if (err)
+			return err;
 	}
-	span__skip_space(&all);
+	skip_space(&all);
 	return all.at == all.end ? 0 : err_set(r->e, -EINVAL, "something follows the JSON object");
-}
-
-/* Values of the outermost object that are no objects and no arrays. */
-static int read_singles(struct reader *r, const struct span *singles)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < recording_fields.n && !err; i++) {
-		const struct field *f = &recording_fields.v[i];
-		json_t *v = singles[i].at ? reader__parse(r, &singles[i], f->key) : NULL;
-		json_t *object;
-
-		if (!singles[i].at)
-			continue;
-		if (!v)
-			return -EINVAL;
-		object = json_object();
-		err = !object || json_object_set(object, f->key, v) ? err_set(r->e, -ENOMEM, "out of memory") :
-		      reader__row(r, object, r->s, &(struct fields){ f, 1 }, "profile");
-		json_decref(object);
-		json_decref(v);
-	}
-	return err;
-}
-
-static int read_schema(struct reader *r, const struct span *piece)
-{
-	json_t *v = piece->at ? reader__parse(r, piece, "schema") : NULL;
-	const char *schema = json_string_value(v);
-	int err = 0;
-
-	if (!schema)
-		err = err_set(r->e, -EINVAL, "not a malloctrace profile: \"schema\": \"" SCHEMA "\" is missing");
-	else if (strcmp(schema, SCHEMA) && strcmp(schema, "malloctrace/1"))
-		err = err_set(r->e, -EINVAL,
-			      "this version reads the schemas \"malloctrace/1\" and \"" SCHEMA
-			      "\", and the profile has another one");
-	json_decref(v);
-	return err;
-}
-
-/* ---- elements */
-
-static int read_rows(struct reader *r, const struct span *pieces)
-{
-	struct snapshot *s = r->s;
-	struct snap_process *processes;
-	int err;
-
-	err = reader__count(r, pieces[KEY_PROCESSES], "processes", PROCESSES_MAX, &s->n_processes) ?:
-	      reader__count(r, pieces[KEY_SITES], "sites", SITES_MAX, &s->n_sites);
-	if (err)
-		return err;
-	processes = snapshot__alloc(s, s->n_processes + 1, sizeof(*processes));
-	s->processes = processes;
-	s->sites = snapshot__alloc(s, s->n_sites + 1, sizeof(*s->sites));
-	return reader__elements(r, pieces[KEY_PROCESSES], "processes", reader__process, processes, sizeof(*processes)) ?:
-	       reader__elements(r, pieces[KEY_SITES], "sites", reader__site, s->sites, sizeof(*s->sites)) ?:
-	       reader__frees(r, &pieces[KEY_FREE_SITES], &pieces[KEY_FREES]) ?: reader__heaps(r, &pieces[KEY_HEAP]);
 }
 
 static void *kept(struct snapshot *s, const void *v, size_t n, size_t size)
@@ -166,27 +247,14 @@ static void *kept(struct snapshot *s, const void *v, size_t n, size_t size)
 
 static int read_all(struct reader *r, struct span all)
 {
-	struct span pieces[ARRAY_SIZE(top_keys)] = {}, singles[RECORDING_FIELDS_MAX] = {};
 	struct snapshot *s = r->s;
-	int err = cut_up(r, all, pieces, singles) ?: read_schema(r, &pieces[KEY_SCHEMA]) ?: read_singles(r, singles);
+	int err = cut_up(r, all) ?: reader__frames(r) ?: reader__members(r, r->whole, &json_whole, s);
 
-	for (size_t i = 0; i < ARRAY_SIZE(top_keys) && !err; i++) {
-		json_t *v = pieces[i].at && top_keys[i].read ? reader__parse(r, &pieces[i], top_keys[i].key) : NULL;
-
-		if (!pieces[i].at || !top_keys[i].read)
-			continue;
-		err = v ? top_keys[i].read(r, v) : -EINVAL;
-		json_decref(v);
-	}
 	if (err)
 		return err;
 	s->baseline = s->baseline_ns != UINT64_MAX;
 	if (!s->baseline)
 		s->baseline_ns = 0;
-	err = reader__frames(r, &pieces[KEY_FRAMES]) ?: read_rows(r, pieces);
-	if (err)
-		return err;
-	reader__settle_marks(r);
 	s->places = kept(s, r->place_list.v, r->place_list.n, sizeof(*s->places));
 	s->n_places = r->place_list.n;
 	s->modules = kept(s, r->modules.v, r->modules.n, sizeof(*s->modules));
@@ -194,32 +262,21 @@ static int read_all(struct reader *r, struct span all)
 	return 0;
 }
 
-/* Jansson goes on with what it has when it gets no memory: names lose letters, and worse. */
-static void *get_or_end(size_t n)
-{
-	void *p = malloc(n);
-
-	if (!p)
-		nomem__end();
-	return p;
-}
-
 int json_read__text(const char *text, size_t len, struct snapshot **ret, struct err *e)
 {
-	uint64_t n_refused = nomem__n();
 	struct reader r = { .s = snapshot__new(), .e = e };
 	int err;
 
-	if (!r.s)
-		return err_set(e, -ENOMEM, "out of memory");
-	json_set_alloc_funcs(get_or_end, free);
+	/* Jansson goes on with what it has when it gets no memory: names lose letters, and worse */
+	json_set_alloc_funcs(xmalloc, free);
 	r.s->version = r.s->kernel = r.s->arch = "";
 	r.s->recording = (struct recording){ .max_size = UINT64_MAX };
 	r.s->observed_share = 1;
 	r.s->baseline_ns = UINT64_MAX;
+	r.whole = json_object();
 	err = read_all(&r, (struct span){ text, text + len });
-	if (!err && nomem__n() != n_refused)
-		err = err_set(e, -ENOMEM, "out of memory");
+	json_decref(r.whole);
+	vec_done(&r.pieces);
 	string_ids__done(&r.strings);
 	key_ids__done(&r.process_ids);
 	key_ids__done(&r.lines);
@@ -232,42 +289,14 @@ int json_read__text(const char *text, size_t len, struct snapshot **ret, struct 
 	vec_done(&r.tag_of_id);
 	free(r.frames);
 	vec_done(&r.stack);
-	if (err) {
+	if (err)
 		snapshot__free(r.s);
-		return err;
-	}
-	*ret = r.s;
-	return 0;
+	else
+		*ret = r.s;
+	return err;
 }
 
 /* ---- files */
-
-static int read_text(int fd, char **ret, size_t *ret_len, struct err *e)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len = 0, room = 0;
-	ssize_t n;
-
-	do {
-		if (len == room) {
-			char *more = realloc(text, room = room ? room * 2 : 1 << 16);
-
-			if (!more)
-				return err_set(e, -ENOMEM, "out of memory");
-			text = more;
-		}
-		n = read(fd, text + len, room - len);
-		if (n < 0 && errno != EINTR)
-			return err_set(e, -errno, "%s", strerror(errno));
-		len += n > 0 ? (size_t)n : 0;
-		if (len > FILE_MAX_BYTES)
-			return err_set(e, -EFBIG, "is larger than anything that malloctrace writes");
-	} while (n);
-	*ret = text;
-	*ret_len = len;
-	text = NULL;
-	return 0;
-}
 
 int json_read__file(const char *path, struct snapshot **ret, struct err *e)
 {
@@ -282,6 +311,10 @@ int json_read__file(const char *path, struct snapshot **ret, struct err *e)
 		err = -errno;
 		return err_set(e, err, "%s: %s", path, strerror(-err));
 	}
-	err = read_text(fd, &text, &len, e) ?: json_read__text(text, len, ret, e);
+	err = read_fd_upto(fd, FILE_MAX_BYTES, &text, &len);
+	if (err)
+		err_set(e, err, "%s", err == -EFBIG ? TOO_LARGE : strerror(-err));
+	else
+		err = json_read__text(text, len, ret, e);
 	return err ? err_wrap(e, err, "%s", is_stdin ? "standard input" : path) : 0;
 }

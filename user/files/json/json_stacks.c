@@ -1,36 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how stacks are written, and the rows of --free-stacks. What always holds: a
- * frame stands in many stacks, and its text once in the file; frames that were
- * inlined into each other have numbers in a row.
+ * Owns how frames, stacks and modules are written and read. What always holds: a frame stands in
+ * many stacks, and its text once in the file; frames that were inlined into each other have
+ * numbers in a row, and are one place again when they are read, as is a place that many stacks
+ * share.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "files/json/json_parts.h"
-#include "files/json/json_rows.h"
-#include "util/util.h"
+#include "files/json/json_members.h"
 
-/* ---- frames */
+/* Far beyond what malloctrace writes. */
+#define LINES_MAX 256
 
-static int by_path(const void *a, const void *b)
-{
-	const struct snap_module *const *ma = a, *const *mb = b;
+/* ---- frames, written */
 
-	return strcmp((*ma)->path, (*mb)->path);
-}
+COMPARATOR(by_path, struct snap_module *const, strcmp((*a)->path, (*b)->path))
 
 /* Which modules share their path with another one: containers, and files that were replaced. */
-static int find_ambiguous(const struct snapshot *s, bool **ret)
+static bool *find_ambiguous(const struct snapshot *s)
 {
-	bool *ambiguous = calloc(s->n_modules + 1, sizeof(*ambiguous));
-	const struct snap_module **v = calloc(s->n_modules + 1, sizeof(*v));
+	bool *ambiguous = xcalloc(s->n_modules + 1, sizeof(*ambiguous));
+	const struct snap_module **v = xcalloc(s->n_modules + 1, sizeof(*v));
 
-	if (!ambiguous || !v) {
-		free(ambiguous);
-		free(v);
-		return -ENOMEM;
-	}
 	for (size_t i = 0; i < s->n_modules; i++)
 		v[i] = &s->modules[i];
 	qsort(v, s->n_modules, sizeof(*v), by_path);
@@ -38,18 +30,19 @@ static int find_ambiguous(const struct snapshot *s, bool **ret)
 		if (!by_path(&v[i - 1], &v[i]))
 			ambiguous[v[i - 1] - s->modules] = ambiguous[v[i] - s->modules] = true;
 	free(v);
-	*ret = ambiguous;
-	return 0;
+	return ambiguous;
 }
 
-static void frame(struct json *j, const struct snapshot *s, const struct frame *f, const bool *ambiguous)
+static void write_frame(struct writer *w, const struct frame *f)
 {
+	struct json *j = w->j;
+
 	json__object(j, NULL);
 	if (f->line && f->line->function)
 		json__str(j, "function", f->line->function);
 	json__str(j, "module", f->module);
-	if (f->module && ambiguous[f->place->module])
-		json__str(j, "build_id", s->modules[f->place->module].build_id);
+	if (f->module && w->ambiguous[f->place->module])
+		json__str(j, "build_id", w->s->modules[f->place->module].build_id);
 	json__hex(j, "offset", f->place->offset);
 	if (f->line && f->line->file) {
 		json__str(j, "file", f->line->file);
@@ -62,27 +55,21 @@ static void frame(struct json *j, const struct snapshot *s, const struct frame *
 	json__object_end(j);
 }
 
-int frame_numbers__init(struct frame_numbers *f, const struct snapshot *s)
+void frames__done(struct writer *w)
 {
-	*f = (struct frame_numbers){ .s = s, .first = calloc(s->n_places + 1, sizeof(*f->first)), .order = calloc(s->n_places + 1, sizeof(*f->order)) };
-	return f->first && f->order ? find_ambiguous(s, &f->ambiguous) : -ENOMEM;
+	free(w->first);
+	free(w->order);
+	free(w->ambiguous);
 }
 
-void frame_numbers__done(struct frame_numbers *f)
+static uint32_t first_of(struct writer *w, uint32_t place)
 {
-	free(f->first);
-	free(f->order);
-	free(f->ambiguous);
-}
-
-static uint32_t first_of(struct frame_numbers *f, uint32_t place)
-{
-	if (!f->first[place]) {
-		f->order[f->n_places++] = place;
-		f->first[place] = (uint32_t)f->n_frames + 1;
-		f->n_frames += place__n_frames(&f->s->places[place]);
+	if (!w->first[place]) {
+		w->order[w->n_places++] = place;
+		w->first[place] = (uint32_t)w->n_frames + 1;
+		w->n_frames += place__n_frames(&w->s->places[place]);
 	}
-	return f->first[place] - 1;
+	return w->first[place] - 1;
 }
 
 struct use {
@@ -108,13 +95,12 @@ static int by_use(const void *pa, const void *pb, void *arg)
 	return d ? d : a->place < b->place ? -1 : 1;
 }
 
-int frame_numbers__by_use(struct frame_numbers *f)
+/* Frames that most sites have get the shortest numbers. */
+static void number_by_use(struct writer *w)
 {
-	const struct snapshot *s = f->s;
-	_cleanup_free_ struct use *v = calloc(s->n_places + 1, sizeof(*v));
+	const struct snapshot *s = w->s;
+	_cleanup_free_ struct use *v = xcalloc(s->n_places + 1, sizeof(*v));
 
-	if (!v)
-		return -ENOMEM;
 	for (size_t i = 0; i < s->n_places; i++)
 		v[i].place = (uint32_t)i;
 	for (size_t i = 0; i < s->n_sites; i++)
@@ -122,86 +108,264 @@ int frame_numbers__by_use(struct frame_numbers *f)
 			v[s->sites[i].stack[k]].n++;
 	qsort_r(v, s->n_places, sizeof(*v), by_use, (void *)s);
 	for (size_t i = 0; i < s->n_places && v[i].n; i++)
-		first_of(f, v[i].place);
+		first_of(w, v[i].place);
+}
+
+void frames__init(struct writer *w)
+{
+	w->first = xcalloc(w->s->n_places + 1, sizeof(*w->first));
+	w->order = xcalloc(w->s->n_places + 1, sizeof(*w->order));
+	w->ambiguous = find_ambiguous(w->s);
+	if (w->terse)
+		number_by_use(w);
+}
+
+void json__frames(struct writer *w, const struct member *m, const void *row)
+{
+	json__array(w->j, m->key);
+	for (size_t i = 0; i < w->n_places; i++) {
+		const struct place *p = &w->s->places[w->order[i]];
+
+		for (size_t k = 0; k < place__n_frames(p); k++) {
+			struct frame one = place__frame(w->s, p, k);
+
+			json__line(w->j, m->row_line);
+			write_frame(w, &one);
+		}
+	}
+	json__array_end(w->j);
+}
+
+void json__stack(struct writer *w, const struct member *m, const void *row)
+{
+	const uint32_t *places = *(const uint32_t *const *)((const char *)row + m->offset);
+	uint32_t n = *(const uint32_t *)((const char *)row + m->count);
+
+	if (!n && m->empty == EMPTY_IS_ABSENT)
+		return;
+	json__str(w->j, "end", stack_end__name(m->end ? *((const uint8_t *)row + m->end) : 0));
+	json__array(w->j, m->key);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t first = first_of(w, places[i]);
+
+		for (size_t k = 0; k < place__n_frames(&w->s->places[places[i]]); k++)
+			json__u64(w->j, NULL, first + k);
+	}
+	json__array_end(w->j);
+}
+
+/* ---- modules, read */
+
+/*
+ * Where the index of a module is kept, -1: there is none yet. Strings are kept once: equal ones are
+ * the same pointer.
+ */
+static int *module_of(struct reader *r, const char *path, const char *build_id)
+{
+	uint32_t id;
+	bool is_new;
+
+	key_ids__get(&r->module_ids, (struct key){ .a = (uintptr_t)path, .b = (uintptr_t)build_id }, &id, &is_new);
+	if (is_new) {
+		int *v = vec_push(&r->module_of_id);
+
+		*v = -1;
+	}
+	return &r->module_of_id.v[id];
+}
+
+static void add_module(struct reader *r, const char *path, const char *build_id)
+{
+	struct snap_module *m = vec_push(&r->modules);
+	/* frames name a build id only where several files have the same path */
+	const char *const ids[] = { NULL, build_id };
+
+	*m = (struct snap_module){ .path = path, .build_id = build_id };
+	for (size_t i = 0; i < (build_id ? 2 : 1); i++) {
+		int *v = module_of(r, path, ids[i]);
+
+		if (*v < 0)
+			*v = (int)r->modules.n - 1;
+	}
+}
+
+static int find_module(struct reader *r, const char *path, const char *build_id)
+{
+	if (!path)
+		return -1;
+	/* one that "modules" does not list */
+	if (*module_of(r, path, build_id) < 0)
+		add_module(r, path, build_id);
+	return *module_of(r, path, build_id);
+}
+
+int reader__modules(struct reader *r, const struct member *m, json_t *from, void *row)
+{
+	for (size_t i = 0; i < r->s->n_modules; i++) {
+		if (!r->s->modules[i].path)
+			return err_set(r->e, -EINVAL, "a module: path: want a string");
+		add_module(r, r->s->modules[i].path, r->s->modules[i].build_id);
+	}
 	return 0;
 }
 
-void json__frames(struct json *j, const struct frame_numbers *f)
+/* ---- frames, read */
+
+static const struct field frame_rows[] = {
+	ROW("function", FIELD_STR, AT(json_frame, function)),
+	ROW("module", FIELD_STR, AT(json_frame, module)),
+	ROW("build_id", FIELD_STR, AT(json_frame, build_id)),
+	ROW("offset", FIELD_ADDR, AT(json_frame, offset)),
+	ROW("file", FIELD_STR, AT(json_frame, file)),
+	ROW("dir", FIELD_STR, AT(json_frame, dir)),
+	ROW("line", FIELD_U32, AT(json_frame, line)),
+	ROW("inlined", FIELD_BOOL, AT(json_frame, inlined)),
+};
+static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
+
+static int read_offset(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	json__line(j, 2);
-	json__array(j, "frames");
-	for (size_t i = 0; i < f->n_places; i++) {
-		const struct place *p = &f->s->places[f->order[i]];
+	struct json_frame *f = row;
 
-		for (size_t k = 0; k < place__n_frames(p); k++) {
-			struct frame one = place__frame(f->s, p, k);
+	f->has_offset = json_is_string(json_object_get(from, m->key));
+	return 0;
+}
 
-			json__line(j, 4);
-			frame(j, f->s, &one, f->ambiguous);
+static const struct member frames = {
+	.kind = MEMBER_FRAMES, .key = "frames", .what = "a frame", .fields = &frame_fields,
+	MEMBERS(OWN("offset", NULL, read_offset)), .size = sizeof(struct json_frame), .max = 8000000,
+};
+
+/* A frame that neither name nor source is known of is a place without lines. */
+static bool has_line(const struct json_frame *f)
+{
+	return f->function || f->file;
+}
+
+/* The place of frames that lie at one address, the innermost first. */
+static uint32_t place_of(struct reader *r, const struct json_frame *v, size_t n)
+{
+	int module = find_module(r, v->module, v->build_id);
+	uint32_t chain = 0, place;
+	struct line *lines;
+	struct key at;
+	bool is_new;
+
+	if (n == 1 && !has_line(v))
+		n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct key key = { .a = (uintptr_t)v[i].function, .b = (uintptr_t)v[i].file,
+				   .c = (uint64_t)v[i].line << 32 ^ (uint64_t)chain << 1 ^ v[i].inlined };
+
+		key_ids__get(&r->lines, key, &chain, NULL);
+		chain++;
+	}
+	at = (struct key){ (uint64_t)(module + 1), v->offset, chain };
+	key_ids__get(&r->places, at, &place, &is_new);
+	if (!is_new)
+		return place;
+	lines = n ? snapshot__alloc(r->s, n, sizeof(*lines)) : NULL;
+	for (size_t i = 0; i < n; i++)
+		lines[i] = (struct line){ .function = v[i].function, .file = v[i].file,
+					  .line = v[i].line, .inlined = i + 1 < n, .dir = v[i].dir };
+	*vec_push(&r->place_list) = (struct place){
+		.module = module, .offset = v->offset, .resolved = true, .n_lines = (uint16_t)n, .lines = lines,
+	};
+	return place;
+}
+
+/* ---- stacks, read */
+
+static int push_place(struct reader *r, struct json_frame *run, size_t n)
+{
+	if (!run->has_offset)
+		return err_set(r->e, -EINVAL, "a frame: offset: want a string like \"0x1f\"");
+	if (!run->place)
+		run->place = place_of(r, run, n) + 1;
+	*vec_push(&r->stack) = run->place - 1;
+	return 0;
+}
+
+/*
+ * "malloctrace/2": numbers of frames. Those that were inlined have numbers in a row, up to the frame that they
+ * are in: the place that begins with a frame is always the same one.
+ */
+static int read_number(struct reader *r, json_t *array, size_t *at)
+{
+	json_int_t first = json_integer_value(json_array_get(array, *at));
+	struct json_frame *run;
+	size_t n = 0;
+
+	if (first < 0 || (uint64_t)first >= r->n_frames)
+		return err_set(r->e, -EINVAL, "stack: there is no frame %lld", (long long)first);
+	run = &r->frames[first];
+	do {
+		json_t *v = json_array_get(array, *at + n);
+
+		if (!json_is_integer(v) || json_integer_value(v) != first + (json_int_t)n ||
+		    (uint64_t)first + n >= r->n_frames)
+			return err_set(r->e, -EINVAL, "stack: after an inlined frame comes the next one");
+	} while (run[n++].inlined && n < LINES_MAX);
+	*at += n;
+	return push_place(r, run, n);
+}
+
+/* "malloctrace/1" had the frames themselves in each stack. */
+static int read_frames(struct reader *r, json_t *array, size_t n_array, size_t *at)
+{
+	struct json_frame run[LINES_MAX] = {};
+	size_t n = 0;
+
+	do {
+		int err = reader__members(r, json_array_get(array, (*at)++), &frames, &run[n]);
+
+		if (err)
+			return err;
+		/* an inlined one belongs to the frame after it, which is at the same address */
+	} while (run[n++].inlined && n < LINES_MAX && *at < n_array);
+	return push_place(r, run, n);
+}
+
+static int read_end(struct reader *r, json_t *from, uint8_t *ret)
+{
+	const char *name = json_string_value(json_object_get(from, "end"));
+
+	for (unsigned int i = 0; name && i < SNAPSHOT_N_ENDS; i++)
+		if (!strcmp(name, stack_end__name(i))) {
+			*ret = (uint8_t)i;
+			return 0;
 		}
-	}
-	json__array_end(j);
+	return name ? err_set(r->e, -EINVAL, "a site: end: want a way in which stacks end") : 0;
 }
 
-void json__stack(struct json *j, uint8_t end, const uint32_t *places, uint32_t n, struct frame_numbers *frames)
+int reader__stack(struct reader *r, const struct member *m, json_t *from, void *row)
 {
-	json__str(j, "end", stack_end__name(end));
-	json__array(j, "stack");
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t first = first_of(frames, places[i]);
+	json_t *array = json_object_get(from, m->key);
+	uint32_t *stack;
+	size_t n, at = 0;
+	int err = m->end ? read_end(r, from, (uint8_t *)row + m->end) : 0;
 
-		for (size_t k = 0; k < place__n_frames(&frames->s->places[places[i]]); k++)
-			json__u64(j, NULL, first + k);
-	}
-	json__array_end(j);
+	err = err ?: reader__array(r, array, m, &n);
+	r->stack.n = 0;
+	while (!err && at < n)
+		err = json_is_integer(json_array_get(array, at)) ? read_number(r, array, &at) :
+								   read_frames(r, array, n, &at);
+	if (err || !r->stack.n)
+		return err;
+	stack = snapshot__alloc(r->s, r->stack.n, sizeof(*stack));
+	memcpy(stack, r->stack.v, r->stack.n * sizeof(*stack));
+	*(const void **)((char *)row + m->offset) = stack;
+	*(uint32_t *)((char *)row + m->count) = (uint32_t)r->stack.n;
+	return 0;
 }
 
-/* ---- what sites and free sites have in common */
-
-void json__process_of(struct json *j, const struct snapshot *s, uint32_t process)
+int reader__frames(struct reader *r)
 {
-	const struct snap_process *p = &s->processes[process];
+	const struct span *piece = reader__piece(r, frames.key);
+	int err = piece ? reader__count(r, *piece, &frames, &r->n_frames) : 0;
 
-	json__u64(j, "process", p->id);
-	if (p->pid > 0)
-		json__u64(j, "pid", (uint64_t)p->pid);
-	else
-		json__null(j, "pid");
-}
-
-void json__mean(struct json *j, uint64_t calls, uint64_t sum_ns)
-{
-	if (calls)
-		json__u64(j, "lifetime_mean_ns", sum_ns / calls);
-	else
-		json__null(j, "lifetime_mean_ns");
-}
-
-/* ---- --free-stacks: places where blocks were freed; "frees" has their numbers, from 0 on */
-
-void json__frees(struct json *j, const struct snapshot *s, struct frame_numbers *frames)
-{
-	json__line(j, 2);
-	json__array(j, "free_sites");
-	for (size_t i = 0; i < s->n_free_sites; i++) {
-		const struct snap_free_site *w = &s->free_sites[i];
-
-		json__line(j, 4);
-		json__object(j, NULL);
-		json__process_of(j, s, w->process);
-		json__row(j, &free_site_fields, w, s->known);
-		json__stack(j, w->end, w->stack, w->n_stack, frames);
-		json__object_end(j);
-	}
-	json__array_end(j);
-	json__line(j, 2);
-	json__array(j, "frees");
-	for (size_t i = 0; i < s->n_frees; i++) {
-		json__line(j, 4);
-		json__object(j, NULL);
-		json__row(j, &free_fields, &s->frees[i], s->known);
-		json__mean(j, s->frees[i].calls, s->frees[i].lifetime_sum_ns);
-		json__object_end(j);
-	}
-	json__array_end(j);
+	if (err || !r->n_frames)
+		return err;
+	r->frames = xcalloc(r->n_frames, sizeof(*r->frames));
+	return reader__elements(r, *piece, &frames, r->frames);
 }

@@ -13,25 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The length of a well-formed UTF-8 sequence; 0: there is none at s. A NUL ends every sequence early. */
-static size_t utf8_len(const unsigned char *s)
-{
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] >= 0xc2 && s[0] <= 0xdf)
-		return (s[1] & 0xc0) == 0x80 ? 2 : 0;
-	if (s[0] >= 0xe0 && s[0] <= 0xef) {
-		unsigned char low = s[0] == 0xe0 ? 0xa0 : 0x80, high = s[0] == 0xed ? 0x9f : 0xbf;
-
-		return s[1] >= low && s[1] <= high && (s[2] & 0xc0) == 0x80 ? 3 : 0;
-	}
-	if (s[0] >= 0xf0 && s[0] <= 0xf4) {
-		unsigned char low = s[0] == 0xf0 ? 0x90 : 0x80, high = s[0] == 0xf4 ? 0x8f : 0xbf;
-
-		return s[1] >= low && s[1] <= high && (s[2] & 0xc0) == 0x80 && (s[3] & 0xc0) == 0x80 ? 4 : 0;
-	}
-	return 0;
-}
+#include "util/text.h"
 
 static bool is_special_in_page(const unsigned char *s)
 {
@@ -46,6 +28,7 @@ static void put_string(const struct json *j, const char *str)
 	fputc('"', out);
 	while (*s) {
 		size_t len = 0;
+		uint32_t c;
 
 		/* nearly all there is, in one go */
 		while (s[len] >= 0x20 && s[len] < 0x7f && s[len] != '"' && s[len] != '\\' &&
@@ -56,7 +39,7 @@ static void put_string(const struct json *j, const char *str)
 			s += len;
 			continue;
 		}
-		len = utf8_len(s);
+		len = utf8__decode(s, &c);
 		if (!len) {
 			fputs("\xef\xbf\xbd", out);
 			s++;
@@ -215,12 +198,6 @@ void json__hex(struct json *j, const char *key, uint64_t n)
 {
 	begin(j, key);
 	fprintf(j->out, "\"0x%" PRIx64 "\"", n);
-}
-
-void json__raw(struct json *j, const char *key, const char *text)
-{
-	begin(j, key);
-	fputs(text, j->out);
 }
 
 void json__line(struct json *j, int indent)

@@ -30,7 +30,6 @@ void json__bool(struct json *j, const char *key, bool b);
 void json__null(struct json *j, const char *key);
 void json__str(struct json *j, const char *key, const char *s);	/* NULL: null */
 void json__hex(struct json *j, const char *key, uint64_t n);	/* a string, "0x1f" */
-void json__raw(struct json *j, const char *key, const char *text);	/* a literal of the caller's */
 /* The next value, or the end of the object or array, is on a line of its own. */
 void json__line(struct json *j, int indent);
 

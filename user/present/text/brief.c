@@ -7,44 +7,49 @@
  *	    LIVE  SHARE  BLOCKS  FREED  OLDEST   GROWTH/s  VERDICT  SITE
  *	31.0 MiB  75.2%  31,744     0%   29.9s   +180 KiB  leak     trackingRememberKey  tracking.c:212
  *
- *	1. trackingRememberKey < raxInsert < call < processCommand < aeMain < main
+ *	trackingRememberKey < raxInsert < call < processCommand < aeMain < main
  *
  *	allocates most: sdsnewlen, 2.10M calls (70,000/s), 48 B each, 100% temporary
- *	next: --full has all stacks; -o leak.html; ...
+ *	next: --reachable for blocks that no pointer leads to, -o leak.html for a flame graph
  *
- * and the sentence in the header that says what all this means. What always holds: whoever reads this sentence
- * alone does not take the wrong decision: it claims no more than the verdict it is made of.
+ * and of several processes, which are listed first, in place of the sites of all
+ *
+ *	SITES of the 3 processes that grow most (9 of 1,214; shares within each process)
+ *
+ * and, in the header, the sentence that says what all this means (present/sentence.c).
  */
-#include <errno.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "model/heaps.h"
+#include "model/merge.h"
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
+#include "present/machine_words.h"
 #include "present/rank.h"
+#include "present/sentence.h"
 #include "present/telling.h"
 #include "present/text/report_parts.h"
 #include "util/clock.h"
 #include "util/text.h"
 #include "util/util.h"
 
-#define STACKS_SHOWN 3
 #define OTHER_LINES 20		/* what is above and below the rows, with one stack */
 #define LEAST_ROWS 3
-#define ALL_STACKS 36		/* rows of a screen that has room for all of it */
+#define SMALL_ROW 200		/* a row with less than one of so many parts of all has to be asked for */
 #define LEADING_ROWS 5		/* of processes, or tags */
+#define GROWERS 3		/* of several processes, these have rows of sites */
+#define GROWER_ROWS 3
 #define STACK_LINES 2		/* that a stack takes at most */
+#define WHOLE_NAME 160		/* where no screen cuts names; templates have no end */
 #define LAST_COLS 24		/* of these, for its last function */
-#define OWNER_COLS 30
 #define FLAT_SITES 20		/* a profile of fewer is read at a glance */
-#define CLEAR_PCT 95		/* of what is live must be known not to grow before that is said */
-#define SHORT_NS (60 * SECOND_NS)
 #define FLAT_PCT 5		/* and is flat where none holds more */
 
 /* ---- names */
 
-/* The site's name, as everywhere; the caller's, NULL without memory. */
+/* The site's name, as everywhere; the caller's. */
 static char *name_of(const struct report *r, const struct snap_site *site, size_t width)
 {
 	_cleanup_free_ char *name = tellings__name(r->o->tellings, r->s, site);
@@ -61,138 +66,7 @@ static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 	return buf;
 }
 
-/* ---- the sentence */
-
-/* Of processes that run, or that have ended: the site that holds the most of those with this verdict. NULL: there is none. */
-static const struct snap_site *worst_of(const struct snapshot *s, const char *verdict, bool ended, size_t *ret_n)
-{
-	const struct snap_site *found = NULL;
-
-	*ret_n = 0;
-	for (size_t i = 0; i < s->n_sites; i++) {
-		const struct snap_site *site = &s->sites[i];
-
-		if (s->processes[site->process].ended != ended || !site->c.live_bytes || !site->trend.verdict || strcmp(site->trend.verdict, verdict))
-			continue;
-		(*ret_n)++;
-		if (!found || site->c.live_bytes > found->c.live_bytes)
-			found = site;
-	}
-	return found;
-}
-
-static const struct alarm {
-	const char *verdict, *begins, *other, *others;
-} alarms[] = {
-	{ "leak", "A leak", "leaks", "leak" },
-	{ "suspect", "Perhaps a leak", "is suspect", "are suspect" },
-	{ "growing", "Growing", "grows", "grow" },
-};
-
-/*
- * The site that gives most reason to worry: of a process that runs, by verdict, then by what it holds. NULL: none does.
- * *ret_n: how many others of that kind have the same verdict, and itself.
- */
-static const struct snap_site *worst(const struct snapshot *s, const struct alarm **ret, size_t *ret_n)
-{
-	const struct snap_site *found = NULL;
-
-	for (size_t ended = 0; ended < 2 && !found; ended++)
-		for (size_t i = 0; i < ARRAY_SIZE(alarms) && !found; i++) {
-			found = worst_of(s, alarms[i].verdict, ended, ret_n);
-			*ret = &alarms[i];
-		}
-	return found;
-}
-
-const struct snap_site *report__alarming_site(const struct snapshot *s)
-{
-	const struct alarm *alarm;
-	size_t n;
-
-	return worst(s, &alarm, &n);
-}
-
-/* The verdict may have said it already. */
-static void unreached_item(struct report *r, const struct snap_site *site)
-{
-	char a[FMT_MAX], b[FMT_MAX];
-
-	if (!site__was_searched(r->s, site) || site->trend.why_unreached)
-		return;
-	if (site->unreached_blocks)
-		para__item(&r->para, "no pointer to %s of %s blocks", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks));
-	else if (site->looked_blocks < site->c.live_blocks)
-		para__item(&r->para, "pointers lead to all %s that were searched", fmt_exact(a, site->looked_blocks));
-	else
-		para__item(&r->para, "pointers lead to all of them");
-}
-
-static bool alarm_sentence(struct report *r)
-{
-	char share[FMT_MAX], others[FMT_MAX];
-	bool several = r->s->n_processes > 1;
-	const struct alarm *alarm;
-	size_t n;
-	const struct snap_site *site = worst(r->s, &alarm, &n);
-	_cleanup_free_ char *name = site ? name_of(r, site, r->width / 2) : NULL, *who = NULL;
-
-	if (!name)
-		return false;
-	who = several ? report__owner(r, &r->s->processes[site->process], OWNER_COLS) : NULL;
-	para__item(&r->para, "%s: %s%s%s holds %s of what is live: %s", alarm->begins, name, who ? " in " : "", who ? who : "",
-		   fmt_share(share, site->c.live_bytes, r->s->totals.live_bytes), site->trend.why ? site->trend.why : "");
-	unreached_item(r, site);
-	if (n > 1)
-		para__item(&r->para, "%s more site%s %s", fmt_exact(others, n - 1), plural(n - 1), n == 2 ? alarm->other : alarm->others);
-	return true;
-}
-
-/* Of what is live, the bytes of sites that are known not to grow. */
-static uint64_t steady_bytes(const struct snapshot *s)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < s->n_sites; i++) {
-		const char *verdict = s->sites[i].trend.verdict;
-
-		if (verdict && (!strcmp(verdict, "steady") || !strcmp(verdict, "draining")))
-			sum += s->sites[i].c.live_bytes;
-	}
-	return sum;
-}
-
-/* Of what has ended, no trace can be longer. */
-static bool goes_on(const struct snapshot *s)
-{
-	for (size_t i = 0; i < s->n_processes; i++)
-		if (!s->processes[i].ended)
-			return true;
-	return false;
-}
-
-/* No alarm is no all-clear: that is given only for what was judged. */
-static void quiet_sentence(struct report *r)
-{
-	/* of what is hidden nothing is known here */
-	bool part = r->s->hidden.by;
-	uint64_t live = part ? snapshot__sites_bytes(r->s) : r->s->totals.live_bytes, steady = steady_bytes(r->s);
-	const char *what = part ? "what the sites hold that are shown" : "what is live";
-	char share[FMT_MAX];
-
-	if (!live) {
-		para__item(&r->para, "The sites that are shown hold nothing");
-		return;
-	}
-	if (steady >= live / 100 * CLEAR_PCT && !r->s->losses_total && !recording__is_partial(&r->s->recording)) {
-		para__item(&r->para, "No leak seen: %s of %s does not grow", fmt_share(share, steady, live), what);
-		return;
-	}
-	para__item(&r->para, "No verdict on %s of %s: %s", fmt_share(share, live - MIN(steady, live), live), what,
-		   r->s->estimated ? "the samples are too few to tell" : "too little is known of how it grows");
-	if (r->s->duration_ns < SHORT_NS && !r->s->estimated && goes_on(r->s))
-		para__item(&r->para, "trace longer, such as -d 2m");
-}
+/* ---- the sentence (sentence.c), and what helps where there are too many sites */
 
 /* No site stands out, so a list of sites is not what helps. */
 static void flat_sentence(struct report *r)
@@ -207,20 +81,23 @@ static void flat_sentence(struct report *r)
 	}
 	if (n < FLAT_SITES || !most || most * 100 / FLAT_PCT > r->s->totals.live_bytes)
 		return;
-	para__begin(&r->para, "", 0);
-	para__item(&r->para, "A flat profile: none of %s sites holds more than %s; --view tree shows where they come together",
+	report__line(r, "A flat profile: none of %s sites holds more than %s; --view tree shows where they come together",
 		   fmt_exact(a, n), fmt_share(b, most, r->s->totals.live_bytes));
-	para__end(&r->para);
 }
 
 void report__verdict_line(struct report *r)
 {
-	if (!(r->s->known & HAS_LIVE_BYTES) || !r->s->totals.live_bytes)
+	size_t name_width = r->o->whole_names ? WHOLE_NAME : r->width / 2;
+	_cleanup_free_ char *sentence = sentence__of(r->s, r->o->tellings, name_width);
+	char *rest = sentence, *line;
+
+	if (!sentence)
 		return;
-	para__begin(&r->para, "", 0);
-	if (!alarm_sentence(r))
-		quiet_sentence(r);
-	para__end(&r->para);
+	while ((line = strsep(&rest, "\n"))) {
+		para__begin(&r->para, "", 0);
+		para__words(&r->para, "%s", line);
+		para__end(&r->para);
+	}
 	flat_sentence(r);
 }
 
@@ -282,13 +159,12 @@ static void take_columns(struct brief *b, const struct snapshot *s, const struct
 	b->columns.v = b->v;
 }
 
-static int rows(struct report *r, const struct view *v, const struct rank *k, size_t n, const struct metric *weighs, uint64_t whole)
+/* whole: what shares are of; 0: the live bytes of the row's process */
+static void rows(struct report *r, const struct view *v, const struct rank *k, size_t n, const struct metric *weighs, uint64_t whole)
 {
-	_cleanup_free_ struct row_of *rows = calloc(n + 1, sizeof(*rows));
+	_cleanup_free_ struct row_of *rows = xcalloc(n + 1, sizeof(*rows));
 	struct brief b = {};
 
-	if (!rows)
-		return -ENOMEM;
 	if (v->bit == VIEW_LIVE)
 		take_columns(&b, r->s, of_live, ARRAY_SIZE(of_live));
 	else if (v->bit == VIEW_ALLOCS)
@@ -298,8 +174,9 @@ static int rows(struct report *r, const struct view *v, const struct rank *k, si
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ .s = r->s, .site = k->v[i], .process = &r->s->processes[k->v[i]->process],
 					    .tellings = r->o->tellings, .older = k->older,
-					    .weight = rank__weight(k, weighs, k->v[i]), .whole = whole };
-	return columns__write(r->out, &b.columns, rows, n, r->width);
+					    .weight = rank__weight(k, weighs, k->v[i]),
+					    .whole = whole ? whole : r->s->processes[k->v[i]->process].c.live_bytes };
+	columns__write(r->out, &b.columns, rows, n, r->width, r->o->whole_names);
 }
 
 /* ---- the first stacks */
@@ -324,65 +201,37 @@ static void write_stack(FILE *out, const struct report *r, const struct snap_sit
 		}
 		fprintf(out, "%s%s", i > at ? " < " : "", fits ? fits : "");
 	}
+	/* the header says why */
 	if (site->end)
-		fprintf(out, " < … not whole: %s", site__end_says(s, site));
+		fprintf(out, " < … truncated");
 }
 
-/* NULL without memory. */
+/* */
 static char *stack_text(const struct report *r, const struct snap_site *site)
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = text_stream__open(&text, &len);
 
-	if (!out)
-		return NULL;
 	write_stack(out, r, site, r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "));
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+	text_stream__close(out);
+	return text;
 }
 
-/* texts: of the stacks before it; its own is added. One that reads the same says in which way it differs: "2. as 1: load via push_back". */
-static int stack_line(struct report *r, const struct snap_site *site, size_t number, char **texts)
+/* Of the site that the sentence names, else of the first row. */
+static void stack_of_first(struct report *r, const struct rank *k, size_t n)
 {
-	_cleanup_free_ char *name = name_of(r, site, r->width - 10);
-	char label[8];
-	size_t same = 0;
+	const struct snap_site *named = sentence__site(r->s);
+	_cleanup_free_ char *text = NULL;
+	size_t at = 0;
 
-	if (!site->n_stack)
-		return 0;
-	texts[number] = stack_text(r, site);
-	if (!texts[number] || !name)
-		return -ENOMEM;
-	while (same < number && (!texts[same] || strcmp(texts[same], texts[number])))
-		same++;
-	snprintf(label, sizeof(label), "%zu.", number + 1);
-	para__begin(&r->para, label, 3);
-	if (same < number)
-		para__item(&r->para, "as %zu: %s", same + 1, name);
-	else
-		para__item(&r->para, "%s", texts[number]);
-	para__end(&r->para);
-	return 0;
-}
-
-static int stacks(struct report *r, const struct rank *k, size_t n)
-{
-	char *texts[STACKS_SHOWN] = {};
-	int err = 0;
-
-	if (n)
-		fputc('\n', r->out);
-	/* on a low screen the first one */
-	if (r->o->height && r->o->height < ALL_STACKS)
-		n = MIN(n, 1);
-	for (size_t i = 0; i < MIN(n, (size_t)STACKS_SHOWN) && !err; i++)
-		err = stack_line(r, k->v[i], i, texts);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		free(texts[i]);
-	return err;
+	while (at < n && k->v[at] != named)
+		at++;
+	if (!n || !k->v[at % n]->n_stack)
+		return;
+	text = stack_text(r, k->v[at % n]);
+	fputc('\n', r->out);
+	report__line(r, "%s", text);
 }
 
 /* ---- what comes last */
@@ -397,14 +246,17 @@ const struct snap_site *report__most_called(const struct snapshot *s)
 	return most;
 }
 
-static void most_calls_line(struct report *r)
+/* False: there is none. */
+static bool most_calls_line(struct report *r)
 {
 	const struct snap_site *most = report__most_called(r->s);
 	_cleanup_free_ char *name = NULL;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
 
-	if (!most || !most->c.alloc_calls || recording__is_growth(&r->s->recording))
-		return;
+	/* what is lost has its own lines */
+	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total)
+		return false;
+	fputc('\n', r->out);
 	name = name_of(r, most, r->width / 2);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "allocates most: %s", name ? name : "");
@@ -414,58 +266,282 @@ static void most_calls_line(struct report *r)
 	if (r->s->known & HAS_TEMP_CALLS && most->c.temp_calls)
 		para__item(&r->para, "%s temporary", fmt_percent(d, most->c.temp_calls, most->c.alloc_calls));
 	para__end(&r->para);
+	return true;
 }
 
-static void next_line(struct report *r)
+/* ---- of several processes */
+
+bool report__is_many(const struct report *r)
 {
-	para__begin(&r->para, "next:", 6);
-	para__item(&r->para, "--full for every stack");
-	para__item(&r->para, "--view allocs,tree,sizes and more");
-	if (r->s->n_heaps)
-		para__item(&r->para, "--view heap for what is older or free");
-	if (r->s->recording.free_stacks)
-		para__item(&r->para, "--view frees for where blocks are freed");
-	para__item(&r->para, "-o leak.html for a flame graph");
-	if (r->s->known & HAS_ALLOC_CALLS && !recording__is_growth(&r->s->recording))
-		para__item(&r->para, "--tag FUNC for what one call of it costs");
-	para__end(&r->para);
+	return r->o->brief && r->s->n_processes > 1 && r->s->known & HAS_LIVE_BYTES && r->views & VIEW_LIVE && !r->o->older_ns;
 }
 
-static int site_rows(struct report *r, const struct view *v, bool first)
+/* Of one process, the first of the ranking; ranked sites of others are passed over. */
+static size_t take_sites(const struct report *r, const struct rank *k, const struct snap_process *p, size_t *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n && n < GROWER_ROWS; i++)
+		if (&r->s->processes[k->v[i]->process] == p)
+			v[n++] = k->v[i] - r->s->sites;
+	return n;
+}
+
+void report__sites_of_growers(const struct report *r, size_t **ret, size_t *ret_n)
+{
+	_cleanup_free_ const struct snap_process **processes = processes__by_growth(r->s);
+	size_t n_growers = MIN(r->s->n_processes, (size_t)GROWERS);
+	size_t *v = xcalloc(GROWERS * GROWER_ROWS, sizeof(*v));
+	struct rank k;
+
+	rank__init(&k, r->s, VIEW_LIVE, r->o->sort ? r->o->sort : "growth", false, r->s->n_sites);
+	*ret_n = 0;
+	for (size_t i = 0; i < n_growers; i++)
+		*ret_n += take_sites(r, &k, processes[i], v + *ret_n);
+	rank__done(&k);
+	*ret = v;
+}
+
+static void rows_of_growers(struct report *r)
+{
+	const struct metric *weighs = rank__key("live-bytes");
+	_cleanup_free_ size_t *sites = NULL;
+	const struct snap_site *v[GROWERS * GROWER_ROWS];
+	struct rank k = { .v = v };
+	char a[FMT_MAX], b[FMT_MAX];
+	const char *verb;
+	size_t n_of = 0;
+
+	report__sites_of_growers(r, &sites, &k.n);
+	for (size_t i = 0; i < k.n; i++) {
+		v[i] = &r->s->sites[sites[i]];
+		n_of += !i || v[i]->process != v[i - 1]->process;
+	}
+	if (!k.n)
+		return;
+	verb = r->s->processes[v[0]->process].ended ? "held" : n_of == 1 ? "grows" : "grow";
+	fputc('\n', r->out);
+	report__line(r, "SITES of the %s%s that %s most (%s of %s; shares within each %s)", n_of == 1 ? "" : n_of == 2 ? "2 " : "3 ",
+		     snapshot__is_grouped(r->s) ? n_of == 1 ? "group" : "groups" : n_of == 1 ? "process" : "processes",
+		     verb, fmt_exact(a, k.n), fmt_exact(b, r->s->n_sites), snapshot__is_grouped(r->s) ? "group" : "process");
+	fputc('\n', r->out);
+	rows(r, view__of(VIEW_LIVE), &k, k.n, weighs, 0);
+	stack_of_first(r, &k, k.n);
+}
+
+/* An alarm is worth a row by its share of what its process grows by. */
+static bool grows_notably(const struct report *r, const struct snap_site *site)
+{
+	const struct trend *all = &r->s->processes[site->process].trend;
+
+	return verdict__is_alarm(site->trend.verdict) &&
+	       (!site->trend.known || !all->known || all->growth_bytes_per_s <= 0 ||
+		site->trend.growth_bytes_per_s * SMALL_ROW >= all->growth_bytes_per_s);
+}
+
+/* What follows the last row that matters is left out. */
+static size_t rows_that_matter(const struct report *r, const struct rank *k, const struct metric *weighs, uint64_t whole)
+{
+	size_t n = MIN(k->n, r->top);
+
+	while (!r->o->views && !r->o->top && !r->o->sort && n > LEAST_ROWS &&
+	       !grows_notably(r, k->v[n - 1]) && !k->v[n - 1]->unreached_blocks &&
+	       rank__weight(k, weighs, k->v[n - 1]) < whole / SMALL_ROW)
+		n--;
+	return n;
+}
+
+static void site_rows(struct report *r, const struct view *v, bool first)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
 	uint64_t whole, listed;
 	struct rank k;
 	size_t n;
-	int err = rank__init(&k, r->s, v->bit, r->o->sort, v->older && r->o->older_ns, r->top);
 
-	if (err)
-		return err;
-	n = MIN(k.n, r->top);
+	rank__init(&k, r->s, v->bit, r->o->sort, v->older && r->o->older_ns, r->top);
+	rank__sums(&k, weighs, 0, &whole, &listed);
+	n = rows_that_matter(r, &k, weighs, whole);
+	if (n && weighs == rank__key("live-bytes") && is_noise(r->s)) {
+		fputc('\n', r->out);
+		report__line(r, "%s: too few samples for rows (--full shows them)", v->title);
+		rank__done(&k);
+		return;
+	}
 	rank__sums(&k, weighs, n, &whole, &listed);
 	report__site_title(r, v, &k, n, listed, whole);
+	if (n && r->o->views & v->bit && v->bit == VIEW_ALLOCS)
+		report__realloc_lines(r);
 	if (n) {
 		fputc('\n', r->out);
-		err = rows(r, v, &k, n, weighs, whole);
+		rows(r, v, &k, n, weighs, whole);
 	}
-	if (!err && first)
-		err = stacks(r, &k, n);
+	if (first)
+		stack_of_first(r, &k, n);
 	rank__done(&k);
-	return err;
 }
 
-int report__brief(struct report *r)
+/* ---- what to do next */
+
+/*
+ * The last line of one screen, the commands that go on from it:
+ *
+ *	next: --reachable for blocks that no pointer leads to,
+ *	      -o leak.html for a flame graph
+ *
+ * hints[] has each command with the condition under which it shows something; the first ones that hold are printed. What always
+ * holds: no command is named that would fail, or show nothing, for what was traced.
+ */
+
+#define HINTS_SHOWN 2
+
+/* The first that runs; 0: none does, or the rows are groups. */
+static int pid_of_first(const struct report *r)
+{
+	_cleanup_free_ const struct snap_process **v = processes__by_growth(r->s);
+
+	return !*v || v[0]->ended || v[0]->pid < 0 ? 0 : v[0]->pid;
+}
+
+static bool is_many_and_runs(const struct report *r)
+{
+	return report__is_many(r) && pid_of_first(r);
+}
+
+static bool has_lost(const struct snapshot *s, const char *what)
+{
+	for (size_t i = 0; i < s->n_losses; i++)
+		if (s->losses[i].n && !strcmp(s->losses[i].name, what))
+			return true;
+	return false;
+}
+
+static bool lost_blocks(const struct report *r)
+{
+	return has_lost(r->s, "live_full");
+}
+
+static bool lost_stacks(const struct report *r)
+{
+	return has_lost(r->s, "stack_full");
+}
+
+static bool is_count(const struct report *r)
+{
+	return r->s->recording.mode == MT_MODE_COUNT;
+}
+
+static bool has_malloc(const struct snap_probe *p)
+{
+	for (size_t i = 0; i < p->n_functions; i++) {
+		const char *at = strstr(p->functions[i], "malloc");
+
+		if (at && !strcmp(at, "malloc"))
+			return true;
+	}
+	return false;
+}
+
+/* Only blocks of glibc's malloc are searched for. */
+static bool has_other_malloc(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_probes; i++)
+		if (strncmp(path_basename(s->probes[i].object), "libc", 4) && has_malloc(&s->probes[i]))
+			return true;
+	return false;
+}
+
+/* Options of the next trace: those that it would refuse are not named. */
+static bool lacks_search(const struct report *r)
+{
+	const struct recording *how = &r->s->recording;
+
+	return !has_other_malloc(r->s) && how->mode == MT_MODE_FULL && !how->sample_bytes && !report__is_many(r) && snapshot__needs_search(r->s) &&
+	       !(r->s->known & HAS_UNREACHED) && !is_noise(r->s) && !sentence__is_unexplained(r->s);
+}
+
+/* What is held is named by the searches that follow pointers to each block. */
+static bool lacks_roots(const struct report *r)
+{
+	const struct snap_site *site = sentence__site(r->s);
+	const struct snap_heap *h = site ? snapshot__heap_of(r->s, site->process) : NULL;
+
+	return h && site__was_searched(r->s, site) && !site->trend.why_unreached && !h->roots_known;
+}
+
+static bool has_older(const struct report *r)
+{
+	for (size_t i = 0; i < r->s->n_heaps; i++)
+		if (!r->s->heaps[i].refused)
+			return !report__is_many(r) && !sentence__site(r->s);
+	return false;
+}
+
+static bool has_free_sites(const struct report *r)
+{
+	return r->s->recording.free_stacks && r->s->known & HAS_FREE_CALLS && r->s->totals.free_calls;
+}
+
+static bool is_empty(const struct report *r)
+{
+	return !r->s->n_sites && !r->s->hidden.n_sites && pid_of_first(r);
+}
+
+static bool has_sites(const struct report *r)
+{
+	return r->s->n_sites > 0;
+}
+
+static const struct hint {
+	bool (*holds)(const struct report *r);
+	const char *says;	/* %d: the first process */
+} hints[] = {
+	{ is_many_and_runs, "malloctrace -p %d for the first process alone" },
+	{ lost_blocks, "--max-live N to record more blocks" },
+	{ lost_stacks, "--max-stacks N to record more stacks" },
+	{ is_count, "--mode full for live memory" },
+	{ lacks_search, "--reachable for blocks that no pointer leads to" },
+	{ lacks_roots, "--roots for what holds each block" },
+	{ has_free_sites, "--view frees for where blocks are freed" },
+	{ has_older, "--view heap for older blocks and free memory" },
+	{ is_empty, "malloctrace doctor -p %d for what can be probed" },
+	{ has_sites, "-o leak.html for a flame graph" },
+	{ has_sites, "--full for every stack" },
+};
+
+/* Commands that go on from one screen, if there is any; apart: a blank line before them */
+static void next_line(struct report *r, bool apart)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hints) && n < HINTS_SHOWN; i++) {
+		if (!hints[i].holds(r))
+			continue;
+		if (!n++) {
+			fputs(apart ? "\n" : "", r->out);
+			para__begin(&r->para, "next:", 6);
+		}
+		para__item(&r->para, hints[i].says, pid_of_first(r));
+	}
+	if (n)
+		para__end(&r->para);
+}
+
+void report__brief(struct report *r)
 {
 	size_t top = r->top;
 	bool first = true;
-	int err;
 
 	if (r->o->height && !r->o->top)
 		top = MIN(top, (size_t)MAX((int)r->o->height - OTHER_LINES, LEAST_ROWS));
 	r->top = MIN(top, (size_t)LEADING_ROWS);
-	err = report__views(r, true);
+	report__views(r, true);
 	r->top = top;
-	for (size_t i = 0; i < n_views && !err; i++) {
+	if (report__is_many(r)) {
+		rows_of_growers(r);
+		next_line(r, true);
+		return;
+	}
+	for (size_t i = 0; i < n_views; i++) {
 		const struct view *v = &views[i];
 
 		/* of a trace of allocations the first view of sites; of --mode growth both */
@@ -473,13 +549,9 @@ int report__brief(struct report *r)
 			continue;
 		if (!first && !recording__is_growth(&r->s->recording))
 			continue;
-		err = site_rows(r, v, first);
+		site_rows(r, v, first);
 		first = false;
 	}
-	if (!err && !first) {
-		fputc('\n', r->out);
-		most_calls_line(r);
-		next_line(r);
-	}
-	return err;
+	if (!first)
+		next_line(r, !most_calls_line(r));
 }

@@ -202,10 +202,8 @@ char *call_line__site(const struct snapshot *s, const struct snap_site *site)
 {
 	size_t from = tellings__number(NULL, s, site), number = 0, size = 0, told = 0;
 	char *text = NULL;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = text_stream__open(&text, &size);
 
-	if (!out)
-		return NULL;
 	for (uint32_t i = 0; i < site->n_stack && number < from + CALL_LINE_FRAMES; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 
@@ -223,10 +221,7 @@ char *call_line__site(const struct snapshot *s, const struct snap_site *site)
 	}
 	fseeko(out, (off_t)told, SEEK_SET);
 	fputs(!site->n_stack ? NO_STACK_NAME : site->end == MT_END_UNSURE ? " (unsure)" : "", out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	text_stream__close(out);
 	text[size] = '\0';
 	return text;
 }

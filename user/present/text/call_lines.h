@@ -36,7 +36,7 @@ void call_lines__put(struct call_lines *l, const struct call_line *c, FILE *out)
 /* In the place of so many lines: "... 1,204 events not shown: the ring was full" */
 void call_lines__gap(FILE *out, uint64_t n, const char *why);
 
-/* The frame that a site is known by, and its callers: "token_make < session_open < main". The caller's; NULL without memory. */
+/* The frame that a site is known by, and its callers: "token_make < session_open < main". The caller's. */
 char *call_line__site(const struct snapshot *s, const struct snap_site *site);
 #define CALL_LINE_FRAMES 3
 

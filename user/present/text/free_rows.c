@@ -17,9 +17,8 @@
  * What always holds: the places of a site are in one order, whatever the order
  * of rows is; what is not shown is told as a share.
  */
-#include "present/text/free_rows.h"
+#include "present/rows.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "present/figures.h"
@@ -32,21 +31,16 @@
 
 /* ---- rows → places */
 
-int free_lists__init(struct free_lists *l, const struct snapshot *s)
+void free_lists__init(struct free_lists *l, const struct snapshot *s)
 {
-	l->start = calloc(s->n_sites + 2, sizeof(*l->start));
-	l->v = calloc(s->n_frees + 1, sizeof(*l->v));
-	if (!l->start || !l->v) {
-		free_lists__done(l);
-		return -ENOMEM;
-	}
+	l->start = xcalloc(s->n_sites + 2, sizeof(*l->start));
+	l->v = xcalloc(s->n_frees + 1, sizeof(*l->v));
 	for (size_t i = 0; i < s->n_frees; i++)
 		l->start[s->frees[i].site + 2]++;
 	for (size_t i = 2; i < s->n_sites + 2; i++)
 		l->start[i] += l->start[i - 1];
 	for (size_t i = 0; i < s->n_frees; i++)
 		l->v[l->start[s->frees[i].site + 1]++] = (uint32_t)i;
-	return 0;
 }
 
 void free_lists__done(struct free_lists *l)
@@ -56,12 +50,7 @@ void free_lists__done(struct free_lists *l)
 	*l = (struct free_lists){};
 }
 
-static int by_where(const void *a, const void *b)
-{
-	const struct free_place *x = a, *y = b;
-
-	return x->where < y->where ? -1 : x->where > y->where;
-}
+COMPARATOR(by_where, struct free_place, ORDER(a->where, b->where))
 
 static int compare_wheres(const struct snapshot *s, uint32_t a, uint32_t b)
 {
@@ -87,13 +76,11 @@ static int by_calls_down(const void *a, const void *b, void *arg)
 	return compare_wheres(arg, x->where, y->where);
 }
 
-int free_places__of(const struct snapshot *s, const struct free_lists *l, size_t site, struct free_place **ret, size_t *ret_n)
+void free_places__of(const struct snapshot *s, const struct free_lists *l, size_t site, struct free_place **ret, size_t *ret_n)
 {
 	size_t n = l->start[site + 1] - l->start[site], to = 0;
-	struct free_place *v = calloc(n + 1, sizeof(*v));
+	struct free_place *v = xcalloc(n + 1, sizeof(*v));
 
-	if (!v)
-		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const struct snap_free *f = &s->frees[l->v[l->start[site] + i]];
 
@@ -113,22 +100,21 @@ int free_places__of(const struct snapshot *s, const struct free_lists *l, size_t
 	qsort_r(v, to, sizeof(*v), by_calls_down, (void *)s);
 	*ret = v;
 	*ret_n = to;
-	return 0;
 }
 
-int free_places__shown(const struct snapshot *s, const size_t *sites, size_t n, uint32_t **ret, size_t *ret_n)
+void free_places__shown(const struct snapshot *s, const size_t *sites, size_t n, uint32_t **ret, size_t *ret_n)
 {
-	_cleanup_free_ bool *seen = calloc(s->n_free_sites + 1, sizeof(*seen));
-	uint32_t *v = calloc(s->n_free_sites + 1, sizeof(*v));
+	_cleanup_free_ bool *seen = xcalloc(s->n_free_sites + 1, sizeof(*seen));
+	uint32_t *v = xcalloc(s->n_free_sites + 1, sizeof(*v));
 	struct free_lists l = {};
 	size_t n_shown = 0;
-	int err = seen && v ? free_lists__init(&l, s) : -ENOMEM;
 
-	for (size_t i = 0; i < n && !err; i++) {
+	free_lists__init(&l, s);
+	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ struct free_place *places = NULL;
 		size_t n_places = 0;
 
-		err = free_places__of(s, &l, sites[i], &places, &n_places);
+		free_places__of(s, &l, sites[i], &places, &n_places);
 		for (size_t k = 0; k < MIN(n_places, FREE_PLACES_SHOWN); k++) {
 			if (!seen[places[k].where])
 				v[n_shown++] = places[k].where;
@@ -136,35 +122,22 @@ int free_places__shown(const struct snapshot *s, const size_t *sites, size_t n, 
 		}
 	}
 	free_lists__done(&l);
-	if (err) {
-		free(v);
-		return err;
-	}
 	*ret = v;
 	*ret_n = n_shown;
-	return 0;
 }
 
 /* ---- as text */
 
-static int by_thread_calls(const void *a, const void *b)
-{
-	const struct snap_free *x = *(const struct snap_free *const *)a, *y = *(const struct snap_free *const *)b;
-
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
+COMPARATOR(by_thread_calls, struct snap_free *const,
+	   ORDER((*b)->calls, (*a)->calls) ?: ORDER((*a)->tid, (*b)->tid))
 
 /* "worker (1501) 3,100, worker (1502) 2,931, 120 of them allocated by another thread" */
-static int put_threads(struct report *r, const struct free_place *p, const uint32_t *rows, size_t n_rows)
+static void put_threads(struct report *r, const struct free_place *p, const uint32_t *rows, size_t n_rows)
 {
-	_cleanup_free_ const struct snap_free **v = calloc(n_rows + 1, sizeof(*v));
+	_cleanup_free_ const struct snap_free **v = xcalloc(n_rows + 1, sizeof(*v));
 	char a[FMT_MAX];
 	size_t n = 0;
 
-	if (!v)
-		return -ENOMEM;
 	for (size_t i = 0; i < n_rows; i++)
 		if (r->s->frees[rows[i]].where == p->where)
 			v[n++] = &r->s->frees[rows[i]];
@@ -179,19 +152,15 @@ static int put_threads(struct report *r, const struct free_place *p, const uint3
 		para__item(&r->para, "%zu more thread%s", n - THREADS_SHOWN, plural(n - THREADS_SHOWN));
 	if (p->cross_calls)
 		para__item(&r->para, "%s allocated by another thread than freed", fmt_exact(a, p->cross_calls));
-	return 0;
 }
 
-static int put_place(struct report *r, const struct free_place *p, uint64_t whole, const uint32_t *rows, size_t n_rows, size_t indent)
+static void put_place(struct report *r, const struct free_place *p, uint64_t whole, const uint32_t *rows, size_t n_rows, size_t indent)
 {
 	const struct snap_free_site *w = &r->s->free_sites[p->where];
 	struct snap_site stack = { .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
 	_cleanup_free_ char *function = name__shorten(w->function, r->width / 3);
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
-	int err;
 
-	if (!function)
-		return -ENOMEM;
 	para__begin(&r->para, "", indent);
 	if (w->n_stack)
 		para__item(&r->para, "freed by %s (%s): %s call%s", function, fmt_percent(a, p->calls, whole), fmt_exact(b, p->calls), plural(p->calls));
@@ -199,12 +168,13 @@ static int put_place(struct report *r, const struct free_place *p, uint64_t whol
 		para__item(&r->para, "freed where nobody knows (%s): %s call%s", fmt_percent(a, p->calls, whole), fmt_exact(b, p->calls), plural(p->calls));
 	para__item(&r->para, "%s", fmt_bytes(c, p->bytes));
 	para__item(&r->para, "after %s", fmt_lived(d, r->s, p->lifetime_sum_ns, p->calls));
-	err = put_threads(r, p, rows, n_rows);
+	put_threads(r, p, rows, n_rows);
 	para__end(&r->para);
-	return err || !w->n_stack ? err : frames__write(r->out, r->s, &stack, indent + PLACE_INDENT, frames__name_width(r->s, &stack), r->width);
+	if (w->n_stack)
+		frames__write(r->out, r->s, &stack, indent + PLACE_INDENT, frames__name_width(r->s, &stack), r->width);
 }
 
-int report__free_places(struct report *r, const struct snap_site *site, size_t indent)
+void report__free_places(struct report *r, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ struct free_place *v = NULL;
 	size_t at = (size_t)(site - r->s->sites), n = 0;
@@ -212,16 +182,15 @@ int report__free_places(struct report *r, const struct snap_site *site, size_t i
 	size_t n_rows = r->free_lists.start[at + 1] - r->free_lists.start[at];
 	uint64_t others = 0;
 	char a[FMT_MAX];
-	int err = free_places__of(r->s, &r->free_lists, at, &v, &n);
 
-	for (size_t i = 0; i < n && !err; i++) {
+	free_places__of(r->s, &r->free_lists, at, &v, &n);
+	for (size_t i = 0; i < n; i++) {
 		if (i < FREE_PLACES_SHOWN)
-			err = put_place(r, &v[i], site->c.free_calls, rows, n_rows, indent);
+			put_place(r, &v[i], site->c.free_calls, rows, n_rows, indent);
 		else
 			others += v[i].calls;
 	}
-	if (others && !err)
+	if (others)
 		fprintf(r->out, "%*sand %zu other place%s: %s\n", (int)indent, "", n - FREE_PLACES_SHOWN, plural(n - FREE_PLACES_SHOWN),
 			fmt_percent(a, others, site->c.free_calls));
-	return err;
 }

@@ -6,36 +6,23 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
 #include "model/group.h"
-#include "model/runtimes.h"
 #include "model/merge.h"
+#include "model/runtimes.h"
 #include "present/deaths.h"
 #include "present/figures.h"
+#include "present/frames.h"
 #include "present/machine_words.h"
-#include "present/reading_words.h"
+#include "present/missing_names.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
 
 #define NS_PER_S 1000000000ll
 #define FIGURE_MAX (2 * FMT_MAX)
-
-void report__line(struct report *r, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	text = vformat(fmt, ap);
-	va_end(ap);
-	para__begin(&r->para, "", 0);
-	para__item(&r->para, "%s", text ? text : "");
-	para__end(&r->para);
-}
 
 static uint64_t whole(double d)
 {
@@ -65,20 +52,17 @@ void report__title(struct report *r, const char *what)
 	char when[32] = "", death[DEATH_MAX];
 	struct tm tm;
 	size_t pad;
-	int n;
 
 	if (report__is_one(r)) {
 		const struct snap_process *p = r->s->processes;
 
-		n = asprintf(&who, "%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
-			     p->ended ? "]" : "");
+		who = xasprintf("%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
+				p->ended ? "]" : "");
 	} else {
-		n = asprintf(&who, "%s  %s processes%s%s%s%s%s", what, fmt_exact(a, report__n_processes(r, false)), r->s->host ? " on " : "",
-			     r->s->host ? r->s->host : "", ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
-			     ended ? " ended" : "");
+		who = xasprintf("%s  %s processes%s%s%s%s%s", what, fmt_exact(a, report__n_processes(r, false)), r->s->host ? " on " : "",
+				r->s->host ? r->s->host : "", ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
+				ended ? " ended" : "");
 	}
-	if (n < 0)
-		return;
 	if (localtime_r(&now, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	pad = text_width(who) + strlen(when) + 2 < r->width ? r->width - text_width(who) - strlen(when) : 2;
@@ -97,9 +81,7 @@ static void why_line(struct report *r)
 {
 	if (!r->s->trigger)
 		return;
-	para__begin(&r->para, "why", LABEL_WIDTH);
-	para__item(&r->para, "%s", r->s->trigger);
-	para__end(&r->para);
+	report__item(r, "why", "%s", r->s->trigger);
 }
 
 /* "at 9.0s (rss>2G: nginx (1432) has 2.1 GiB resident)": snapshots before this one, the newest of them. */
@@ -144,6 +126,18 @@ static void older_item(struct report *r)
 			   blocks == 1 ? "is" : "are");
 }
 
+/* "sh started 3 processes that were not traced: add -f" */
+static void unfollowed_line(struct report *r)
+{
+	uint64_t n = r->s->n_unfollowed;
+	char a[FMT_MAX];
+
+	if (!n)
+		return;
+	report__line(r, "%s started %s process%s that %s not traced: add -f", report__is_one(r) ? r->s->processes->comm : "The targets",
+		     fmt_exact(a, n), n == 1 ? "" : "es", n == 1 ? "was" : "were");
+}
+
 static void traced_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
@@ -156,11 +150,13 @@ static void traced_line(struct report *r)
 	else if (report__is_one(r))
 		para__item(&r->para, "from its first instruction");
 	if (s->paused_ns)
-		para__item(&r->para, "nothing was seen for %s of it, while a program ran that translates code", fmt_duration(t, s->paused_ns));
+		para__item(&r->para, "nothing was recorded for %s of it, while an emulator (valgrind, qemu) ran", fmt_duration(t, s->paused_ns));
 	if (s->n_left_out)
-		para__item(&r->para, "%s processes and programs left out that this user may not look into", fmt_exact(t, s->n_left_out));
+		para__item(&r->para, "%s process%s left out, which could not be inspected", fmt_exact(t, s->n_left_out), s->n_left_out == 1 ? "" : "es");
 	if (s->n_unread)
 		para__item(&r->para, "%s mapped file%s not read", fmt_exact(t, s->n_unread), plural(s->n_unread));
+	if (s->combined)
+		para__item(&r->para, "%s", s->combined);
 	older_item(r);
 	if (s->recording.max_size != UINT64_MAX)
 		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->recording.min_size), fmt_bytes(b, s->recording.max_size));
@@ -189,9 +185,7 @@ static void reading_line(struct report *r)
 
 	if (!words)
 		return;
-	para__begin(&r->para, "heap", LABEL_WIDTH);
-	para__item(&r->para, "%s", words);
-	para__end(&r->para);
+	report__item(r, "heap", "%s", words);
 }
 
 static void estimated_line(struct report *r)
@@ -329,7 +323,7 @@ static void stacks_line(struct report *r)
 		if (!n)
 			continue;
 		if (!told++)
-			snprintf(lead, sizeof(lead), "%s of %s %s not whole: ", fmt_exact(a, early), fmt_exact(b, all),
+			snprintf(lead, sizeof(lead), "%s of %s %s truncated: ", fmt_exact(a, early), fmt_exact(b, all),
 				 early == 1 ? "is" : "are");
 		if (kinds > 1)
 			snprintf(count, sizeof(count), " (%s)", fmt_exact(a, n));
@@ -346,7 +340,12 @@ static void runtime_lines(struct report *r)
 		_cleanup_free_ char *words = runtime__words(t, r->s);
 
 		para__begin(&r->para, t->name, LABEL_WIDTH);
-		para__item(&r->para, "%s", words ? words : t->unseen);
+		if (r->s->recording.arenas && !strcmp(t->name, "python"))
+			para__item(&r->para, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
+		else if (r->o->brief)
+			para__item(&r->para, "not seen: %s", t->unseen);
+		else
+			para__item(&r->para, "%s", words ? words : t->unseen);
 		para__end(&r->para);
 	}
 }
@@ -363,12 +362,9 @@ static void unseen_line(struct report *r)
 	}
 	if (!n)
 		return;
-	para__begin(&r->para, "unseen", LABEL_WIDTH);
-	para__item(&r->para, "%s %s ran for a while %s: %s%s", fmt_exact(a, n),
+	report__item(r, "unseen", "%s %s ran for %s%s %s", fmt_exact(a, n),
 		   snapshot__is_grouped(r->s) ? n == 1 ? "row" : "rows" : n == 1 ? "process" : "processes",
-		   r->s->paused_ns ? "without probes" : "before the allocator was probed", fmt_duration(b, longest_ns),
-		   n == 1 ? "" : " at most");
-	para__end(&r->para);
+		   n == 1 ? "" : "up to ", fmt_duration(b, longest_ns), r->s->paused_ns ? "without probes" : "before the allocator was probed");
 }
 
 static void folded_line(struct report *r)
@@ -382,7 +378,7 @@ static void folded_line(struct report *r)
 		para__item(&r->para, "%s process%s that ended %s one row", fmt_exact(a, r->s->n_folded_processes),
 			   r->s->n_folded_processes == 1 ? "" : "es", r->s->n_folded_processes == 1 ? "is" : "are");
 	if (r->s->n_folded_sites)
-		para__item(&r->para, "%s stack%s that held nothing, or whose process ended, gave %s room to others: their sums are in rows " EVICTED_NAME,
+		para__item(&r->para, "%s stack%s without live memory, or of ended processes: %s sums are in rows " EVICTED_NAME,
 			   fmt_exact(a, r->s->n_folded_sites), plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "its" : "their");
 	para__end(&r->para);
 }
@@ -420,49 +416,131 @@ static void hidden_line(struct report *r)
 
 static void words_line(struct report *r, const char *label, char *words)
 {
-	if (words) {
-		para__begin(&r->para, label, LABEL_WIDTH);
-		para__item(&r->para, "%s", words);
-		para__end(&r->para);
-	}
+	if (words)
+		report__item(r, label, "%s", words);
 	free(words);
 }
 
-#define LIMITS_SHOWN 3
+/* ---- names that are missing */
 
-/* "limit  /system.slice/shop.service: 412.0 MiB of 512.0 MiB (80%), 1 kill by OOM"; where rows are cgroups, they say it. */
-static void limit_lines(struct report *r)
+/*
+ * The line of the header that says that names are missing, and where they would come from:
+ *
+ *	names  72% of the program's frames have no name (nginx, libssl.so.3): install nginx-dbgsym libssl3-dbgsym, or try --debuginfod
+ *	names  12 of 5,794 stacks have frames of Python without a name: it could not be read when its code ran, or not be kept
+ */
+
+static void names_para(struct report *r, const char *words)
 {
-	size_t n = snapshot__is_grouped(r->s) || r->s->machine.known ? 0 : MIN(r->s->n_cgroups, (size_t)LIMITS_SHOWN);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct snap_cgroup *c = &r->s->cgroups[i];
-		_cleanup_free_ char *words = cgroup__words(c), *path = text_shorten(c->path, r->width / 2);
-
-		if (!words || !path)
-			continue;
-		para__begin(&r->para, i ? "" : "limit", LABEL_WIDTH);
-		para__item(&r->para, "%s: %s", path, words);
-		para__end(&r->para);
-	}
+	if (!words)
+		return;
+	report__item(r, "names", "%s", words);
 }
 
-int report__header(struct report *r)
+static void names_lines(struct report *r)
 {
-	int err = 0;
+	_cleanup_free_ char *words = NULL, *python = missing_names__of_python(r->s);
+	struct missing_names m;
 
+	/* what is known of the machine was said with the options */
+	if (!r->o->missing_names && missing_names__find(r->s, &m))
+		words = missing_names__words(&m, NULL, false, false);
+	names_para(r, words ? words : r->o->missing_names);
+	names_para(r, python);
+}
+
+/* ---- functions that began, ended or marked the trace */
+
+/*
+ * What a report's header tells of functions that began, ended or marked the trace:
+ *
+ *	began  when serve was called
+ *	ended  when done was called
+ *	marks  handle 1,204 times, flush 3 times, 12 snapshots of 1,207 calls
+ */
+
+#define MARKS_NAMED 3
+
+/* The last of a name has the number of them all. */
+static bool is_last(const struct snapshot *s, size_t i)
+{
+	for (size_t k = i + 1; k < s->n_marks; k++)
+		if (!strcmp(s->marks[k].name, s->marks[i].name))
+			return false;
+	return true;
+}
+
+/* Faster than they can be told one by one, the last that is listed is not the last that was counted. */
+static bool all_told(const struct snapshot *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_marks; i++)
+		n += is_last(s, i) ? s->marks[i].number : 0;
+	return n == s->n_marks_seen;
+}
+
+static void marks_line(struct report *r)
+{
+	const struct snapshot *s = r->s;
+	char a[FMT_MAX], b[FMT_MAX];
+	size_t told = 0;
+	bool exact;
+
+	if (!s->n_marks_seen)
+		return;
+	exact = all_told(s);
+	para__begin(&r->para, "marks", LABEL_WIDTH);
+	for (size_t i = 0; i < s->n_marks && told < MARKS_NAMED; i++)
+		if (is_last(s, i)) {
+			_cleanup_free_ char *name = name__shorten(s->marks[i].name, r->width / 2);
+
+			if (exact)
+				para__item(&r->para, "%s %s time%s", name ? name : "?", fmt_exact(a, s->marks[i].number), plural(s->marks[i].number));
+			else
+				para__item(&r->para, "%s", name ? name : "?");
+			told++;
+		}
+	if (s->n_marks_whole == s->n_marks_seen)
+		para__item(&r->para, "a snapshot of each");
+	else
+		para__item(&r->para, "%s snapshot%s of %s call%s", fmt_exact(a, s->n_marks_whole), plural(s->n_marks_whole),
+			   fmt_exact(b, s->n_marks_seen), plural(s->n_marks_seen));
+	para__end(&r->para);
+}
+
+static void spot_lines(struct report *r)
+{
+	const struct {
+		const char *label, *name, *says;
+	} lines[] = {
+		{ "began", r->s->waiting_for, "not yet: %s has not been called, nothing was recorded" },
+		{ "began", r->s->started_on, "when %s was called" },
+		{ "ended", r->s->stopped_on, "when %s was called" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		if (!lines[i].name)
+			continue;
+		report__item(r, lines[i].label, lines[i].says, lines[i].name);
+	}
+	marks_line(r);
+}
+
+void report__header(struct report *r)
+{
 	report__title(r, "malloctrace");
 	why_line(r);
 	taken_line(r);
 	report__died_line(r);
-	report__spot_lines(r);
+	spot_lines(r);
 	traced_line(r);
+	unfollowed_line(r);
 	estimated_line(r);
 	reading_line(r);
-	if (r->o->brief) {
-		report__verdict_line(r);
-		err = report__heap_sentences(r);
-	}
+	report__verdict_line(r);
+	if (r->o->brief)
+		report__heap_sentences(r);
 	if (recording__is_growth(&r->s->recording)) {
 		report__growth_lines(r);
 	} else {
@@ -473,18 +551,20 @@ int report__header(struct report *r)
 			calls_line(r);
 		}
 	}
+	words_line(r, "probes", cost__words(r->s));
 	words_line(r, "memory", machine__words(r->s));
-	limit_lines(r);
-	stacks_line(r);
-	report__names_line(r);
+	if (!report__is_many(r))
+		stacks_line(r);
+	names_lines(r);
 	if (!r->o->brief)
 		report__edge_lines(r);
 	runtime_lines(r);
-	unseen_line(r);
-	folded_line(r);
+	if (!report__is_many(r)) {
+		unseen_line(r);
+		folded_line(r);
+	}
 	report__blind_lines(r);
 	report__unexplained_lines(r);
-	err = err ?: report__losses(r);
+	report__losses(r);
 	hidden_line(r);
-	return err;
 }

@@ -19,7 +19,6 @@
  * What always holds: nothing is more than probably leaked here; what was not read, or may be wrong, is said; of a heap whose layout
  * was not recognised there are no figures.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +58,12 @@ static bool keeps_much(const struct snap_heap *h)
 	return !h->refused && h->rss_bytes && h->free_resident_bytes >= NOTABLE_BYTES && h->free_resident_bytes >= h->rss_bytes / 100 * NOTABLE_PCT;
 }
 
+/* Of a trace, one screen has what was found; `malloctrace heap` and --view heap say what it means. */
+static bool is_short(const struct report *r)
+{
+	return r->o->brief && !snapshot__is_heap(r->s);
+}
+
 /* The most common false leak of all: memory that was freed, and that the allocator has not given back. */
 static void free_sentence(struct report *r, const struct snap_heap *h)
 {
@@ -71,6 +76,10 @@ static void free_sentence(struct report *r, const struct snap_heap *h)
 	para__begin(&r->para, "", 0);
 	para__words(&r->para, "%s of RSS is free memory that %s keeps for later, %s: not a leak.", fmt_percent(share, h->free_resident_bytes, h->rss_bytes),
 		   h->allocator ? h->allocator : "the allocator", fmt_bytes(a, h->free_resident_bytes));
+	if (is_short(r)) {
+		para__end(&r->para);
+		return;
+	}
 	if (trim >= h->free_resident_bytes / 4)
 		para__words(&r->para, "malloc_trim(0), called by the program, would return %s.", fmt_bytes(b, trim));
 	else
@@ -96,10 +105,15 @@ static void search_doubts(struct report *r, const struct snap_unreached *u)
 	if (!u->blocks)
 		return;
 	if (u->swapped_bytes)
-		para__words(&r->para, "%s that are swapped out were not searched: what only these point to may be among them.", fmt_bytes(a, u->swapped_bytes));
+		para__words(&r->para, "%s were swapped out and not searched: blocks that only these bytes point to may be among them.", fmt_bytes(a, u->swapped_bytes));
 	if (u->passed_over_bytes)
-		para__words(&r->para, "%s of address space was not searched, which is too much for a kernel before 6.7: what only that points to may be among them.",
+		para__words(&r->para, "%s of address space was not searched, too much for a kernel before 6.7: blocks that only it points to may be among them.",
 			    fmt_bytes(a, u->passed_over_bytes));
+	if (u->unread_shared_bytes)
+		para__words(&r->para, "%s of shared memory and files that the process does not map now were not searched: blocks that only these point to may be among them.",
+			    fmt_bytes(a, u->unread_shared_bytes));
+	if (u->async_io)
+		para__words(&r->para, "The process uses asynchronous I/O (Linux AIO or io_uring): blocks that only a pending request points to may be among them.");
 	if (u->unread_threads)
 		para__words(&r->para, "Registers of %s thread%s could not be read, those of the others once: a block that only a register points to may be among them.",
 			    fmt_exact(a, u->unread_threads), plural(u->unread_threads));
@@ -111,7 +125,7 @@ void report__search_doubts(struct report *r, const struct snap_heap *h)
 {
 	const struct snap_unreached *u = &h->unreached;
 
-	if (!u->blocks || (!u->swapped_bytes && !u->passed_over_bytes && !u->unread_threads && !misses_registers(u)))
+	if (!u->blocks || (!snap_unreached__is_partial(u) && !u->unread_threads && !misses_registers(u)))
 		return;
 	para__begin(&r->para, "", 0);
 	search_doubts(r, u);
@@ -125,7 +139,7 @@ static void direct_words(struct report *r, const struct snap_unreached *u)
 	bool one = u->direct_blocks == 1;
 	char a[FMT_MAX];
 
-	if (!others)
+	if (!others || is_short(r))
 		return;
 	para__words(&r->para, "%s %s direct: nothing points to %s.", fmt_exact(a, u->direct_blocks), one ? "is" : "are", one ? "it" : "them");
 	if (others == 1)
@@ -140,44 +154,44 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 	char a[FMT_MAX], b[FMT_MAX];
 
 	if (h->search_interrupted)
-		report__line(r, "%sThe search for pointers was interrupted: what nothing points to is not known.", who);
+		report__line(r, "%sThe search for pointers was interrupted: which blocks are unreachable is not known.", who);
 	if (!heap__was_searched(h))
 		return;
 	para__begin(&r->para, "", 0);
 	if (u->blocks) {
-		para__words(&r->para, "%s%srobably leaked, no pointer found in %u scan%s: %s block%s, %s.", who, *who ? "p" : "P", u->scans, plural(u->scans),
-			    fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes));
+		para__words(&r->para, "%s%s%s leaked, no pointer found in %u scan%s: %s block%s, %s.", who, *who ? "p" : "P",
+			    snap_unreached__is_partial(u) ? "erhaps" : "robably", u->scans, plural(u->scans), fmt_exact(a, u->blocks), plural(u->blocks),
+			    fmt_bytes(b, u->bytes));
 		direct_words(r, u);
 	} else {
-		para__words(&r->para, "%s%s pointer was found to every block (%u scan%s).", who, *who ? "a" : "A", u->scans, plural(u->scans));
+		para__words(&r->para, "%s%svery block that was searched is reachable (%u scan%s).", who, *who ? "e" : "E", u->scans, plural(u->scans));
 	}
-	if (h->at_ns && r->s->duration_ns > h->at_ns + LONG_AGO_NS)
-		para__words(&r->para, "That was at %s.", fmt_duration(a, h->at_ns));
-	if (h->older_known && h->older_unreached_blocks)
+	if (h->at_ns && r->s->duration_ns > h->at_ns + LONG_AGO_NS && !is_short(r))
+		para__words(&r->para, "The search was at %s.", fmt_duration(a, h->at_ns));
+	if (h->older_known && h->older_unreached_blocks && is_short(r))
+		para__words(&r->para, "%s predate%s the trace.", h->older_unreached_blocks == u->blocks ? "All" : fmt_exact(a, h->older_unreached_blocks),
+			    h->older_unreached_blocks == 1 && u->blocks > 1 ? "s" : "");
+	else if (h->older_known && h->older_unreached_blocks)
 		para__words(&r->para, "%s of them %s older than the trace.", h->older_unreached_blocks == u->blocks ? "All" : fmt_exact(a, h->older_unreached_blocks),
 			    h->older_unreached_blocks == 1 && u->blocks > 1 ? "is" : "are");
 	if (h->sites_unknown)
-		para__words(&r->para, "Which call stacks they are from is not known: the trace records but a part of the blocks.");
+		para__words(&r->para, "Their call stacks are not known: the trace records only part of the blocks.");
 	if (h->refused && u->scans)
-		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
+		para__words(&r->para, "Only traced blocks were searched: the others of %s are not known.", h->allocator ? h->allocator : "this allocator");
 	search_doubts(r, u);
 	para__end(&r->para);
 }
 
-static int by_lost_bytes(const void *pa, const void *pb)
-{
-	const struct snap_class *a = *(const struct snap_class *const *)pa, *b = *(const struct snap_class *const *)pb;
-
-	return a->bytes < b->bytes ? 1 : a->bytes > b->bytes ? -1 : (a->usable > b->usable) - (a->usable < b->usable);
-}
+COMPARATOR(by_lost_bytes, struct snap_class *const,
+	   ORDER((*b)->bytes, (*a)->bytes) ?: ORDER((*a)->usable, (*b)->usable))
 
 /* "1,000 B (3,721 blocks)": those with the most bytes */
 static void lost_sizes(struct report *r, const struct snap_unreached *u)
 {
-	_cleanup_free_ const struct snap_class **v = calloc(u->n_classes + 1, sizeof(*v));
+	_cleanup_free_ const struct snap_class **v = xcalloc(u->n_classes + 1, sizeof(*v));
 	size_t n = MIN(u->n_classes, (size_t)LOST_SHOWN);
 
-	if (!v || !n)
+	if (!n)
 		return;
 	for (size_t i = 0; i < u->n_classes; i++)
 		v[i] = &u->classes[i];
@@ -192,12 +206,7 @@ static void lost_sizes(struct report *r, const struct snap_unreached *u)
 		para__words(&r->para, "and %zu more.", u->n_classes - n);
 }
 
-static int by_share(const void *pa, const void *pb)
-{
-	const struct snap_share *a = pa, *b = pb;
-
-	return a->share < b->share ? 1 : a->share > b->share ? -1 : strcmp(a->name, b->name);
-}
+COMPARATOR(by_share, struct snap_share, ORDER(b->share, a->share) ?: strcmp(a->name, b->name))
 
 /* What is lost: TYPES of a size are those of all its blocks. */
 static void lost_looks(struct report *r, const struct snap_heap *h)
@@ -333,15 +342,12 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 }
 
 /* "server (redis-server)", "thread-locals or registers of bio_lazy_free", "the stack of redis-server", "/dev/shm/queue" */
-char *heap__root_words(const struct snap_root *root, size_t width)
+static char *root_words(const struct snap_root *root, size_t width)
 {
 	const char *module = root->kind == ROOT_GLOBAL && root->module ? path_basename(root->module) : NULL;
 	_cleanup_free_ char *name = text_shorten(root->name ? root->name : "?", width);
-	char *ret = NULL;
 
-	if (!name || asprintf(&ret, "%s%s%s%s%s", root_kind__before(root->kind), name, module ? " (" : "", module ? module : "", module ? ")" : "") < 0)
-		return NULL;
-	return ret;
+	return xasprintf("%s%s%s%s%s", root_kind__before(root->kind), name, module ? " (" : "", module ? module : "", module ? ")" : "");
 }
 
 static void held_line(struct report *r, const struct snap_heap *h)
@@ -354,7 +360,7 @@ static void held_line(struct report *r, const struct snap_heap *h)
 		return;
 	para__begin(&r->para, "held", LABEL_WIDTH);
 	for (size_t i = 0; i < n; i++) {
-		_cleanup_free_ char *who = heap__root_words(&h->roots[i], PART_NAME);
+		_cleanup_free_ char *who = root_words(&h->roots[i], PART_NAME);
 
 		para__item(&r->para, "%s%s %s", i ? "" : "by ", who ? who : "?", fmt_bytes(a, h->roots[i].bytes));
 	}
@@ -367,7 +373,7 @@ static void held_line(struct report *r, const struct snap_heap *h)
 		para__item(&r->para, "%zu other%s %s", h->n_roots - n, plural(h->n_roots - n), fmt_bytes(a, rest));
 	/* the classic false hold */
 	if (by_stacks > all / SMALL_PART)
-		para__item(&r->para, "where a stack alone holds blocks, that may be an old copy of a pointer");
+		para__item(&r->para, "what only a stack holds may be held by a stale pointer");
 	para__end(&r->para);
 }
 
@@ -395,23 +401,23 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 	if (h->unsure_blocks) {
 		para__begin(&r->para, "unsure", LABEL_WIDTH);
 		if (h->rested)
-			para__words(&r->para, "nothing ran while it was read, and yet not all of it adds up: it was written over, or threads wait within malloc or free; at most %s block%s may be wrong",
+			para__words(&r->para, "nothing ran while it was read, yet the heap is inconsistent: the program overwrote it, or threads wait within malloc or free; at most %s block%s may be wrong",
 				    fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
 		/* --pause reads registers, too; without it, a stop may have been for these alone */
 		else if (h->paused_ns && !strcmp(h->unreached.registers ?: "read", "read"))
-			para__words(&r->para, "threads were within malloc or free at each stop, or not all of it could be read: at most %s block%s may be shown as in use though "
-					      "free, or the reverse", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+			para__words(&r->para, "at each stop threads were within malloc or free, or part of the heap could not be read: at most %s block%s may be shown as in use "
+					      "but be free, or the reverse", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
 		else
-			para__words(&r->para, "blocks that were allocated or freed in these %s may be missing or extra; of all others, at most %s may be shown as in use though "
-					      "free, or the reverse%s", fmt_duration(b, h->looked_ns), fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
+			para__words(&r->para, "blocks allocated or freed during these %s may be missing or extra; at most %s others may be shown as in use but be free, "
+					      "or the reverse%s", fmt_duration(b, h->looked_ns), fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
 		para__end(&r->para);
 	}
 	if (h->swapped_bytes || h->broken_bytes || h->passed_over_bytes) {
 		para__begin(&r->para, "unread", LABEL_WIDTH);
 		if (h->swapped_bytes)
-			para__item(&r->para, "%s of the heap, which are swapped out", fmt_bytes(a, h->swapped_bytes));
+			para__item(&r->para, "%s of the heap is swapped out", fmt_bytes(a, h->swapped_bytes));
 		if (h->broken_bytes)
-			para__item(&r->para, "%s in which no blocks could be made out", fmt_bytes(a, h->broken_bytes));
+			para__item(&r->para, "%s has no recognisable blocks", fmt_bytes(a, h->broken_bytes));
 		if (h->passed_over_bytes)
 			para__item(&r->para, "%s of address space, too much for a kernel before 6.7", fmt_bytes(a, h->passed_over_bytes));
 		para__end(&r->para);
@@ -431,7 +437,7 @@ void report__heap_lines(struct report *r, const struct snap_heap *h)
 	if (!h->unreached.blocks)
 		unreached_sentence(r, h, "");
 	if (!h->refused && h->other_allocator)
-		report__line(r, "It has %s, too, whose blocks cannot be told from outside: what follows is glibc's alone.", h->other_allocator);
+		report__line(r, "The process also uses %s, whose blocks cannot be read from outside: the figures below are only glibc's.", h->other_allocator);
 	if (!h->refused) {
 		in_use_line(r, h);
 		older_line(r, h);
@@ -462,30 +468,25 @@ static void more_unreached(struct report *r, const struct snap_heap *const *v, s
 }
 
 /* Of several processes those that may have lost something, the most first. */
-int report__heap_sentences(struct report *r)
+void report__heap_sentences(struct report *r)
 {
 	_cleanup_free_ const struct snap_heap **v = report__heaps_in_order(r->s);
 	size_t n = 0;
 
-	if (!v)
-		return -ENOMEM;
 	if (r->s->n_heaps == 1) {
 		unreached_sentence(r, v[0], "");
 		free_sentence(r, v[0]);
-		held_line(r, v[0]);
-		return 0;
+		return;
 	}
 	while (n < r->s->n_heaps && v[n]->unreached.blocks)
 		n++;
 	for (size_t i = 0; i < MIN(n, (size_t)SENTENCES); i++) {
-		_cleanup_free_ char *name = text_shorten(heap__comm(r->s, v[i]), PART_NAME), *who = NULL;
+		_cleanup_free_ char *name = text_shorten(heap__comm(r->s, v[i]), PART_NAME);
+		_cleanup_free_ char *who = xasprintf("%s (%d): ", name, (int)heap__pid(r->s, v[i]));
 
-		if (!name || asprintf(&who, "%s (%d): ", name, (int)heap__pid(r->s, v[i])) < 0)
-			return -ENOMEM;
 		unreached_sentence(r, v[i], who);
 	}
 	more_unreached(r, v + MIN(n, (size_t)SENTENCES), n - MIN(n, (size_t)SENTENCES));
-	return 0;
 }
 
 /* ---- of a site */
@@ -507,7 +508,7 @@ static const char *sampled_words(char buf[static SAMPLED_MAX], const struct snap
  */
 void report__site_blocks(struct report *r, const struct snap_site *site, size_t indent)
 {
-	_cleanup_free_ char *held = site->held ? heap__root_words(site->held, PART_NAME) : NULL;
+	_cleanup_free_ char *held = site->held ? root_words(site->held, PART_NAME) : NULL;
 	_cleanup_free_ char *types = heap__types_text(site->types, site->n_types, SITE_TYPES_COLS);
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], sampled[SAMPLED_MAX];
 	bool was_searched = site__was_searched(r->s, site);

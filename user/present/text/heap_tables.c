@@ -12,7 +12,6 @@
  *
  * What always holds: a table that leaves something out says in its title how much.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "model/heaps.h"
@@ -46,10 +45,8 @@ struct heap_table {
 /* "redis-server: server", "worker (1435)" */
 static char *fit_part(const struct row_of *r, size_t width)
 {
-	_cleanup_free_ char *name = heap__part_text(r->part), *with_tid = NULL;
+	_cleanup_free_ char *name = heap__part_text(r->part), *with_tid = r->part->tid ? xasprintf("%s (%d)", name, r->part->tid) : NULL;
 
-	if (!name || (r->part->tid && asprintf(&with_tid, "%s (%d)", name, r->part->tid) < 0))
-		return NULL;
 	return text_shorten(with_tid ? with_tid : name, width);
 }
 
@@ -70,7 +67,7 @@ static const struct heap_table class_table = TABLE(class_columns, of_classes), t
 			       arena_table = TABLE(arena_columns, of_arenas), part_table = TABLE(part_columns, of_parts),
 			       block_table = TABLE(block_columns, of_blocks);
 
-static int write_table(struct report *r, const struct heap_table *t, const struct row_of *rows, size_t n)
+static void write_table(struct report *r, const struct heap_table *t, const struct row_of *rows, size_t n)
 {
 	struct column v[COLUMNS_MAX];
 	struct columns c = { .v = v };
@@ -86,7 +83,7 @@ static int write_table(struct report *r, const struct heap_table *t, const struc
 		c.n++;
 	}
 	fputc('\n', r->out);
-	return columns__write(r->out, &c, rows, n, r->width);
+	columns__write(r->out, &c, rows, n, r->width, r->o->whole_names);
 }
 
 /* "SIZES by bytes (10 of 34 sizes, 97.1% of bytes)" */
@@ -100,25 +97,14 @@ static void title(struct report *r, const char *what, const char *noun, size_t n
 
 /* ---- rows in their order */
 
-static int most_first(uint64_t a, uint64_t b)
-{
-	return a < b ? 1 : a > b ? -1 : 0;
-}
+COMPARATOR(by_class, struct row_of,
+	   ORDER(b->class->unreached_bytes, a->class->unreached_bytes) ?:
+	   ORDER(b->class->bytes, a->class->bytes) ?:
+	   ORDER(a->class->usable, b->class->usable))
 
-static int by_class(const void *pa, const void *pb)
-{
-	const struct row_of *a = pa, *b = pb;
-
-	return most_first(a->class->unreached_bytes, b->class->unreached_bytes) ?: most_first(a->class->bytes, b->class->bytes) ?:
-	       most_first(b->class->usable, a->class->usable);
-}
-
-static int by_free(const void *pa, const void *pb)
-{
-	const struct row_of *a = pa, *b = pb;
-
-	return most_first(a->arena->free_bytes, b->arena->free_bytes) ?: most_first(b->arena - b->heap->arenas, a->arena - a->heap->arenas);
-}
+COMPARATOR(by_free, struct row_of,
+	   ORDER(b->arena->free_bytes, a->arena->free_bytes) ?:
+	   ORDER(a->arena - a->heap->arenas, b->arena - b->heap->arenas))
 
 /* What stands for many comes after each of the others. */
 static bool is_rest(const struct snap_part *p)
@@ -126,43 +112,37 @@ static bool is_rest(const struct snap_part *p)
 	return p->name && !strcmp(p->name, "(the rest)");
 }
 
-static int by_resident(const void *pa, const void *pb)
-{
-	const struct row_of *a = pa, *b = pb;
-
-	return (int)is_rest(a->part) - (int)is_rest(b->part) ?: most_first(a->part->resident_bytes, b->part->resident_bytes) ?:
-	       most_first(b->part - b->heap->parts, a->part - a->heap->parts);
-}
+COMPARATOR(by_resident, struct row_of,
+	   ORDER(is_rest(a->part), is_rest(b->part)) ?: ORDER(b->part->resident_bytes, a->part->resident_bytes) ?:
+	   ORDER(a->part - a->heap->parts, b->part - b->heap->parts))
 
 static struct row_of *rows_of(const struct report *r, const struct snap_heap *h, size_t n)
 {
-	struct row_of *rows = calloc(n + 1, sizeof(*rows));
+	struct row_of *rows = xcalloc(n + 1, sizeof(*rows));
 
-	for (size_t i = 0; rows && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ .s = r->s, .process = &r->s->processes[h->process], .heap = h, .tellings = r->o->tellings };
 	return rows;
 }
 
 /* ---- what blocks are */
 
-static int sizes(struct report *r, const struct snap_heap *h)
+static void sizes(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_classes);
 	size_t n = MIN(h->n_classes, r->top);
 	bool lost = heap__was_searched(h) && h->unreached.blocks;
 	uint64_t listed = 0;
 
-	if (!rows)
-		return -ENOMEM;
 	if (!h->n_classes)
-		return 0;
+		return;
 	for (size_t i = 0; i < h->n_classes; i++)
 		rows[i].class = &h->classes[i];
 	qsort(rows, h->n_classes, sizeof(*rows), by_class);
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].class->bytes;
 	title(r, lost ? "SIZES by unreached bytes, then by bytes" : "SIZES by bytes", "size", n, h->n_classes, listed, h->bytes, "bytes");
-	return write_table(r, &class_table, rows, n);
+	write_table(r, &class_table, rows, n);
 }
 
 static bool has_classes(const struct snap_heap *h)
@@ -201,77 +181,72 @@ static void types_title(struct report *r, const struct snap_heap *h, size_t n, u
 	report__line(r, "TYPES by bytes (%s type%s; %s of bytes not examined)", fmt_of(of, n, h->n_types), plural(h->n_types), fmt_share(share, h->bytes - listed, h->bytes));
 }
 
-static int types(struct report *r, const struct snap_heap *h)
+static void types(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_types);
 	size_t n = MIN(h->n_types, r->top);
 	uint64_t listed = 0;
 
-	if (!rows)
-		return -ENOMEM;
 	if (!has_classes(h)) {
 		contents_line(r, h);
-		return 0;
+		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		rows[i].type = &h->types[i];
 		listed += h->types[i].bytes;
 	}
 	types_title(r, h, n, listed);
-	return write_table(r, &type_table, rows, n);
+	write_table(r, &type_table, rows, n);
 }
 
 /* ---- where memory is */
 
-static int arenas(struct report *r, const struct snap_heap *h)
+static void arenas(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_arenas);
 	size_t n = MIN(h->n_arenas, r->top);
 	uint64_t listed = 0;
 
-	if (!rows)
-		return -ENOMEM;
 	if (h->n_arenas < 2)
-		return 0;
+		return;
 	for (size_t i = 0; i < h->n_arenas; i++)
 		rows[i].arena = &h->arenas[i];
 	qsort(rows, h->n_arenas, sizeof(*rows), by_free);
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].arena->free_bytes;
 	title(r, "ARENAS by free bytes", "arena", n, h->n_arenas, listed, h->free_bytes, "free bytes");
-	return write_table(r, &arena_table, rows, n);
+	write_table(r, &arena_table, rows, n);
 }
 
-static int resident(struct report *r, const struct snap_heap *h)
+static void resident(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_parts);
 	size_t n_all = 0, n;
 	uint64_t listed = 0;
 
-	if (!rows)
-		return -ENOMEM;
 	for (size_t i = 0; i < h->n_parts; i++)
 		if (h->parts[i].resident_bytes || h->parts[i].swapped_bytes)
 			rows[n_all++].part = &h->parts[i];
 	if (!n_all)
-		return 0;
+		return;
 	qsort(rows, n_all, sizeof(*rows), by_resident);
 	n = MIN(n_all, r->top);
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].part->resident_bytes;
 	title(r, "RESIDENT MEMORY", "part", n, n_all, listed, h->rss_bytes, "RSS");
-	return write_table(r, &part_table, rows, n);
+	write_table(r, &part_table, rows, n);
 }
 
 /* ---- all of a heap */
 
-static int tables(struct report *r, const struct snap_heap *h)
+static void tables(struct report *r, const struct snap_heap *h)
 {
-	int err = 0;
-
-	if (!h->refused)
-		err = sizes(r, h) ?: types(r, h) ?: arenas(r, h);
-	return err ?: resident(r, h);
+	if (!h->refused) {
+		sizes(r, h);
+		types(r, h);
+		arenas(r, h);
+	}
+	resident(r, h);
 }
 
 /* "redis-server (1432)" */
@@ -280,49 +255,44 @@ static void whose(struct report *r, const struct snap_heap *h, const char *befor
 	_cleanup_free_ char *name = text_shorten(heap__comm(r->s, h), r->width - 20);
 
 	fputc('\n', r->out);
-	report__line(r, "%s%s (%d)", before, name ? name : "", (int)heap__pid(r->s, h));
+	report__line(r, "%s%s (%d)", before, name, (int)heap__pid(r->s, h));
 }
 
-static int by_weight(const void *pa, const void *pb)
-{
-	const struct snap_heap *a = *(const struct snap_heap *const *)pa, *b = *(const struct snap_heap *const *)pb;
-
-	return most_first(a->unreached.bytes, b->unreached.bytes) ?: most_first(a->bytes, b->bytes) ?: most_first(a->rss_bytes, b->rss_bytes) ?:
-	       most_first(b->process, a->process);
-}
+COMPARATOR(by_weight, struct snap_heap *const,
+	   ORDER((*b)->unreached.bytes, (*a)->unreached.bytes) ?:
+	   ORDER((*b)->bytes, (*a)->bytes) ?:
+	   ORDER((*b)->rss_bytes, (*a)->rss_bytes) ?:
+	   ORDER((*a)->process, (*b)->process))
 
 const struct snap_heap **report__heaps_in_order(const struct snapshot *s)
 {
-	const struct snap_heap **v = calloc(s->n_heaps + 1, sizeof(*v));
+	const struct snap_heap **v = xcalloc(s->n_heaps + 1, sizeof(*v));
 
-	for (size_t i = 0; v && i < s->n_heaps; i++)
+	for (size_t i = 0; i < s->n_heaps; i++)
 		v[i] = &s->heaps[i];
-	if (v)
-		qsort(v, s->n_heaps, sizeof(*v), by_weight);
+	qsort(v, s->n_heaps, sizeof(*v), by_weight);
 	return v;
 }
 
-static int each_heap(struct report *r, int (*write)(struct report *r, const struct snap_heap *h))
+static void each_heap(struct report *r, void (*write)(struct report *r, const struct snap_heap *h))
 {
 	_cleanup_free_ const struct snap_heap **v = report__heaps_in_order(r->s);
 	size_t n = MIN(r->s->n_heaps, MAX(r->top, (size_t)HEAPS_SHOWN));
-	int err = v ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < n && !err; i++)
-		err = write(r, v[i]);
-	if (!err && n < r->s->n_heaps)
+	for (size_t i = 0; i < n; i++)
+		write(r, v[i]);
+	if (n < r->s->n_heaps)
 		report__line(r, "%zu more heaps were looked at: --top %zu shows them", r->s->n_heaps - n, r->s->n_heaps);
-	return err;
 }
 
-static int one_heap(struct report *r, const struct snap_heap *h)
+static void one_heap(struct report *r, const struct snap_heap *h)
 {
 	bool alone = snapshot__is_heap(r->s) && r->s->n_heaps == 1;
 
 	if (!alone)
 		whose(r, h, snapshot__is_heap(r->s) ? "" : "HEAP of ");
 	report__heap_lines(r, h);
-	return tables(r, h);
+	tables(r, h);
 }
 
 /* What else there is to ask for; on a screen that asked for nothing. */
@@ -357,18 +327,16 @@ static void next_line(struct report *r)
 	para__end(&r->para);
 }
 
-int report__heaps(struct report *r)
+void report__heaps(struct report *r)
 {
 	bool screen = r->o->brief && snapshot__is_heap(r->s);
-	int err;
 
 	/* four tables, and what is above them */
 	if (screen && r->o->height && !r->o->top)
 		r->top = MIN(r->top, (size_t)MAX(((int)r->o->height - OTHER_LINES) / 4, LEAST_ROWS));
-	err = each_heap(r, one_heap);
-	if (!err && screen)
+	each_heap(r, one_heap);
+	if (screen)
 		next_line(r);
-	return err;
 }
 
 /* ---- --view blocks */
@@ -405,17 +373,15 @@ static const char *order_of(const struct snap_heap *h)
 	return ages ? ", the oldest first" : sizes ? ", the largest first" : "";
 }
 
-static int one_list(struct report *r, const struct snap_heap *h)
+static void one_list(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = NULL;
 	size_t n = MIN(h->n_list, r->top);
 	char of[FMT_OF_MAX];
 
 	if (!h->n_list_of)
-		return 0;
+		return;
 	rows = rows_of(r, h, n);
-	if (!rows)
-		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		rows[i].block = &h->list[i];
 		rows[i].site = h->list[i].site ? &r->s->sites[h->list[i].site - 1] : NULL;
@@ -429,10 +395,11 @@ static int one_list(struct report *r, const struct snap_heap *h)
 		report__line(r, "BLOCKS%s (%s)", order_of(h), fmt_of(of, n, h->n_list_of));
 	if (!(r->views & VIEW_HEAP) && !r->o->brief)
 		report__search_doubts(r, h);
-	return n ? write_table(r, &block_table, rows, n) : 0;
+	if (n)
+		write_table(r, &block_table, rows, n);
 }
 
-int report__blocks(struct report *r)
+void report__blocks(struct report *r)
 {
-	return each_heap(r, one_list);
+	each_heap(r, one_list);
 }

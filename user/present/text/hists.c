@@ -19,9 +19,9 @@
  * the rest of a process's live bytes is put where the rest of the blocks is, and
  * bears the mark of an estimate. A class adds up to no more than its process.
  */
-#include <errno.h>
 #include <string.h>
 
+#include "model/ages.h"
 #include "present/figures.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
@@ -71,7 +71,7 @@ static bool overhead_known(const struct snapshot *s)
 {
 	bool glibc = false;
 
-	if (!(s->known & HAS_LIFETIMES) || s->recording.size != SIZE_REQUESTED || s->recording.mmap)
+	if (!(s->known & HAS_LIFETIMES) || s->recording.size != SIZE_REQUESTED || recording__has_mappings(&s->recording))
 		return false;
 	for (size_t i = 0; i < s->n_probes; i++) {
 		const char *name = path_basename(s->probes[i].object);
@@ -146,7 +146,8 @@ static void share_out(const struct snap_process *p, struct class *v, size_t n)
 
 /* ---- a line of the bars */
 
-void report__put_bar(struct report *r, size_t room, uint64_t n, uint64_t most)
+/* and the end of the line */
+static void put_bar(struct report *r, size_t room, uint64_t n, uint64_t most)
 {
 	/* ▏ to ▉ */
 	uint64_t eighths = most ? (uint64_t)((unsigned __int128)n * room * 8 / most) : 0;
@@ -194,7 +195,7 @@ static const char *marked(char buf[static TEXT_MAX], bool mark, const char *text
 	return buf;
 }
 
-size_t report__room_for_bar(const struct report *r, size_t cols)
+static size_t room_for_bar(const struct report *r, size_t cols)
 {
 	return r->width > cols + 2 ? MIN(r->width - cols - 2, (size_t)BAR_MAX) : 0;
 }
@@ -212,10 +213,8 @@ static void most_line(struct report *r, const struct snap_process *p, const stru
 	}
 	if (!v[held].bytes)
 		return;
-	para__begin(&r->para, "", 0);
-	para__item(&r->para, "most is held %s: %s%s (%s)", in_words(a, p->sizes[held].below), v[held].guessed || r->s->estimated ? "~" : "",
+	report__line(r, "most is held %s: %s%s (%s)", in_words(a, p->sizes[held].below), v[held].guessed || r->s->estimated ? "~" : "",
 		   fmt_bytes(b, v[held].bytes), fmt_share(c, v[held].bytes, p->c.live_bytes));
-	para__end(&r->para);
 	if (!overhead || !v[over].overhead)
 		return;
 	para__begin(&r->para, "", 0);
@@ -242,7 +241,7 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 		add_sites(r, p, v, n);
 		share_out(p, v, n);
 	}
-	room = report__room_for_bar(r, 32 + (live ? 22 : 0) + (overhead ? 12 : 0));
+	room = room_for_bar(r, 32 + (live ? 22 : 0) + (overhead ? 12 : 0));
 	fprintf(r->out, "SIZE             %8s  %5s", "CALLS", "SHARE");
 	if (live)
 		fprintf(r->out, "  %8s  %10s", "LIVE", "HOLDS");
@@ -257,7 +256,7 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 				marked(f, (r->s->estimated || v[i].guessed) && v[i].bytes, fmt_bytes(b, v[i].bytes)));
 		if (overhead)
 			fprintf(r->out, "  %10s", marked(d, v[i].overhead, fmt_bytes(a, v[i].overhead)));
-		report__put_bar(r, room, p->sizes[i].alloc_calls, most);
+		put_bar(r, room, p->sizes[i].alloc_calls, most);
 	}
 	if (live)
 		most_line(r, p, v, n, overhead);
@@ -267,7 +266,7 @@ static void lifetimes_of(struct report *r, const struct snap_process *p)
 {
 	char b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[TEXT_MAX], f[TEXT_MAX];
 	uint64_t blocks = 0, most = 0, so_far = 0;
-	size_t room = report__room_for_bar(r, 39);
+	size_t room = room_for_bar(r, 39);
 
 	for (size_t i = 0; i < p->n_lifetimes; i++) {
 		blocks += p->lifetimes[i].blocks;
@@ -279,18 +278,86 @@ static void lifetimes_of(struct report *r, const struct snap_process *p)
 		fprintf(r->out, "%-15s  %8s  %5s  %5s", label(f, p->lifetimes[i].below_ns, true),
 			marked(e, r->s->estimated, fmt_count(b, p->lifetimes[i].blocks)), fmt_share(c, p->lifetimes[i].blocks, blocks),
 			fmt_share(d, so_far, blocks));
-		report__put_bar(r, room, p->lifetimes[i].blocks, most);
+		put_bar(r, room, p->lifetimes[i].blocks, most);
 	}
 }
 
-/* Of the processes that called the most, as many as rows are asked for. */
-static int bars(struct report *r, const char *title, bool sizes)
-{
-	_cleanup_free_ const struct snap_process **v = NULL;
-	size_t told = 0, left = 0;
-	int err = processes__rank(r->s, metric__find("alloc-calls"), false, &v);
+/* ---- ages of live blocks */
 
-	for (size_t i = 0; !err && i < r->s->n_processes; i++) {
+/*
+ * What reports say of the ages of live blocks. Behind a process's lifetimes:
+ *
+ *	LIVE NOW, OF AGE   BLOCKS  SHARE       HOLDS  OLDER
+ *	just now                3  <0.1%     1.6 KiB  99.9%  ▏
+ *	below     30.0s    31,744  99.9%    31.0 MiB  <0.1%  ██████████████
+ *	below      5.0m         1  <0.1%     2.0 KiB     0%  ▏
+ *
+ * What always holds: shares are of blocks; OLDER is what lies below a line.
+ */
+
+/* "below     30.0s", or "1.0m to 5.0m" where several classes are one */
+static const char *age_label(char buf[static TEXT_MAX], const struct snap_age *a)
+{
+	char from[FMT_MAX], below[FMT_MAX];
+	uint8_t class = age__class(a->from_ns);
+
+	/* by a clock that ticks: since its last tick */
+	if (!a->from_ns && age__below_ns(0) == a->below_ns)
+		snprintf(buf, TEXT_MAX, "just now");
+	else if (age__from_ns(class) == a->from_ns && age__below_ns(class) == a->below_ns && a->below_ns != UINT64_MAX)
+		snprintf(buf, TEXT_MAX, "below %9s", fmt_duration(below, a->below_ns));
+	else if (a->below_ns == UINT64_MAX)
+		snprintf(buf, TEXT_MAX, "from %10s", fmt_duration(from, a->from_ns));
+	else
+		snprintf(buf, TEXT_MAX, "%s to %s", fmt_duration(from, a->from_ns), fmt_duration(below, a->below_ns));
+	return buf;
+}
+
+static void add_up_ages(const struct report *r, const struct snap_process *p, struct snapshot *to, struct snap_site *ret)
+{
+	_cleanup_free_ const struct snap_site **v = xcalloc(r->s->n_sites + 1, sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->s->n_sites; i++)
+		if (&r->s->processes[r->s->sites[i].process] == p)
+			v[n++] = &r->s->sites[i];
+	ages__add_up(to, v, n, ret);
+}
+
+static void age_bars(struct report *r, const struct snap_process *p)
+{
+	struct snapshot *own = snapshot__new();
+	struct snap_site sum = {};
+	uint64_t blocks = 0, most = 0, left;
+	size_t room = room_for_bar(r, 51);
+
+	add_up_ages(r, p, own, &sum);
+	for (size_t i = 0; i < sum.n_ages; i++) {
+		blocks += sum.ages[i].blocks;
+		most = MAX(most, sum.ages[i].blocks);
+	}
+	left = blocks;
+	if (sum.n_ages)
+		fprintf(r->out, "\nLIVE NOW, OF AGE %8s  %5s  %10s  %5s\n", "BLOCKS", "SHARE", "HOLDS", "OLDER");
+	for (size_t i = 0; i < sum.n_ages; i++) {
+		const struct snap_age *a = &sum.ages[i];
+		char name[TEXT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
+
+		left -= a->blocks;
+		fprintf(r->out, "%-15s  %8s  %5s  %10s  %5s", age_label(name, a), report__mark_figure(r, fmt_count(b, a->blocks)),
+			fmt_share(c, a->blocks, blocks), report__mark_figure(r, fmt_bytes(d, a->bytes)), fmt_share(e, left, blocks));
+		put_bar(r, room, a->blocks, most);
+	}
+	snapshot__free(own);
+}
+
+/* Of the processes that called the most, as many as rows are asked for. */
+static void bars(struct report *r, const char *title, bool sizes)
+{
+	_cleanup_free_ const struct snap_process **v = processes__rank(r->s, metric__find("alloc-calls"), false);
+	size_t told = 0, left = 0;
+
+	for (size_t i = 0; i < r->s->n_processes; i++) {
 		_cleanup_free_ char *who = NULL;
 
 		if (!(sizes ? v[i]->n_sizes : v[i]->n_lifetimes))
@@ -301,27 +368,24 @@ static int bars(struct report *r, const char *title, bool sizes)
 		}
 		told++;
 		who = report__owner(r, v[i], r->width - strlen(title) - 4);
-		if (!who)
-			return -ENOMEM;
 		fprintf(r->out, "\n%s of %s\n\n", title, who);
 		if (sizes)
 			sizes_of(r, v[i]);
 		else
 			lifetimes_of(r, v[i]);
 		if (!sizes)
-			err = report__age_bars(r, v[i]);
+			age_bars(r, v[i]);
 	}
 	if (left)
 		fprintf(r->out, "\n%zu more process%s: -T N for more\n", left, left == 1 ? "" : "es");
-	return err;
 }
 
-int report__size_bars(struct report *r)
+void report__size_bars(struct report *r)
 {
-	return bars(r, "SIZES", true);
+	bars(r, "SIZES", true);
 }
 
-int report__lifetime_bars(struct report *r)
+void report__lifetime_bars(struct report *r)
 {
-	return bars(r, "LIFETIMES", false);
+	bars(r, "LIFETIMES", false);
 }

@@ -7,7 +7,6 @@
  *	live   41.2 MiB in 34,012 blocks, peak 41.9 MiB at 21.3s, RSS 96.0 MiB
  *	calls  5,471,204 allocations (423.0 MiB), 5,437,192 frees (381.8 MiB),
  *	       118 frees of blocks older than the trace
- *	losses none
  *
  *	LIVE by bytes (10 of 214 sites, 97.1% of bytes)
  *
@@ -30,6 +29,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/between.h"
 #include "model/group.h"
 #include "model/heaps.h"
 #include "present/columns.h"
@@ -37,7 +37,8 @@
 #include "present/figures.h"
 #include "present/frames.h"
 #include "present/rank.h"
-#include "present/sums.h"
+#include "present/rows.h"
+#include "present/sentence.h"
 #include "present/telling.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
@@ -88,23 +89,65 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 	_cleanup_free_ char *name = NULL;
 	char number[PROCESS_NUMBER_MAX];
 	char death[DEATH_MAX], ended[DEATH_MAX + 3] = "";
-	char *ret = NULL;
 	size_t used;
 
 	if (p->ended)
 		snprintf(ended, sizeof(ended), " [%s]", death__words(p, death));
 	used = strlen(process__number(r->s, p, number)) + strlen(ended);
 	name = text_shorten(p->comm, width > used + NAME_LEAST ? width - used : NAME_LEAST);
-	if (!name || asprintf(&ret, "%s%s%s", name, number, ended) < 0)
-		return NULL;
-	return ret;
+	return xasprintf("%s%s%s", name, number, ended);
+}
+
+/* ---- how blocks grow */
+
+/*
+ * What a report tells of the growth of blocks, behind allocations:
+ *
+ *	REALLOC by moved bytes (1 of 1 site, 100% of bytes)
+ *
+ *	 1.    1000 calls   98% moved    7.9 MiB   100% grow by      16 B  realloc
+ *	     1,000 calls grow by 16 B at a time, one block was reallocated 1,000 times in a row,
+ *	     7.9 MiB copied, 505 times what was added: double it instead
+ *	     append  buf.c:12
+ *
+ * Doubling copies no more than twice what a block grows by. What copies more, and
+ * grows step by step, is told so. What always holds: figures are of calls that gave
+ * a block for one that was known.
+ */
+
+#define FEW_CALLS 4	/* nothing can be said of less */
+
+static void realloc_words(struct report *r, const struct snap_site *site, size_t indent)
+{
+	const struct snap_moves *m = &site->moves;
+	uint64_t steps = m->grown_calls - MIN(m->doubled_calls, m->grown_calls);
+	bool by_steps = m->grown_calls >= FEW_CALLS && steps > m->grown_calls / 2;
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+
+	para__begin(&r->para, "", indent);
+	if (by_steps)
+		para__item(&r->para, "%s calls grow by %s at a time", fmt_exact(a, m->grown_calls), fmt_bytes(b, m->grown_bytes / m->grown_calls));
+	else if (m->grown_calls >= FEW_CALLS)
+		para__item(&r->para, "%s of %s growths by half of the size or more", fmt_exact(a, m->doubled_calls), fmt_exact(b, m->grown_calls));
+	if (m->shrunk_calls)
+		para__item(&r->para, "%s shrink", fmt_exact(a, m->shrunk_calls));
+	if (m->longest > 1)
+		para__item(&r->para, "one block was reallocated %s%s times in a row", fmt_exact(c, m->longest), m->longest >= MOVES_LONGEST_MAX ? " or more" : "");
+	if (!m->moved_calls)
+		para__item(&r->para, "all in place");
+	else if (by_steps && m->grown_bytes && m->moved_bytes > 2 * m->grown_bytes)
+		para__item(&r->para, "%s copied, %s times what was added: consider growing geometrically", fmt_bytes(b, m->moved_bytes),
+			   fmt_exact(c, m->moved_bytes / m->grown_bytes));
+	else
+		para__item(&r->para, "%s copied", fmt_bytes(b, m->moved_bytes));
+	para__end(&r->para);
 }
 
 /*
  *	in redis-server (1432), thread bio_lazy_free (1435), 12% of frees by other threads
  *	leak: 0 of 31,744 blocks freed, +180 KiB/s for 2m14s
  */
-static int notes(struct report *r, const struct view *v, const struct snap_site *site, size_t indent)
+static void notes(struct report *r, const struct view *v, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
 	bool live = v->bit == VIEW_LIVE, several = r->s->n_processes > 1, in_thread = site->tid;
@@ -114,8 +157,6 @@ static int notes(struct report *r, const struct view *v, const struct snap_site 
 	bool moved = v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
 	char a[FMT_MAX], b[CELL_MAX], c[FMT_MAX];
 
-	if (!who)
-		return -ENOMEM;
 	if (several || in_thread || tagged || crossed || changed || moved) {
 		para__begin(&r->para, "", indent);
 		if (several)
@@ -135,7 +176,7 @@ static int notes(struct report *r, const struct view *v, const struct snap_site 
 		para__end(&r->para);
 	}
 	if (v->bit == VIEW_REALLOC)
-		report__realloc_words(r, site, indent);
+		realloc_words(r, site, indent);
 	if (live && site->c.live_blocks)
 		report__site_blocks(r, site, indent);
 	if (live && site->trend.verdict) {
@@ -143,10 +184,9 @@ static int notes(struct report *r, const struct view *v, const struct snap_site 
 		para__item(&r->para, "%s: %s", site->trend.verdict, site->trend.why ? site->trend.why : "");
 		para__end(&r->para);
 	}
-	return 0;
 }
 
-static int site_entry(struct report *r, const struct view *v, const struct rank *k, size_t i, uint64_t whole,
+static void site_entry(struct report *r, const struct view *v, const struct rank *k, size_t i, uint64_t whole,
 		      int number_width, size_t name_width)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
@@ -156,7 +196,6 @@ static int site_entry(struct report *r, const struct view *v, const struct rank 
 			      .weight = rank__weight(k, weighs, site), .whole = whole };
 	_cleanup_free_ char *function = NULL;
 	size_t indent = number_width + 3, room, cols;
-	int err;
 
 	cols = (size_t)fprintf(r->out, "%*zu.  ", number_width, i + 1);
 	cols += site_lines__write(r, l, &row);
@@ -168,14 +207,11 @@ static int site_entry(struct report *r, const struct view *v, const struct rank 
 		cols = 0;
 	}
 	function = name__shorten(site->function, room);
-	if (!function)
-		return -ENOMEM;
 	fprintf(r->out, "%s%s\n", !cols ? THROUGH : *function ? "  " : "", function);
-	err = notes(r, v, site, indent);
-	if (err)
-		return err;
-	err = frames__write(r->out, r->s, site, indent, name_width, r->width);
-	return err || !l->below ? err : l->below(r, site, indent);
+	notes(r, v, site, indent);
+	frames__write(r->out, r->s, site, indent, name_width, r->width);
+	if (l->below)
+		l->below(r, site, indent);
 }
 
 /* Rows of several processes, of which some have ended: what these held is in each figure. */
@@ -190,7 +226,7 @@ static bool has_ended_among(const struct snapshot *s)
 void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
-	const char *ended = k->ended_last ? ", of ended processes last" : v->holds && has_ended_among(r->s) ? ", with what ended processes held" : "";
+	const char *ended = k->ended_last ? ", ended processes last" : v->holds && has_ended_among(r->s) ? ", with what ended processes held" : "";
 	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX], shown[FMT_OF_MAX];
 
 	if (k->older)
@@ -207,37 +243,29 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 			k->older ? " older than " : "", age, words_of(words, k->by, v), ended, fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
 }
 
-static int site_table(struct report *r, const struct view *v)
+static void site_table(struct report *r, const struct view *v)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
 	const struct site_lines *l = site_lines__of(v);
-	bool older = v->older && r->o->older_ns;
 	uint64_t whole, listed;
 	size_t n, name_width = 0;
 	struct rank k;
-	int err;
 
-	err = l ? rank__init(&k, r->s, v->bit, r->o->sort, older, r->top) : -EINVAL;
-	if (err)
-		return err;
+	rank__init(&k, r->s, v->bit, r->o->sort, v->older && r->o->older_ns, r->top);
 	n = MIN(k.n, r->top);
 	rank__sums(&k, weighs, n, &whole, &listed);
 	for (size_t i = 0; i < n; i++)
 		name_width = MAX(name_width, frames__name_width(r->s, k.v[i]));
-
 	if (l->bars && k.n)
-		err = l->bars(r);
+		l->bars(r);
 	report__site_title(r, v, &k, n, listed, whole);
 	if (k.n && l->says)
 		l->says(r);
-	if (older)
-		report__older_lines(r);
-	for (size_t i = 0; !err && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		fputc('\n', r->out);
-		err = site_entry(r, v, &k, i, whole, MAX(2, digits(n)), name_width);
+		site_entry(r, v, &k, i, whole, MAX(2, digits(n)), name_width);
 	}
 	rank__done(&k);
-	return err;
 }
 
 static int begin(struct report *r, FILE *out, const struct snapshot *s, const struct report_opts *o)
@@ -265,7 +293,7 @@ static bool is_shown(const struct report *r, const struct view *v)
 }
 
 /* Names are counted as the view is called: "10 of 214 functions". */
-static int sum_table(struct report *r, const struct view *v)
+static void sum_table(struct report *r, const struct view *v)
 {
 	const struct metric *key = rank__metric(r->o->sort);
 	struct sum_rows sums = {};
@@ -273,55 +301,146 @@ static int sum_table(struct report *r, const struct view *v)
 	char words[FMT_MAX], share[FMT_MAX], shown[FMT_OF_MAX];
 	uint64_t listed = 0;
 	size_t n;
-	int err;
 
 	/* the age of blocks is no figure of several sites */
 	if (!key)
 		key = metric__preset(r->s->known);
-	err = sum_rows__init(&sums, v, r->s, r->o->tellings, key, NULL, NULL);
+	sum_rows__init(&sums, v, r->s, r->o->tellings, key, NULL, NULL);
 	n = MIN(sums.n, r->top);
-	rows = calloc(n + 1, sizeof(*rows));
-	if (!err && !rows)
-		err = -ENOMEM;
-	for (size_t i = 0; i < n && !err; i++) {
+	rows = xcalloc(n + 1, sizeof(*rows));
+	for (size_t i = 0; i < n; i++) {
 		rows[i] = (struct row_of){ .s = r->s, .sum = &sums.v[i] };
 		listed += sums.v[i].weight;
 	}
 	report__metric_words(words, key);
-	if (!err && !sums.n)
+	if (!sums.n)
 		fprintf(r->out, "\n%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
-	else if (!err)
+	else
 		fprintf(r->out, "\n%s by %s (%s %.*s%s, %s of %s)\n\n", v->title, words, fmt_of(shown, n, sums.n), (int)strlen(v->name) - 1, v->name,
 			plural(sums.n), fmt_share(share, listed, sums.v->whole), key->unit);
-	if (!err && n)
-		err = columns__write(r->out, v->columns, rows, n, r->width);
+	if (n)
+		columns__write(r->out, v->columns, rows, n, r->width, r->o->whole_names);
 	sum_rows__done(&sums);
-	return err;
 }
 
 /* Those whose rows are not sites. NULL: the live view alone has it. */
-static int (*const writers[N_VIEW_ROWS])(struct report *r) = {
+static void (*const writers[N_VIEW_ROWS])(struct report *r) = {
 	[ROWS_PROCESSES] = report__processes, [ROWS_THREADS] = report__threads, [ROWS_TAGS] = report__tags, [ROWS_TREE] = report__tree,
 	[ROWS_SOURCE] = report__source, [ROWS_HEAP] = report__heaps, [ROWS_BLOCKS] = report__blocks,
 };
 
-int report__views(struct report *r, bool leading)
+void report__views(struct report *r, bool leading)
 {
-	int err = 0;
-
-	for (size_t i = 0; !err && i < n_views; i++) {
+	for (size_t i = 0; i < n_views; i++) {
 		const struct view *v = &views[i];
 
 		if (v->leads != leading || !is_shown(r, v))
 			continue;
 		if (v->rows == ROWS_SITES)
-			err = site_table(r, v);
+			site_table(r, v);
 		else if (v->rows == ROWS_SUMS)
-			err = sum_table(r, v);
+			sum_table(r, v);
 		else if (writers[v->rows])
-			err = writers[v->rows](r);
+			writers[v->rows](r);
 	}
-	return err;
+}
+
+/* ---- two moments */
+
+/*
+ * The table of --between:
+ *
+ *	BETWEEN 10.0s and 25.0s by change of live bytes (10 of 214 sites, 97.1% of change)
+ *	all processes: from 13.0 MiB to 27.0 MiB, +14.0 MiB; no history of 3 of 214 sites
+ *
+ *	 1.   +12.0 MiB  80.2%  from  10.0 MiB to  22.0 MiB  malloc
+ *	     in redis-server (1432)
+ *	     trackingRememberKey  src/tracking.c:212
+ *
+ * What always holds: what went up and what went down are ranked together, by how
+ * much; of how many sites nothing is known is said.
+ */
+
+#define CHANGE_INDENT 5
+
+static double change_of(uint64_t before, uint64_t after)
+{
+	return (double)after - (double)before;
+}
+
+static uint64_t size_of(const struct change *c)
+{
+	return c->after > c->before ? c->after - c->before : c->before - c->after;
+}
+
+static void changes_line(struct report *r, const struct changes *c)
+{
+	char a[FMT_MAX], b[FMT_MAX], d[CELL_MAX];
+
+	para__begin(&r->para, "", 0);
+	para__item(&r->para, "all processes: from %s%s to %s%s", report__mark(r), fmt_bytes(a, c->before), report__mark(r),
+		   fmt_bytes(b, c->after));
+	para__item(&r->para, "%s%s", report__mark(r), fmt_change(d, change_of(c->before, c->after)));
+	if (c->n_unknown)
+		para__item(&r->para, "no history of %s of %s site%s", fmt_exact(a, c->n_unknown), fmt_exact(b, r->s->n_sites),
+			   plural(r->s->n_sites));
+	else
+		para__item(&r->para, "all sites are known");
+	if (c->off_ns)
+		para__item(&r->para, "sampled up to %s off these moments", fmt_duration(a, c->off_ns));
+	para__end(&r->para);
+}
+
+static void change_entry(struct report *r, const struct change *c, size_t number, uint64_t whole, size_t name_width)
+{
+	char a[CELL_MAX], b[FMT_MAX], d[FMT_MAX], e[FMT_MAX], change[CELL_MAX + 1];
+	const struct snap_process *p = &r->s->processes[c->site->process];
+	_cleanup_free_ char *function = NULL, *who = NULL;
+	int cols;
+
+	snprintf(change, sizeof(change), "%s%s", report__mark(r), fmt_change(a, change_of(c->before, c->after)));
+	cols = fprintf(r->out, "\n%2zu.  %11s  %5s  from %9s to %9s", number, change, fmt_share(b, size_of(c), whole), fmt_bytes(d, c->before),
+		       fmt_bytes(e, c->after));
+	/* the line break is no column, two blanks are */
+	function = name__shorten(c->site->function, r->width > (size_t)cols + 1 ? r->width - cols - 1 : 1);
+	who = report__owner(r, p, r->width - CHANGE_INDENT - 4);
+	fprintf(r->out, "%s%s\n", *function ? "  " : "", function);
+	if (r->s->n_processes > 1) {
+		para__begin(&r->para, "", CHANGE_INDENT);
+		para__item(&r->para, "in %s", who);
+		para__end(&r->para);
+	}
+	frames__write(r->out, r->s, c->site, CHANGE_INDENT, name_width, r->width);
+}
+
+/* The names of its sites are not asked for: they come with a profile. */
+static void between_table(struct report *r)
+{
+	uint64_t whole = 0, listed = 0;
+	char a[FMT_MAX], b[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
+	const char *names = r->o->between_names;
+	size_t name_width = 0, n;
+	struct changes c;
+
+	changes__init(&c, r->s, r->o->between_from_ns, r->o->between_to_ns);
+	n = MIN(c.n, r->top);
+	for (size_t i = 0; i < c.n; i++) {
+		whole += size_of(&c.v[i]);
+		listed += i < n ? size_of(&c.v[i]) : 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		name_width = MAX(name_width, frames__name_width(r->s, c.v[i].site));
+	fmt_duration(a, r->o->between_from_ns);
+	fmt_duration(b, MIN(r->o->between_to_ns, r->s->duration_ns));
+	if (c.n)
+		fprintf(r->out, "\nBETWEEN %s%s%s and %s%s by change of live bytes (%s site%s, %s of it)\n", names ? names : "",
+			names ? ", " : "", a, b, names ? "," : "", fmt_of(of, n, c.n), plural(c.n), fmt_share(share, listed, whole));
+	else
+		fprintf(r->out, "\nBETWEEN %s%s%s and %s: no site is known to hold more or less\n", names ? names : "", names ? ", " : "", a, b);
+	changes_line(r, &c);
+	for (size_t i = 0; i < n; i++)
+		change_entry(r, &c.v[i], i + 1, whole, name_width);
+	changes__done(&c);
 }
 
 static int write_all(FILE *out, const struct snapshot *s, const struct report_opts *o)
@@ -329,22 +448,24 @@ static int write_all(FILE *out, const struct snapshot *s, const struct report_op
 	struct report r;
 	int err = begin(&r, out, s, o);
 
-	if (!err && r.views & VIEW_FREES)
-		err = free_lists__init(&r.free_lists, s);
-	if (!err && snapshot__is_heap(s))
+	if (err)
+		return err;
+	if (r.views & VIEW_FREES)
+		free_lists__init(&r.free_lists, s);
+	if (snapshot__is_heap(s))
 		report__title(&r, "malloctrace heap");
-	else if (!err)
-		err = report__header(&r);
-	if (!err && o->between_to_ns)
-		err = report__between(&r);
-	if (!err && o->brief && !snapshot__is_heap(s))
-		err = report__brief(&r);
-	else if (!err)
-		err = report__views(&r, true) ?: report__views(&r, false);
-	if (!err && ferror(out))
-		err = -EIO;
+	else
+		report__header(&r);
+	if (o->between_to_ns)
+		between_table(&r);
+	if (o->brief && !snapshot__is_heap(s)) {
+		report__brief(&r);
+	} else {
+		report__views(&r, true);
+		report__views(&r, false);
+	}
 	free_lists__done(&r.free_lists);
-	return err;
+	return ferror(out) ? -EIO : 0;
 }
 
 int report__write(FILE *out, const struct snapshot *s, const struct report_opts *o)
@@ -363,13 +484,11 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 }
 
 /* Those of a view that are listed, as far as they are not among the n of v yet. */
-static int add_listed(const struct report *r, const struct view *view, bool *listed, size_t *v, size_t *n)
+static void add_listed(const struct report *r, const struct view *view, bool *listed, size_t *v, size_t *n)
 {
 	struct rank k;
-	int err = rank__init(&k, r->s, view->bit, r->o->sort, view->older && r->o->older_ns, r->top);
 
-	if (err)
-		return err;
+	rank__init(&k, r->s, view->bit, r->o->sort, view->older && r->o->older_ns, r->top);
 	for (size_t i = 0; i < MIN(k.n, r->top); i++) {
 		size_t site = k.v[i] - r->s->sites;
 
@@ -378,7 +497,19 @@ static int add_listed(const struct report *r, const struct view *view, bool *lis
 		listed[site] = true;
 	}
 	rank__done(&k);
-	return 0;
+}
+
+static void add_growers(const struct report *r, bool *listed, size_t *v, size_t *n)
+{
+	_cleanup_free_ size_t *sites = NULL;
+	size_t n_sites = 0;
+
+	report__sites_of_growers(r, &sites, &n_sites);
+	for (size_t i = 0; i < n_sites; i++) {
+		if (!listed[sites[i]])
+			v[(*n)++] = sites[i];
+		listed[sites[i]] = true;
+	}
 }
 
 /* Blocks are called by their sites. */
@@ -398,29 +529,28 @@ static void add_blocks(const struct snapshot *s, size_t top, bool *listed, size_
 int report__shown(const struct snapshot *s, const struct report_opts *o, size_t **ret, size_t *ret_n)
 {
 	_cleanup_free_ bool *listed = NULL;
-	_cleanup_free_ size_t *v = NULL;
 	const struct snap_site *named[2];
 	struct report r;
-	size_t n = 0;
+	size_t n = 0, *v;
 	int err = begin(&r, NULL, s, o);
 	bool all = false;
 
 	if (err)
 		return err;
-	listed = calloc(s->n_sites + 1, sizeof(*listed));
-	v = calloc(s->n_sites + 1, sizeof(*v));
-	if (!listed || !v)
-		return -ENOMEM;
+	listed = xcalloc(s->n_sites + 1, sizeof(*listed));
+	v = xcalloc(s->n_sites + 1, sizeof(*v));
 	for (size_t i = 0; i < n_views; i++)
 		all |= views[i].all_names && is_shown(&r, &views[i]);
 	for (; all && n < s->n_sites; n++)
 		v[n] = n;
-	for (size_t i = 0; i < n_views && !all && !err; i++)
+	for (size_t i = 0; i < n_views && !all; i++)
 		if (views[i].rows == ROWS_SITES && is_shown(&r, &views[i]))
-			err = add_listed(&r, &views[i], listed, v, &n);
+			add_listed(&r, &views[i], listed, v, &n);
+	if (!all && report__is_many(&r))
+		add_growers(&r, listed, v, &n);
 	if (r.views & VIEW_BLOCKS)
 		add_blocks(s, r.top, listed, v, &n);
-	named[0] = report__alarming_site(s);
+	named[0] = sentence__site(s);
 	named[1] = report__most_called(s);
 	for (size_t i = 0; i < ARRAY_SIZE(named) && !all; i++) {
 		if (!named[i] || listed[named[i] - s->sites])
@@ -428,10 +558,7 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 		listed[named[i] - s->sites] = true;
 		v[n++] = named[i] - s->sites;
 	}
-	if (err)
-		return err;
 	*ret = v;
 	*ret_n = n;
-	v = NULL;
 	return 0;
 }

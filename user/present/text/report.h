@@ -27,6 +27,8 @@ struct report_opts {
 	const struct filter *filter;	/* of --view source alone: whose functions are shown; NULL: those of the heaviest sites */
 	const struct tellings *tellings;	/* of the snapshot; NULL: report__write keeps its own */
 	const char *missing_names;	/* what is said of them (missing_names.h); NULL: what the snapshot alone says */
+	bool verbose;		/* also that there were no losses */
+	bool whole_names;	/* no screen cuts them: names in tables are never cut, and lines may be longer */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken, of one screen REPORT_NARROW; 0: REPORT_WIDTH */
 	/* of the tree alone */
 	const struct metric *metric;	/* NULL: metric__preset() */

@@ -10,11 +10,13 @@
  * their titles, and no blanks end it. Columns are as wide as their widest cell;
  * when they do not fit, those go that are said to go first, then names are cut.
  */
-#include <errno.h>
+#include <ctype.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "present/columns.h"
 #include "present/frames.h"
+#include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -22,6 +24,7 @@
 #define NAME_MIN 15	/* columns that a name keeps before the next column goes instead of its letters */
 #define NAME_LONG 32	/* beyond that, letters go before any column does */
 #define LUXURY 7	/* columns that go before a name is cut */
+#define LUXURY_WHOLE 9	/* and where none is ever cut */
 
 struct layout {
 	const struct snapshot *s;
@@ -37,7 +40,7 @@ static char **cell_at(const struct layout *l, size_t row, size_t col)
 	return &l->cells[row * l->c->n + col];
 }
 
-static int fill(struct layout *l)
+static void fill(struct layout *l)
 {
 	const struct row_of *rows = l->rows;
 	char buf[CELL_MAX];
@@ -47,11 +50,8 @@ static int fill(struct layout *l)
 			const struct column *c = &l->c->v[k];
 			bool shown = !c->two_snapshots && column__holds(c, rows[i].s);
 
-			*cell_at(l, i, k) = !shown ? strdup("") : c->fit ? c->fit(&rows[i], SIZE_MAX) : strdup(column__cell(c, &rows[i], buf));
-			if (!*cell_at(l, i, k))
-				return -ENOMEM;
+			*cell_at(l, i, k) = !shown ? xstrdup("") : c->fit ? c->fit(&rows[i], SIZE_MAX) : xstrdup(column__cell(c, &rows[i], buf));
 		}
-	return 0;
 }
 
 /* Is this the last column but one, whose cell may take the room of the last one's? */
@@ -126,9 +126,11 @@ static bool fit_by(struct layout *l, size_t width, size_t least_name, unsigned i
 	}
 }
 
-static void fit(struct layout *l, size_t width, size_t *tmp)
+static void fit(struct layout *l, size_t width, bool whole, size_t *tmp)
 {
-	if (!fit_by(l, width, NAME_LONG, LUXURY, tmp) && !fit_by(l, width, NAME_MIN, 1, tmp))
+	if (whole)
+		fit_by(l, width, SIZE_MAX, LUXURY_WHOLE, tmp);
+	else if (!fit_by(l, width, NAME_LONG, LUXURY, tmp) && !fit_by(l, width, NAME_MIN, 1, tmp))
 		cut_names(l, width, 1);
 }
 
@@ -144,7 +146,7 @@ static char *fitting(const struct layout *l, size_t row, size_t col, size_t room
 	return (c->code ? name__shorten : text_shorten)(*cell_at(l, row - 1, col), room);
 }
 
-static int write_line(FILE *out, const struct layout *l, size_t row)
+static void write_line(FILE *out, const struct layout *l, size_t row)
 {
 	size_t blanks = 0;
 	bool first = true;
@@ -159,8 +161,6 @@ static int write_line(FILE *out, const struct layout *l, size_t row)
 		if (row && runs_on(l, row - 1, k))
 			room += GAP + l->widths[k + 1];
 		text = fitting(l, row, k, room);
-		if (!text)
-			return -ENOMEM;
 		pad = room - text_width(text);
 		blanks += first ? 0 : GAP;
 		first = false;
@@ -174,31 +174,158 @@ static int write_line(FILE *out, const struct layout *l, size_t row)
 			blanks += pad;
 	}
 	fputc('\n', out);
-	return 0;
 }
 
-int columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width)
+void columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width, bool whole)
 {
-	_cleanup_free_ size_t *widths = calloc(c->n, sizeof(*widths)), *tmp = calloc(c->n, sizeof(*tmp));
+	_cleanup_free_ size_t *widths = xcalloc(c->n, sizeof(*widths)), *tmp = xcalloc(c->n, sizeof(*tmp));
 	struct layout l = { .s = n_rows ? rows[0].s : NULL, .c = c, .widths = widths, .rows = rows, .n_rows = n_rows };
-	int err = -ENOMEM;
 
-	l.cells = calloc(n_rows * c->n + 1, sizeof(*l.cells));
-	if (widths && tmp && l.cells)
-		err = fill(&l);
-	if (!err) {
-		measure(&l, false);
-		fit(&l, width, tmp);
-	}
+	l.cells = xcalloc(n_rows * c->n + 1, sizeof(*l.cells));
+	fill(&l);
+	measure(&l, false);
+	fit(&l, width, whole, tmp);
 	/* nothing to run into */
-	if (!err && c->n > 1 && c->v[c->n - 2].code && !l.widths[c->n - 1]) {
+	if (c->n > 1 && c->v[c->n - 2].code && !l.widths[c->n - 1]) {
 		measure(&l, true);
-		fit(&l, width, tmp);
+		fit(&l, width, whole, tmp);
 	}
-	for (size_t i = 0; !err && i <= n_rows; i++)
-		err = write_line(out, &l, i);
-	for (size_t i = 0; l.cells && i < n_rows * c->n; i++)
+	for (size_t i = 0; i <= n_rows; i++)
+		write_line(out, &l, i);
+	for (size_t i = 0; i < n_rows * c->n; i++)
 		free(l.cells[i]);
 	free(l.cells);
-	return err;
+}
+
+/* ---- paragraphs */
+
+/*
+ * Where the lines of a report's paragraphs are broken. What always holds: a line is no wider than the
+ * paragraph, unless a word is and the screen is no narrow one; a figure stays with its unit.
+ */
+
+void para__begin(struct para *p, const char *label, size_t indent)
+{
+	p->col = (size_t)fprintf(p->out, "%-*s", (int)indent, label);
+	p->indent = indent;
+	p->empty = true;
+}
+
+static void break_line(struct para *p)
+{
+	fprintf(p->out, "\n%*s", (int)p->indent, "");
+	p->col = p->indent;
+}
+
+static void put_word(struct para *p, const char *word, int len, bool gap)
+{
+	size_t cols = text_width_n(word, len), head;
+
+	if (p->col > p->indent && p->col + gap + cols > p->width) {
+		break_line(p);
+		gap = false;
+	}
+	/* a name that is longer than a line of a narrow screen */
+	while (p->width < REPORT_WIDTH && p->col + cols > p->width && (head = text_head(word, p->width - p->col)) && head < (size_t)len) {
+		fprintf(p->out, "%.*s", (int)head, word);
+		break_line(p);
+		word += head;
+		len -= (int)head;
+		cols = text_width_n(word, len);
+	}
+	fprintf(p->out, "%s%.*s", gap ? " " : "", len, word);
+	p->col += cols + gap;
+}
+
+/* A figure and its unit, "24.1 MiB/min", are one word. */
+static int word_len(const char *w)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t len = strcspn(w, " "), unit;
+
+	if (!len || !isdigit((unsigned char)w[len - 1]) || w[len] != ' ')
+		return (int)len;
+	unit = strspn(w + len + 1, "KMGTPEiB");
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (unit == strlen(units[i]) && !memcmp(w + len + 1, units[i], unit))
+			return (int)(len + 1 + strcspn(w + len + 1, " "));
+	return (int)len;
+}
+
+static void put_words(struct para *p, const char *text, bool gap)
+{
+	for (const char *w = text; *w;) {
+		int len = word_len(w);
+
+		put_word(p, w, len, gap);
+		gap = true;
+		w += len;
+		w += strspn(w, " ");
+	}
+}
+
+void para__item(struct para *p, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	bool gap = false;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	if (!p->empty) {
+		fputc(',', p->out);
+		p->col++;
+		/* one column more: the comma that may follow */
+		if (p->col + 1 + text_width(text) + 1 > p->width)
+			break_line(p);
+		else
+			gap = true;
+	}
+	p->empty = false;
+	put_words(p, text, gap);
+}
+
+void para__words(struct para *p, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	put_words(p, text, !p->empty);
+	p->empty = false;
+}
+
+void para__end(struct para *p)
+{
+	fputc('\n', p->out);
+}
+
+static void one_item(struct report *r, const char *label, size_t indent, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = xvasprintf(fmt, ap);
+
+	para__begin(&r->para, label, indent);
+	para__item(&r->para, "%s", text);
+	para__end(&r->para);
+}
+
+void report__line(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	one_item(r, "", 0, fmt, ap);
+	va_end(ap);
+}
+
+void report__item(struct report *r, const char *label, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	one_item(r, label, LABEL_WIDTH, fmt, ap);
+	va_end(ap);
 }

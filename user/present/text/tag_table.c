@@ -17,15 +17,14 @@
  * much a call takes is told only where calls were counted; an interval lies
  * between two marks that follow each other and have exact figures both.
  */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "present/figures.h"
+#include "present/machine_words.h"
 #include "present/rank.h"
-#include "present/reading_words.h"
+#include "present/rows.h"
 #include "present/text/report_parts.h"
-#include "present/text/tag_table.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -33,15 +32,8 @@
 
 /* ---- cells */
 
-static double entered(const struct row_of *r)
-{
-	return r->tag->entered == UINT64_MAX ? NAN : (double)r->tag->entered;
-}
-
-static const char *show_entered(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->tag->entered == UINT64_MAX ? "-" : fmt_count(buf, r->tag->entered);
-}
+FIGURE(entered, r->tag->entered == UINT64_MAX ? NAN : (double)r->tag->entered,
+       r->tag->entered == UINT64_MAX ? "-" : fmt_count(buf, r->tag->entered))
 
 static double each(const struct tag_row *r, uint64_t n)
 {
@@ -64,45 +56,15 @@ static const char *show_each(const struct tag_row *r, uint64_t n, const char *un
 	return buf;
 }
 
-static double allocs_each(const struct row_of *r)
-{
-	return each(r->tag, r->tag->sum.c.alloc_calls);
-}
+/* A column of what each call of the function takes. */
+#define EACH(name, member, unit) \
+	FIGURE(name, each(r->tag, r->tag->sum.c.member), show_each(r->tag, r->tag->sum.c.member, unit, buf))
 
-static const char *show_allocs_each(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return show_each(r->tag, r->tag->sum.c.alloc_calls, "", buf);
-}
+EACH(allocs_each, alloc_calls, "")
+EACH(bytes_each, alloc_bytes, " B")
+EACH(kept_each, live_bytes, " B")
 
-static double bytes_each(const struct row_of *r)
-{
-	return each(r->tag, r->tag->sum.c.alloc_bytes);
-}
-
-static const char *show_bytes_each(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return show_each(r->tag, r->tag->sum.c.alloc_bytes, " B", buf);
-}
-
-static double kept_each(const struct row_of *r)
-{
-	return each(r->tag, r->tag->sum.c.live_bytes);
-}
-
-static const char *show_kept_each(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return show_each(r->tag, r->tag->sum.c.live_bytes, " B", buf);
-}
-
-static double share(const struct row_of *r)
-{
-	return (double)r->tag->weight;
-}
-
-static const char *show_share(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_share(buf, r->tag->weight, r->tag->whole);
-}
+FIGURE(share, (double)r->tag->weight, fmt_share(buf, r->tag->weight, r->tag->whole))
 
 static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
 {
@@ -145,59 +107,47 @@ static int heavier_first(const void *pa, const void *pb)
 	return a->tag < b->tag ? -1 : a->tag > b->tag;
 }
 
-static uint64_t weight_of(const struct tag_sum *sum, const struct metric *key)
-{
-	struct snap_site as_site = { .c = sum->c, .at_peak_bytes = sum->c.peak_bytes };
-
-	return metric__of(key, &as_site);
-}
-
 struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *sums, const struct metric *key)
 {
-	struct tag_row *v = calloc(s->n_tags + 1, sizeof(*v));
+	struct tag_row *v = xcalloc(s->n_tags + 1, sizeof(*v));
 	uint64_t whole = 0;
 
-	for (size_t i = 0; v && i <= s->n_tags; i++) {
+	for (size_t i = 0; i <= s->n_tags; i++) {
 		v[i] = (struct tag_row){ .name = i ? s->tags[i - 1].name : "(none)", .tag = i ? &s->tags[i - 1] : NULL,
-					 .entered = i ? s->tags[i - 1].entered : UINT64_MAX, .sum = sums[i], .weight = weight_of(&sums[i], key) };
+					 .entered = i ? s->tags[i - 1].entered : UINT64_MAX, .sum = sums[i],
+					 .weight = rank__of_counters(key, &sums[i].c) };
 		whole += v[i].weight;
 	}
-	for (size_t i = 0; v && i <= s->n_tags; i++)
+	for (size_t i = 0; i <= s->n_tags; i++)
 		v[i].whole = whole;
 	return v;
 }
 
-static int tag_rows(const struct report *r, const struct metric *key, struct tag_row **ret)
+static struct tag_row *tag_rows(const struct report *r, const struct metric *key)
 {
 	_cleanup_free_ struct tag_sum *sums = tags__add_up(r->s);
-	struct tag_row *v = sums ? tag_rows__make(r->s, sums, key) : NULL;
+	struct tag_row *v = tag_rows__make(r->s, sums, key);
 
-	if (!v)
-		return -ENOMEM;
 	qsort(v, r->s->n_tags + 1, sizeof(*v), heavier_first);
-	*ret = v;
-	return 0;
+	return v;
 }
 
-static int tags(struct report *r)
+static void tags(struct report *r)
 {
 	const struct metric *key = rank__metric(r->o->sort);
 	size_t n = MIN(r->s->n_tags, r->top), n_rows = 0;
 	_cleanup_free_ struct tag_row *v = NULL;
-	_cleanup_free_ struct row_of *rows = calloc(n + 2, sizeof(*rows));
+	_cleanup_free_ struct row_of *rows = xcalloc(n + 2, sizeof(*rows));
 	char words[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
 	uint64_t listed = 0;
-	int err;
 
 	if (!r->s->n_tags) {
 		fprintf(r->out, "\nTAGS: none; --tag FUNC says what they are\n");
-		return 0;
+		return;
 	}
 	if (!key)
 		key = metric__preset(r->s->known);
-	err = rows ? tag_rows(r, key, &v) : -ENOMEM;
-	if (err)
-		return err;
+	v = tag_rows(r, key);
 	for (size_t i = 0; i < n; i++) {
 		listed += v[i].weight;
 		rows[n_rows++] = (struct row_of){ .s = r->s, .tag = &v[i] };
@@ -209,7 +159,7 @@ static int tags(struct report *r)
 			fmt_share(share, listed, v->whole), key->unit);
 	else
 		fprintf(r->out, "\nTAGS by %s (%zu tag%s, %s of %s)\n\n", words, n, plural(n), fmt_share(share, listed, v->whole), key->unit);
-	return columns__write(r->out, &tag_columns, rows, n_rows, r->width);
+	columns__write(r->out, &tag_columns, rows, n_rows, r->width, r->o->whole_names);
 }
 
 /* ---- marks */
@@ -244,18 +194,16 @@ static void interval_line(struct report *r, const struct interval *i)
 	fprintf(r->out, "  %s%s to %s%s\n", from ? from : "", a, to ? to : "", same ? b + 1 : b);
 }
 
-static int marks(struct report *r)
+static void marks(struct report *r)
 {
 	const struct snapshot *s = r->s;
-	_cleanup_free_ struct interval *v = calloc(s->n_marks + 1, sizeof(*v));
+	_cleanup_free_ struct interval *v = xcalloc(s->n_marks + 1, sizeof(*v));
 	const struct snap_mark *last = NULL;
 	char a[FMT_MAX], b[FMT_MAX], c[CELL_MAX], d[FMT_MAX], of[FMT_OF_MAX];
 	uint64_t calls = 0, bytes = 0;
 	size_t n = 0, shown;
 	double live = 0;
 
-	if (!v)
-		return -ENOMEM;
 	for (size_t i = 0; i < s->n_marks; i++) {
 		if (!s->marks[i].whole)
 			continue;
@@ -271,7 +219,7 @@ static int marks(struct report *r)
 	if (!n) {
 		fprintf(r->out, "\nMARKS: %s call%s, no two of the %s that are listed have figures\n", fmt_exact(a, s->n_marks_seen),
 			plural(s->n_marks_seen), fmt_exact(b, s->n_marks));
-		return 0;
+		return;
 	}
 	shown = MIN(n, r->top);
 	fprintf(r->out, "\nMARKS (%s%s interval%s; %s%s allocations, %s", shown < n ? "the last " : "", fmt_of(of, shown, n), plural(n),
@@ -288,12 +236,12 @@ static int marks(struct report *r)
 		s->known & HAS_LIVE_BYTES ? s->estimated ? "   LIVE CHANGE" : "  LIVE CHANGE" : "");
 	for (size_t i = n - shown; i < n; i++)
 		interval_line(r, &v[i]);
-	return 0;
 }
 
-int report__tags(struct report *r)
+void report__tags(struct report *r)
 {
-	int err = r->s->n_tags || !r->s->n_marks_seen ? tags(r) : 0;
-
-	return err || !r->s->n_marks_seen ? err : marks(r);
+	if (r->s->n_tags || !r->s->n_marks_seen)
+		tags(r);
+	if (r->s->n_marks_seen)
+		marks(r);
 }

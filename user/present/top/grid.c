@@ -6,7 +6,6 @@
  */
 #include "present/top/grid.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,27 +13,22 @@
 #include "util/text.h"
 #include "util/util.h"
 
-#define BYTES_MAX 4	/* of a character as UTF-8 */
-
 static const struct cell blank = { .ch = ' ', .width = 1 };
 
-int grid__resize(struct grid *g, int rows, int cols)
+void grid__resize(struct grid *g, int rows, int cols)
 {
 	struct cell *cells;
 
 	rows = MAX(1, MIN(rows, GRID_SIDE_MAX));
 	cols = MAX(1, MIN(cols, GRID_SIDE_MAX));
 	if (!g->cells || rows != g->rows || cols != g->cols) {
-		cells = calloc((size_t)rows * cols, sizeof(*cells));
-		if (!cells)
-			return -ENOMEM;
+		cells = xcalloc((size_t)rows * cols, sizeof(*cells));
 		free(g->cells);
 		g->cells = cells;
 		g->rows = rows;
 		g->cols = cols;
 	}
 	grid__clear(g);
-	return 0;
 }
 
 void grid__done(struct grid *g)
@@ -143,9 +137,9 @@ int grid__putf(struct grid *g, int row, int col, int max, enum style style, cons
 	va_list ap;
 
 	va_start(ap, fmt);
-	text = vformat(fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	return text ? grid__put(g, row, col, max, style, text) : 0;
+	return grid__put(g, row, col, max, style, text);
 }
 
 void grid__put_right(struct grid *g, int row, int col, int width, enum style style, const char *text)
@@ -175,79 +169,12 @@ bool cell__same(const struct cell *a, const struct cell *b)
 	       !memcmp(a->marks, b->marks, sizeof(a->marks));
 }
 
-int grid__copy(struct grid *to, const struct grid *from)
+void grid__copy(struct grid *to, const struct grid *from)
 {
-	int err = grid__resize(to, from->rows, from->cols);
-
-	if (err)
-		return err;
+	grid__resize(to, from->rows, from->cols);
 	memcpy(to->cells, from->cells, (size_t)from->rows * from->cols * sizeof(*to->cells));
 	to->cursor_row = from->cursor_row;
 	to->cursor_col = from->cursor_col;
-	return 0;
-}
-
-/* ---- for those who read it without a terminal */
-
-static char *put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		*to++ = (char)c;
-	} else if (c < 0x800) {
-		*to++ = (char)(0xc0 | c >> 6);
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*to++ = (char)(0xe0 | c >> 12);
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*to++ = (char)(0xf0 | c >> 18);
-		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	}
-	return to;
-}
-
-static char *put_row(const struct grid *g, int row, char *to)
-{
-	int last = g->cols - 1;
-
-	while (last >= 0 && grid__cell(g, row, last)->ch == ' ' && grid__cell(g, row, last)->width == 1)
-		last--;
-	for (int col = 0; col <= last; col++) {
-		const struct cell *c = grid__cell(g, row, col);
-
-		if (!c->width)
-			continue;
-		to = put_utf8(to, c->ch);
-		for (int i = 0; i < GRID_MARKS && c->marks[i]; i++)
-			to = put_utf8(to, c->marks[i]);
-	}
-	return to;
-}
-
-char *grid__row_text(const struct grid *g, int row)
-{
-	char *ret = malloc((size_t)g->cols * (1 + GRID_MARKS) * BYTES_MAX + 1);
-
-	if (ret)
-		*put_row(g, row, ret) = 0;
-	return ret;
-}
-
-char *grid__text(const struct grid *g)
-{
-	char *ret = malloc((size_t)g->rows * ((size_t)g->cols * (1 + GRID_MARKS) * BYTES_MAX + 1) + 1), *to = ret;
-
-	if (!ret)
-		return NULL;
-	for (int row = 0; row < g->rows; row++) {
-		to = put_row(g, row, to);
-		*to++ = '\n';
-	}
-	*to = 0;
-	return ret;
 }
 
 int grid__broken_row(const struct grid *g)
@@ -309,4 +236,126 @@ void grid__to_ascii(struct grid *g)
 			c->width = 1;
 		}
 	}
+}
+
+/* ---- sentences */
+
+/*
+ * How sentences flow over the lines of a pane, and what becomes of one that has a single line. What always holds: nothing is
+ * drawn at or below the flow's end; what is left out shows.
+ */
+
+void flow__put(struct flow *f, enum style style, const char *text)
+{
+	int cols = (int)text_width(text);
+
+	if (f->col && f->col + cols > f->g->cols) {
+		f->row++;
+		f->col = 0;
+	}
+	/* what would part it from the one before, the line's end does */
+	if (!f->col) {
+		text += strspn(text, " ,;");
+		cols = (int)text_width(text);
+	}
+	if (f->row < f->end)
+		clauses__put(f->g, f->row, f->col, style, text);
+	f->col += cols;
+}
+
+void flow__words(struct flow *f, enum style style, const char *text)
+{
+	while (*text) {
+		/* a word with the blanks before it */
+		size_t n = strspn(text, " ");
+		_cleanup_free_ char *word = NULL;
+
+		n += strcspn(text + n, " ");
+		word = xstrndup(text, n);
+		flow__put(f, style, word);
+		text += n;
+	}
+}
+
+void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	flow__words(f, style, text);
+}
+
+void flow__clausef(struct flow *f, enum style style, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	if ((int)text_width(text) > f->g->cols)
+		flow__words(f, style, text);
+	else
+		flow__put(f, style, text);
+}
+
+void flow__end_line(struct flow *f)
+{
+	f->row++;
+	f->col = 0;
+}
+
+/* ---- one line */
+
+/* Where a sentence may end: before these. */
+static bool is_clause_end(const char *s)
+{
+	static const char *const begins[] = { ", ", "; ", ": ", " and ", " (" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		if (!strncmp(s, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+int clauses__put(struct grid *g, int row, int col, enum style style, const char *text)
+{
+	int room = g->cols - col;
+	_cleanup_free_ char *cut = NULL;
+	size_t n = 0;
+
+	if (room < 1 || (int)text_width(text) <= room)
+		return grid__put(g, row, col, room, style, text);
+	cut = xstrdup(text);
+	for (size_t i = 1; text[i]; i++) {
+		if (!is_clause_end(text + i))
+			continue;
+		cut[i] = 0;
+		if ((int)text_width(cut) + 2 <= room)
+			n = i;
+		cut[i] = text[i];
+	}
+	cut[n] = 0;
+	/* the first of them alone is too long */
+	if (!n) {
+		free(cut);
+		cut = text_shorten(text, (size_t)room);
+		return grid__put(g, row, col, room, style, cut);
+	}
+	col += grid__put(g, row, col, room, style, cut);
+	return (int)text_width(cut) + grid__put(g, row, col, 2, style, " …");
+}
+
+int clauses__putf(struct grid *g, int row, int col, enum style style, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	return clauses__put(g, row, col, style, text);
 }

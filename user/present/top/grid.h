@@ -51,8 +51,8 @@ struct grid {
 
 #define GRID_SIDE_MAX 1000
 
-/* All blank. -ENOMEM leaves it as it was; sizes below 1 are taken as 1, beyond GRID_SIDE_MAX as that. */
-int grid__resize(struct grid *g, int rows, int cols);
+/* All blank; sizes below 1 are taken as 1, beyond GRID_SIDE_MAX as that. */
+void grid__resize(struct grid *g, int rows, int cols);
 void grid__done(struct grid *g);
 void grid__clear(struct grid *g);
 struct cell *grid__cell(const struct grid *g, int row, int col);	/* NULL: out of it */
@@ -72,13 +72,30 @@ void grid__fill(struct grid *g, int row, int col, int n, enum style style, uint3
 void grid__select(struct grid *g, int row);
 
 bool cell__same(const struct cell *a, const struct cell *b);
-int grid__copy(struct grid *to, const struct grid *from);
-/* As text: a line for each row, without blanks at its end. The caller's; NULL without memory. */
-char *grid__text(const struct grid *g);
-char *grid__row_text(const struct grid *g, int row);
+void grid__copy(struct grid *to, const struct grid *from);
 /* The first row whose halves of wide characters do not fit together; -1: all is well. */
 int grid__broken_row(const struct grid *g);
 /* Every character that needs more than ASCII gives way to one that looks like it. */
 void grid__to_ascii(struct grid *g);
+
+/* ---- sentences, one after the other */
+
+struct flow {
+	struct grid *g;
+	int row, col, end;	/* the next line; where to go on in it; lines end before */
+};
+/* In one piece: on the next line, if it does not fit into this one any more. */
+void flow__put(struct flow *f, enum style style, const char *text);
+/* Word by word. */
+void flow__words(struct flow *f, enum style style, const char *text);
+void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void flow__clausef(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));	/* in one piece */
+void flow__end_line(struct flow *f);
+/*
+ * In one line, up to the right edge: as many whole clauses as there is room for, and "…" for the rest, because half a number is
+ * another number. Returns the columns that it took.
+ */
+int clauses__put(struct grid *g, int row, int col, enum style style, const char *text);
+int clauses__putf(struct grid *g, int row, int col, enum style style, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

@@ -29,8 +29,6 @@
 #define ESC_DELAY_MS 50
 #define FAREWELL_MAX 512
 #define ALT_STACK_BYTES (64 * 1024)
-#define CURSES_BYTES (256 * 1024)	/* more than ncurses asks for at a time, beside what it has for each cell */
-#define CURSES_CELL_BYTES 256
 
 /* Signals that end a program in the middle of something. */
 static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ };
@@ -39,8 +37,6 @@ static const int curses_signals[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
 
 static struct {
 	SCREEN *screen;
-	FILE *tty;		/* owned: /dev/tty, where it was asked for; else NULL: standard input and output are it */
-	int in_fd, out_fd;
 	struct grid last;	/* what the terminal shows */
 	struct grid ascii;
 	bool utf8, colours, repaint, gone, registered;
@@ -50,7 +46,7 @@ static struct {
 	volatile sig_atomic_t up;
 	struct sigaction before[ARRAY_SIZE(deadly)];
 	char *alt_stack;
-} term = { .in_fd = STDIN_FILENO, .out_fd = STDOUT_FILENO };
+} term;
 
 /* in <term.h>, whose macros take half of the words there are */
 extern int setupterm(const char *name, int fd, int *ret);
@@ -62,10 +58,10 @@ static void restore(void)
 	if (!term.up)
 		return;
 	term.up = 0;
-	if (write(term.out_fd, term.farewell, term.farewell_len) < 0) {
+	if (write(STDOUT_FILENO, term.farewell, term.farewell_len) < 0) {
 		/* nobody is there any more */
 	}
-	tcsetattr(term.in_fd, TCSANOW, &term.settings);
+	tcsetattr(STDIN_FILENO, TCSANOW, &term.settings);
 }
 
 static void on_deadly(int sig)
@@ -107,7 +103,7 @@ static void guard(void)
 	struct sigaction act = { .sa_handler = on_deadly, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
 	stack_t alt = { .ss_size = ALT_STACK_BYTES };
 
-	term.alt_stack = malloc(ALT_STACK_BYTES);
+	term.alt_stack = xmalloc(ALT_STACK_BYTES);
 	alt.ss_sp = term.alt_stack;
 	if (alt.ss_sp)
 		sigaltstack(&alt, NULL);
@@ -190,49 +186,16 @@ static bool is_utf8(void)
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-int term__take_tty(struct err *e)
-{
-	if (term.tty)
-		return 0;
-	term.tty = fopen("/dev/tty", "r+e");
-	if (!term.tty)
-		return err_set(e, -errno, "--tty: there is no terminal to draw on: /dev/tty: %s", strerror(errno));
-	term.in_fd = term.out_fd = fileno(term.tty);
-	return 0;
-}
-
-int term__input_fd(void)
-{
-	return term.in_fd;
-}
-
-/*
- * ncurses does not look at all that it gets from malloc: without memory it crashes, or ends the program by words of its own. So whoever calls
- * it asks for as much first.
- */
-static bool has_memory_for(int rows, int cols)
-{
-	void *volatile all = malloc(CURSES_BYTES + (size_t)rows * (size_t)cols * CURSES_CELL_BYTES);
-	bool is_there = all;
-
-	free(all);
-	return is_there;
-}
-
 bool term__is_able(struct err *e)
 {
 	const char *name = getenv("TERM"), *move;
 	int err;
 
-	if (!has_memory_for(1, 1)) {
-		err_set(e, -ENOMEM, "no memory for what is known of the terminal");
-		return false;
-	}
 	if (!name || !*name || !strcmp(name, "dumb")) {
 		err_set(e, -ENOTTY, "%s", name && *name ? "TERM=dumb is no terminal for the live view" : "TERM is not set");
 		return false;
 	}
-	if (setupterm(NULL, term.out_fd, &err) == ERR) {
+	if (setupterm(NULL, STDOUT_FILENO, &err) == ERR) {
 		err_set(e, -ENOTTY, "nothing is known of the terminal '%s'", name);
 		return false;
 	}
@@ -264,7 +227,7 @@ static bool read_size(int *ret_rows, int *ret_cols)
 {
 	struct winsize size;
 
-	if (ioctl(term.out_fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		return false;
 	*ret_rows = MIN(size.ws_row, GRID_SIDE_MAX);
 	*ret_cols = MIN(size.ws_col, GRID_SIDE_MAX);
@@ -283,10 +246,8 @@ static SCREEN *open_curses(FILE *out, FILE *in)
 	bool known = read_size(&size[0], &size[1]);
 	SCREEN *ret;
 
-	if (!has_memory_for(known ? size[0] : 24, known ? size[1] : 80))
-		return NULL;
 	for (size_t i = 0; known && i < ARRAY_SIZE(names); i++) {
-		before[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+		before[i] = getenv(names[i]) ? xstrdup(getenv(names[i])) : NULL;
 		snprintf(text, sizeof(text), "%d", size[i]);
 		setenv(names[i], text, 1);
 	}
@@ -306,14 +267,14 @@ int term__open(struct err *e)
 {
 	struct sigaction kept[ARRAY_SIZE(curses_signals)];
 
-	if (tcgetattr(term.in_fd, &term.settings))
+	if (tcgetattr(STDIN_FILENO, &term.settings))
 		return err_set(e, -errno, "the terminal does not tell its settings: %s", strerror(errno));
 	term.utf8 = is_utf8();
 	term.gone = false;
 	for (size_t i = 0; i < ARRAY_SIZE(curses_signals); i++)
 		sigaction(curses_signals[i], NULL, &kept[i]);
 	if (!term.screen)
-		term.screen = open_curses(term.tty ? term.tty : stdout, term.tty ? term.tty : stdin);
+		term.screen = open_curses(stdout, stdin);
 	if (!term.screen)
 		return err_set(e, -ENOTTY, "the terminal cannot be used");
 	for (size_t i = 0; i < ARRAY_SIZE(curses_signals); i++)
@@ -335,7 +296,7 @@ void term__close(void)
 		curs_set(1);
 		endwin();
 		term.up = 0;
-		tcsetattr(term.in_fd, TCSANOW, &term.settings);
+		tcsetattr(STDIN_FILENO, TCSANOW, &term.settings);
 		unguard();
 	}
 	delscreen(term.screen);
@@ -354,7 +315,7 @@ void term__resized(void)
 {
 	int rows, cols;
 
-	if (!term.up || !read_size(&rows, &cols) || !has_memory_for(rows, cols))
+	if (!term.up || !read_size(&rows, &cols))
 		return;
 	resizeterm(rows, cols);
 	term.repaint = true;
@@ -392,10 +353,10 @@ void term__draw(const struct grid *g)
 {
 	bool all;
 
-	/* the next time, perhaps */
-	if (!term.up || !has_memory_for(1, COLS))
+	if (!term.up)
 		return;
-	if (!term.utf8 && !grid__copy(&term.ascii, g)) {
+	if (!term.utf8) {
+		grid__copy(&term.ascii, g);
 		grid__to_ascii(&term.ascii);
 		g = &term.ascii;
 	}
@@ -409,7 +370,8 @@ void term__draw(const struct grid *g)
 			if (c->width && (all || !cell__same(c, grid__cell(&term.last, row, col))))
 				put_cell(row, col, c);
 		}
-	term.repaint = grid__copy(&term.last, g);
+	grid__copy(&term.last, g);
+	term.repaint = false;
 	curs_set(g->cursor_row >= 0);
 	if (g->cursor_row >= 0)
 		move(g->cursor_row, g->cursor_col);
@@ -495,13 +457,13 @@ bool term__read(struct term_event *ret)
 
 bool term__gone(void)
 {
-	struct pollfd p = { .fd = term.in_fd, .events = POLLIN };
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 	int n;
 
 	if (poll(&p, 1, 0) <= 0)
 		return false;
 	/* readable, though nothing came of it: the end of the file */
-	return p.revents & (POLLHUP | POLLERR | POLLNVAL) || (p.revents & POLLIN && !ioctl(term.in_fd, FIONREAD, &n) && !n);
+	return p.revents & (POLLHUP | POLLERR | POLLNVAL) || (p.revents & POLLIN && !ioctl(STDIN_FILENO, FIONREAD, &n) && !n);
 }
 
 void term__stop(void)
@@ -513,7 +475,7 @@ void term__stop(void)
 		return;
 	endwin();
 	term.up = 0;
-	tcsetattr(term.in_fd, TCSANOW, &term.settings);
+	tcsetattr(STDIN_FILENO, TCSANOW, &term.settings);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
 	sigaction(SIGTSTP, &usual, &kept);
@@ -522,7 +484,7 @@ void term__stop(void)
 	sigprocmask(SIG_UNBLOCK, &set, &was);
 	sigprocmask(SIG_SETMASK, &was, NULL);
 	sigaction(SIGTSTP, &kept, NULL);
-	tcgetattr(term.in_fd, &term.settings);
+	tcgetattr(STDIN_FILENO, &term.settings);
 	term.up = 1;
 	term__resized();
 	take_over();

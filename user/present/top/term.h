@@ -16,14 +16,11 @@ struct term_event {
 	int row, col;
 };
 
-/* From here on the terminal is the process's own, /dev/tty, whatever standard input and output are. Before all else. */
-int term__take_tty(struct err *e);
-int term__input_fd(void);	/* where keys come from */
 /* Can this terminal show more than lines? If not, e says why, in a sentence. */
 bool term__is_able(struct err *e);
 
 /*
- * Takes the terminal, that of standard input and output if no other was chosen: another screen, no echo.
+ * Takes the terminal of standard input and output: another screen, no echo.
  * From here on it is given back on every way out of the program, also by a
  * signal that ends it. There is one at a time.
  */

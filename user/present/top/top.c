@@ -39,10 +39,8 @@ static void list_views(struct top *t)
 
 struct top *top__new(const struct top_opts *o)
 {
-	struct top *t = calloc(1, sizeof(*t));
+	struct top *t = xcalloc(1, sizeof(*t));
 
-	if (!t)
-		return NULL;
 	t->o = *o;
 	t->metric = &metrics[0];
 	list_views(t);
@@ -62,6 +60,8 @@ void top__free(struct top *t)
 		return;
 	top__drop_tree(t);
 	top__set_filter(t, "");
+	t->rows.n = 0;
+	top__drop_merged(t);
 	drop(t, t->shown);
 	drop(t, t->waiting);
 	seen__done(&t->before);
@@ -111,6 +111,77 @@ void top__all_ended(struct top *t)
 	*t->message = 0;	/* of before: this matters more */
 }
 
+/* ---- before the first snapshot */
+
+/*
+ * The first screen of the live view, before there is anything to show but
+ * who will be traced and what is being done for it:
+ *
+ *	redis-server (1432)  up 3d04h  not traced yet
+ *	RSS    96.0 MiB
+ *
+ *	─────────────────────────────────────────────
+ *	  ✓ Loading programs and tables into the kernel.
+ *	  … Probing libc.so.6: 11 functions, 35 points.
+ *
+ * What always holds: it needs no snapshot, and says what goes on now last.
+ */
+
+#define HEADER_ROWS 3
+#define BYTES_COLS 9
+
+void top__target(struct top *t, const char *who, uint64_t age_ns, uint64_t rss_bytes)
+{
+	snprintf(t->start.who, sizeof(t->start.who), "%s", who);
+	t->start.age_ns = age_ns;
+	t->start.rss_bytes = rss_bytes;
+}
+
+static void note_step(struct top *t, const char *text)
+{
+	char *last = t->start.n_steps ? t->start.steps[t->start.n_steps - 1] : NULL;
+	size_t size = sizeof(t->start.steps[0]);
+
+	if (last && !strncmp(last, text, size - 1))
+		return;
+	/* the oldest goes: the present is what matters */
+	if (t->start.n_steps == TOP_STEPS)
+		memmove(t->start.steps[0], t->start.steps[1], --t->start.n_steps * size);
+	snprintf(t->start.steps[t->start.n_steps++], size, "%.*s", (int)size - 1, text);
+}
+
+static void draw_steps(const struct top *t, struct grid *g, int row, int n)
+{
+	size_t room = (size_t)MAX(n, 0), from = t->start.n_steps > room ? t->start.n_steps - room : 0;
+
+	for (size_t i = from; i < t->start.n_steps; i++, row++) {
+		bool over = i + 1 < t->start.n_steps;
+
+		grid__put(g, row, 2, 1, over ? STYLE_GOOD : STYLE_WARN, over ? "✓" : "…");
+		grid__put(g, row, 4, g->cols - 4, over ? STYLE_DIM : STYLE_PLAIN, t->start.steps[i]);
+	}
+}
+
+static void draw_start(struct top *t, struct grid *g)
+{
+	int col = grid__put(g, 0, 0, g->cols, STYLE_TITLE, *t->start.who ? t->start.who : "malloctrace"), last = g->rows - 1;
+	char a[FMT_MAX];
+
+	if (t->start.age_ns)
+		col += grid__putf(g, 0, col, g->cols - col, STYLE_PLAIN, "  up %s", fmt_duration(a, t->start.age_ns));
+	grid__put(g, 0, col, g->cols - col, STYLE_WARN, "  not traced yet");
+	if (t->start.rss_bytes) {
+		grid__put(g, 1, 0, g->cols, STYLE_LABEL, "RSS");
+		grid__put_right(g, 1, 6, BYTES_COLS, STYLE_FIGURE, fmt_bytes(a, t->start.rss_bytes));
+	}
+	grid__fill(g, HEADER_ROWS, 0, g->cols, STYLE_RULE, 0x2500);
+	draw_steps(t, g, HEADER_ROWS + 1, last - 1 - (HEADER_ROWS + 1));
+	if (*t->message)
+		grid__put(g, last - 1, 0, g->cols, STYLE_MESSAGE, t->message);
+	col = grid__put(g, last, 0, g->cols, STYLE_KEY, "q") + 1;
+	grid__put(g, last, col, g->cols - col, STYLE_PLAIN, "quit: nothing is recorded yet");
+}
+
 /* One line, whatever it was. */
 static void set_line(char *to, size_t size, const char *text)
 {
@@ -129,7 +200,7 @@ void top__progress(struct top *t, const char *text)
 {
 	set_line(t->progress, sizeof(t->progress), text);
 	if (!t->shown && *t->progress)
-		top__note_step(t, t->progress);
+		note_step(t, t->progress);
 }
 
 /* ---- snapshots */
@@ -189,6 +260,7 @@ static void show(struct top *t, struct snapshot *s)
 	free(t->tags);
 	t->tags = NULL;
 	t->tagged = false;
+	top__drop_merged(t);
 	drop(t, t->shown);
 	t->shown = s;
 	tellings__begin(&t->tellings, s);
@@ -196,9 +268,9 @@ static void show(struct top *t, struct snapshot *s)
 		free(t->place_matches);
 		free(t->is_wanted);
 		t->room_places = 2 * s->n_places + 1;
-		t->place_matches = calloc(t->room_places, 1);
-		t->is_wanted = calloc(t->room_places, 1);
-	} else if (t->place_matches) {
+		t->place_matches = xcalloc(t->room_places, 1);
+		t->is_wanted = xcalloc(t->room_places, 1);
+	} else {
 		memset(t->place_matches, 0, s->n_places + 1);
 	}
 	t->cost = cost_of(s);
@@ -212,6 +284,21 @@ static void show(struct top *t, struct snapshot *s)
 	top__find_moves(t);
 }
 
+/* Rows are found by names: those that were looked up for the snapshot before are there at once. */
+static void fill_names(struct top *t)
+{
+	bool any = false;
+
+	for (bool more = t->o.name; more; any |= more) {
+		t->wanted.n = 0;
+		memset(t->is_wanted, 0, t->shown->n_places + 1);
+		top__want_attributed(t);
+		more = t->wanted.n && t->o.name(t->shown, t->wanted.v, t->wanted.n, t->o.name_arg);
+	}
+	if (any)
+		tellings__begin(&t->tellings, t->shown);
+}
+
 void top__update(struct top *t, struct snapshot *s)
 {
 	if (t->frozen && t->shown) {
@@ -220,11 +307,8 @@ void top__update(struct top *t, struct snapshot *s)
 		return;
 	}
 	show(t, s);
-	if (top__identify(t)) {
-		/* without memory for ids there are no rows; the next one may have more luck */
-		t->shown->n_sites = 0;
-		return;
-	}
+	top__identify(t);
+	fill_names(t);
 	top__build_rows(t);
 }
 
@@ -235,11 +319,11 @@ void top__named(struct top *t)
 	bool by_name = v->live.n_columns && column__draws(view_column__is(v, &v->live.columns[p->sort]));
 
 	top__drop_tree(t);
+	top__drop_merged(t);
 	tellings__begin(&t->tellings, t->shown);
-	if (t->place_matches)
-		memset(t->place_matches, 0, t->shown->n_places + 1);
+	memset(t->place_matches, 0, t->shown->n_places + 1);
 	t->tagged = false;
-	if (top__filters(t) || by_name || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS)
+	if (top__filters(t) || by_name || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS || v->rows == ROWS_SITES)
 		top__build_rows(t);
 }
 
@@ -287,7 +371,7 @@ void top__draw(struct top *t, struct grid *g)
 	grid__clear(g);
 	t->wanted.n = 0;
 	if (!t->shown) {
-		top__draw_start(t, g);
+		draw_start(t, g);
 		return;
 	}
 	if (t->is_wanted)
@@ -303,4 +387,50 @@ size_t top__wanted(struct top *t, const uint32_t **ret)
 {
 	*ret = t->wanted.v;
 	return t->wanted.n;
+}
+
+/* ---- cursor and scrolling, for every list */
+
+void list__fit(struct top_place *p, size_t n, size_t page)
+{
+	if (p->cursor >= n)
+		p->cursor = n ? n - 1 : 0;
+	if (p->cursor < p->scroll)
+		p->scroll = p->cursor;
+	if (page && p->cursor >= p->scroll + page)
+		p->scroll = p->cursor - page + 1;
+	/* no empty space at the end while there is something above */
+	if (p->scroll && p->scroll + page > n)
+		p->scroll = n > page ? n - page : 0;
+}
+
+void list__move(struct top_place *p, size_t n, size_t page, int key)
+{
+	size_t step = page > 1 ? page - 1 : 1;
+
+	switch (key) {
+	case 'k':
+	case TOP_KEY_UP:
+		p->cursor -= p->cursor > 0;
+		break;
+	case 'j':
+	case TOP_KEY_DOWN:
+		p->cursor += p->cursor + 1 < n;
+		break;
+	case TOP_KEY_PAGE_UP:
+		p->cursor -= MIN(p->cursor, step);
+		break;
+	case TOP_KEY_PAGE_DOWN:
+		p->cursor = MIN(p->cursor + step, n ? n - 1 : 0);
+		break;
+	case TOP_KEY_HOME:
+		p->cursor = 0;
+		break;
+	case TOP_KEY_END:
+		p->cursor = n ? n - 1 : 0;
+		break;
+	}
+	/* whoever goes home wants to see what is first, whatever that will be */
+	p->touched = key != TOP_KEY_HOME;
+	list__fit(p, n, page);
 }

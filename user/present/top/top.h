@@ -58,6 +58,10 @@ struct top_opts {
 	const char *sort;	/* what --sort takes; NULL: by the view */
 	const struct tagger *tagger;	/* --tag; not owned; NULL: none */
 	bool marks;		/* --mark was given */
+	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
+	/* Fills in the names of these places that are known already; how many got one. NULL: there are no more than the snapshot has. */
+	size_t (*name)(struct snapshot *s, const uint32_t *places, size_t n, void *arg);
+	void *name_arg;
 };
 
 struct top *top__new(const struct top_opts *o);

@@ -16,11 +16,10 @@
  * What always holds: tags and "(none)" add up to the sites in sight, once all names are
  * there; a mark's figures are those since the mark before it that has figures, too.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "present/figures.h"
-#include "present/reading_words.h"
+#include "present/machine_words.h"
 #include "present/top/top_parts.h"
 
 #define NOTED_MARKS 16	/* names in the line above them */
@@ -35,8 +34,8 @@ void top__tag(struct top *t)
 		return;
 	free(t->tags);
 	t->tags = NULL;
-	/* without memory they are what they were */
-	t->tagged = !snapshot__tag(t->shown, t->o.tagger);
+	snapshot__tag(t->shown, t->o.tagger);
+	t->tagged = true;
 }
 
 static const char *tag_name(const struct snapshot *s, const struct snap_site *site)
@@ -63,10 +62,10 @@ static uint64_t figures_id(const struct top *t, const struct tag_row *r)
 static void tag_rows(struct top *t)
 {
 	struct snapshot *s = t->shown;
-	_cleanup_free_ struct tag_sum *sums = calloc(s->n_tags + 1, sizeof(*sums));
-	_cleanup_free_ int64_t *since = calloc(s->n_tags + 1, sizeof(*since));
+	_cleanup_free_ struct tag_sum *sums = xcalloc(s->n_tags + 1, sizeof(*sums));
+	_cleanup_free_ int64_t *since = xcalloc(s->n_tags + 1, sizeof(*since));
 
-	for (size_t i = 0; sums && since && i < s->n_sites; i++) {
+	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 
 		if (!top__in_scope(t, site) || site->tag > s->n_tags)
@@ -75,9 +74,9 @@ static void tag_rows(struct top *t)
 		since[site->tag] += site->since_baseline_bytes;
 	}
 	free(t->tags);
-	t->tags = sums && since ? tag_rows__make(s, sums, metric__preset(s->known)) : NULL;
+	t->tags = tag_rows__make(s, sums, metric__preset(s->known));
 	t->tags_scope = t->scope;
-	for (size_t i = 0; t->tags && i <= s->n_tags; i++) {
+	for (size_t i = 0; i <= s->n_tags; i++) {
 		struct tag_row *row = &t->tags[i];
 		struct top_row r = { .id = figures_id(t, row), .of = { .s = s, .tag = row } };
 
@@ -93,15 +92,13 @@ static void tag_rows(struct top *t)
 	}
 }
 
-int top__remember_tags(const struct top *t, struct seen_table *to)
+void top__remember_tags(const struct top *t, struct seen_table *to)
 {
 	for (size_t i = 0; t->tags && i <= t->shown->n_tags; i++) {
 		struct seen f = top__figures_of(figures_id(t, &t->tags[i]), &t->tags[i].sum.c);
 
-		if (seen__add(to, &f))
-			return -ENOMEM;
+		seen__add(to, &f);
 	}
-	return 0;
 }
 
 /* ---- marks */

@@ -27,7 +27,13 @@ enum style column__style(const struct column *c, const struct row_of *r)
 
 static void site_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
-	top__draw_telling(t, r->of.site, g, row, col, width, site__no_stack(r->of.site));
+	int indent = r->member ? 2 : 0;
+
+	if (r->merged && width > 2) {
+		grid__put(g, row, col, width, STYLE_KEY, top__unfolded(t, r->id) ? "▾" : "▸");
+		indent = 2;
+	}
+	top__draw_telling(t, r->of.site, g, row, col + indent, width - indent, site__no_stack(r->of.site));
 }
 
 /* Those of one kind fold and unfold, like the tree. */
@@ -113,8 +119,6 @@ bool view_column__holds(const struct top *t, const struct view *v, const struct 
 		return heaps__know_older(t->shown);
 	if (!strcmp(c->name, "members"))
 		return snapshot__is_grouped(t->shown) || t->shown->machine.known;
-	if (!strcmp(c->name, "limit") || !strcmp(c->name, "of-limit") || !strcmp(c->name, "kills"))
-		return t->shown->n_cgroups && snapshot__is_grouped(t->shown);
 	return true;
 }
 
@@ -140,6 +144,8 @@ static void sort_at_first(struct top *t, size_t view, const char *column)
 
 void top__choose_first(struct top *t)
 {
+	/* of several processes, who grows is the first question */
+	unsigned int wanted = t->o.views ? t->o.views : t->shown->n_processes > 1 ? VIEW_PROCESSES : 0;
 	const struct metric *key = t->o.sort ? rank__key(t->o.sort) : NULL;
 
 	for (size_t k = 0; key && k < ARRAY_SIZE(sorts); k++)
@@ -150,7 +156,7 @@ void top__choose_first(struct top *t)
 			if (t->views[i]->live.with & VIEW_TEMPORARY)
 				sort_at_first(t, i, "temporary");
 	for (size_t i = 0; i < t->n_views; i++)
-		if (t->o.views & (t->views[i]->bit | t->views[i]->with | t->views[i]->live.with) && top__has_view(t, t->views[i])) {
+		if (wanted & (t->views[i]->bit | t->views[i]->with | t->views[i]->live.with) && top__has_view(t, t->views[i])) {
 			t->view = i;
 			return;
 		}

@@ -4,7 +4,7 @@
  *
  *	redis-server (1432)  up 3d04h  traced 2m14s, from 3d04h after its start          malloctrace 0.1.0
  *	live   41.2 MiB  +182.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇   RSS   96.0 MiB  +190.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇
- *	calls   182.4k/s alloc   181.2k/s free    14.1 MiB/s   cost 4.1% of its CPU           losses none
+ *	calls   182.4k/s alloc   181.2k/s free    14.1 MiB/s   cost  ~4.1% CPU                losses none
  *	─[1 live]─ 2 allocs ─ 3 peak ─ 4 processes ─ 5 threads ─ 6 sizes ──── 14 by LIVE ↓ ─
  *
  * What always holds: each figure has its place and its width, whatever it is;
@@ -19,7 +19,6 @@
 #include "present/figures.h"
 #include "present/machine_words.h"
 #include "present/top/top_parts.h"
-#include "present/unexplained_words.h"
 #include "util/text.h"
 
 #define RATE_COLS 12		/* "+182.0 KiB/s" */
@@ -311,22 +310,38 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	put_whole(g, row, &col, text);
 }
 
-static void cost_text(const struct top *t, const struct sums *s, char *buf, size_t size)
+/* "cost  ~31% CPU; --overhead 5 bounds it": the advice where there are so many columns and it matters. Does it? */
+static bool cost_text(const struct top *t, const struct sums *s, char *buf, size_t size, int room)
 {
 	const struct top_cost *now = &t->cost, *before = &t->cost_before;
 	uint64_t cpu = now->target_cpu_ns - before->target_cpu_ns, probes = now->probe_ns - before->probe_ns;
-	char a[CELL_MAX];
+	char a[CELL_MAX], share[CELL_MAX + 1], advice[32] = "";
+	bool matters;
+	int n;
 
-	if (now->probe_ns && cpu && now->target_cpu_ns >= before->target_cpu_ns && now->probe_ns >= before->probe_ns)
-		snprintf(buf, size, "cost %5s CPU", fmt_share(a, MIN(probes, cpu), cpu));
-	else
+	if (!now->probe_ns || !cpu || now->target_cpu_ns < before->target_cpu_ns || now->probe_ns < before->probe_ns) {
 		snprintf(buf, size, "probes %9s", rate_text(a, per_second(s, now->hits, before->hits)));
+		return false;
+	}
+	probes = MIN(probes, cpu);
+	matters = cost__pct(probes, cpu) >= COST_SAID_PCT;
+	if (matters)
+		snprintf(share, sizeof(share), "~%.0f%%", cost__pct(probes, cpu));
+	else
+		snprintf(share, sizeof(share), "~%s", fmt_share(a, probes, cpu));
+	if (matters && cost__can_be_bounded(t->shown))
+		snprintf(advice, sizeof(advice), "; --overhead %d bounds it", COST_SAID_PCT);
+	n = snprintf(buf, size, "cost %6s CPU%s", share, advice);
+	if (n > room)
+		snprintf(buf, size, "cost %6s CPU", share);
+	return matters;
 }
 
 static void calls_line(const struct top *t, struct grid *g, int row, const struct sums *s)
 {
 	char a[CELL_MAX], b[FMT_MAX], text[2 * CELL_MAX];
 	int col = 0, end;
+	bool costly;
 
 	if (t->shown->losses_total)
 		snprintf(text, sizeof(text), "LOSSES %s", fmt_exact(b, t->shown->losses_total));
@@ -355,10 +370,10 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 			snprintf(text, sizeof(text), "%s/s", fmt_bytes(b, rate > 0 ? (uint64_t)(rate + 0.5) : 0));
 		put_right(g, row, &col, 12, STYLE_FIGURE, text);
 	}
-	cost_text(t, s, text, sizeof(text));
+	costly = cost_text(t, s, text, sizeof(text), end - col - 3);
 	if (col + 3 + (int)strlen(text) <= end) {
 		col += 3;
-		put(g, row, &col, (int)strlen(text), STYLE_DIM, text);
+		put(g, row, &col, (int)strlen(text), costly ? STYLE_WARN : STYLE_DIM, text);
 	}
 	snprintf(text, sizeof(text), "malloctrace %5s of a CPU",
 		 s->rates ? fmt_share(b, MAX(t->cost.tool_cpu_ns, t->cost_before.tool_cpu_ns) - t->cost_before.tool_cpu_ns,
@@ -383,7 +398,7 @@ static void loss_line(const struct top *t, struct grid *g, int row)
 	clauses__put(g, row, 1, STYLE_LOSS, n ? text : "");
 }
 
-/* " BLIND: no call was seen of shopd (1432), which ran for 1.20s; probed: …; what else looks like an allocator: …" */
+/* " NOTHING SEEN of shopd (1432); possible allocator: …" */
 static void blind_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = blind__first(t->shown);
@@ -393,13 +408,13 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 	process__name(t->shown, p, name);
 	/* what to do about it is worth the most where there is not room for all */
 	if (p->blind.candidates)
-		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s; what looks like an allocator: %s", name, p->blind.candidates);
+		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s; possible allocator: %s", name, p->blind.candidates);
 	else
 		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s, which %s; probed: %s", name, blind__ran(p, ran),
 			      p->blind.probed ? p->blind.probed : "");
 }
 
-/* " hider (1432) grew by 150.0 MiB, of which 20.0 MiB are explained by what was seen: ..." */
+/* " hider (1432) grew by 150.0 MiB, and the calls that were seen explain 20.0 MiB of it: ..." */
 static void unexplained_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = unexplained__most(t->shown);
@@ -580,7 +595,7 @@ static void ended_line(struct grid *g, int row, const char *ended)
 static void machine_line(const struct top *t, struct grid *g, int row, const char *ended)
 {
 	const struct snap_machine *m = &t->shown->machine;
-	bool tight = m->some_pct >= 1 || m->available_bytes < m->total_bytes / 10;
+	bool tight = m->available_bytes < m->total_bytes / 10;
 	_cleanup_free_ char *memory = machine__words(t->shown);
 	int col = 0;
 

@@ -62,7 +62,7 @@ uint32_t top__heap_process(const struct top *t)
 void top__heap_failed(struct top *t, const char *why)
 {
 	free(t->heap_failed);
-	t->heap_failed = why ? strdup(why) : NULL;
+	t->heap_failed = why ? xstrdup(why) : NULL;
 }
 
 /* The process in sight, or that of the row under the cursor; NULL: it could be any of several. */
@@ -287,17 +287,17 @@ static void no_heap(const struct top *t, struct flow *f)
 	if (t->heap_failed)
 		flow__words(f, STYLE_BAD, t->heap_failed);
 	else if (p && p->ended)
-		flow__wordsf(f, STYLE_WARN, "The heap%s was not looked at, and the process has ended: its memory is gone.", who);
+		flow__wordsf(f, STYLE_WARN, "The heap%s was not scanned, and the process has ended: its memory is gone.", who);
 	else
-		flow__wordsf(f, STYLE_PLAIN, "The heap%s was not looked at yet. A trace knows what was allocated since it began; a look reads what is there.", who);
+		flow__wordsf(f, STYLE_PLAIN, "The heap%s was not scanned yet. A trace has the blocks allocated since it began; a scan also finds the older ones.", who);
 	flow__end_line(f);
 	if (p && p->ended)
 		return;
 	f->row++;
-	key_words(f, "h", "  looks at it now: blocks in use by size and type, what is free, what else is resident");
-	key_words(f, "u", "  searches for blocks that no pointer reaches, too: three scans");
+	key_words(f, "h", "  scans it now: blocks in use by size and type, free memory, what else is resident");
+	key_words(f, "u", "  also searches for unreachable blocks, in three scans");
 	f->row++;
-	flow__words(f, STYLE_DIM, "Its memory is read, never written; it is not stopped, and may run slower while a scan lasts.");
+	flow__words(f, STYLE_DIM, "malloctrace reads the memory, never writes it, and does not stop the process, which may run slower during a scan.");
 	flow__end_line(f);
 }
 
@@ -335,15 +335,14 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	if (!u->scans) {
-		flow__words(f, STYLE_DIM, "not searched for blocks that no pointer reaches: ");
+		flow__words(f, STYLE_DIM, "not searched for unreachable blocks: press ");
 		flow__put(f, STYLE_KEY, "u");
-		flow__words(f, STYLE_DIM, " does it");
 		return;
 	}
 	if (!u->blocks)
-		flow__wordsf(f, STYLE_GOOD, "a pointer to every block was found, in %u scan%s", u->scans, plural(u->scans));
+		flow__wordsf(f, STYLE_GOOD, "pointers lead to all blocks, in %u scan%s", u->scans, plural(u->scans));
 	else
-		flow__wordsf(f, STYLE_PLAIN, "probably leaked, no pointer found in %u scan%s: ", u->scans, plural(u->scans));
+		flow__wordsf(f, STYLE_PLAIN, "%s leaked, no pointer found in %u scan%s: ", snap_unreached__is_partial(u) ? "perhaps" : "probably", u->scans, plural(u->scans));
 	if (u->blocks)
 		flow__wordsf(f, STYLE_BAD, "%s block%s, %s", fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes));
 	/* what it means is in the help; how many there are matters more than a row of the table */
@@ -351,6 +350,8 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 		flow__clausef(f, STYLE_PLAIN, " (%s direct)", fmt_exact(c, u->direct_blocks));
 	if (u->registers && strcmp(u->registers, "read"))
 		flow__clausef(f, STYLE_DIM, "; registers %s", u->registers);
+	if (u->blocks && snap_unreached__is_partial(u))
+		flow__clausef(f, STYLE_WARN, "; %s not searched", u->async_io ? "pending requests (asynchronous I/O)" : "memory on disk or unmapped");
 }
 
 static void unreached_briefly(const struct top *t, struct flow *f, const struct snap_heap *h)

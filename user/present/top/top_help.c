@@ -15,8 +15,8 @@
  */
 #include <string.h>
 
+#include "present/columns.h"
 #include "present/top/top_parts.h"
-#include "present/verdicts.h"
 #include "util/text.h"
 
 #define HEAD_COLS 14		/* of what is explained */
@@ -39,13 +39,13 @@ static const struct {
 	{ "live-error", MOST, "standard error of that estimate" },
 	{ "calls-error", MOST, "standard error of that estimate" },
 	{ "delta", MOST, "change of the live bytes since the baseline: b, or SIGUSR2" },
-	{ "growth", OF(ROWS_SUMS), "what the live bytes of its stacks grow by a second, added up" },
-	{ "growth", MOST, "what its live bytes grow by a second, over the time that its verdict is of: requests that come and go are no growth" },
-	{ "trend", MOST, "its live bytes over time, from the beginning of the trace until now, each cell as long as the next; blank where nobody looked" },
+	{ "growth", OF(ROWS_SUMS), "growth of the live bytes of its stacks per second, added up" },
+	{ "growth", MOST, "growth of its live bytes per second, over the time that its verdict covers: requests that come and go are no growth" },
+	{ "trend", MOST, "its live bytes from the beginning of the trace until now, in cells of equal time; blank where they were not sampled" },
 	{ "blocks", HEAP, "blocks in use" },
 	{ "blocks", MOST, "live blocks" },
 	{ "unreached", HEAP, "bytes of these blocks that no pointer was found to, in all scans: probably leaked. Pointers that the program hides (XORed, compressed) cannot be seen" },
-	{ "unreached", MOST, "bytes of its live blocks that no pointer was found to by the last search (u): probably leaked. Blocks that came since are not in it" },
+	{ "unreached", MOST, "bytes of its live blocks to which the last search (u) found no pointer: probably leaked. Newer blocks are not included" },
 	{ "usable", HEAP, "usable bytes of a block, as malloc_usable_size says; large ones are in ranges" },
 	{ "bytes", OF(ROWS_ARENAS), "usable bytes of its blocks in use" },
 	{ "bytes", OF(ROWS_ROOTS), "usable bytes of the blocks that are first reached from there" },
@@ -58,26 +58,26 @@ static const struct {
 	{ "free", HEAP, "free bytes that the allocator keeps: all of the following" },
 	{ "tcache", HEAP, "in caches of threads" },
 	{ "bins", HEAP, "in bins, for any thread of this arena" },
-	{ "top", HEAP, "at the end, never given out yet, or free again" },
+	{ "top", HEAP, "at the end of an arena: not allocated yet, or free again" },
 	{ "trimmable", HEAP, "whole pages of the free bytes, which malloc_trim would return to the kernel" },
 	{ "largest", HEAP, "the largest free piece" },
-	{ "mapped", HEAP, "what it has from the kernel, touched or not" },
+	{ "mapped", HEAP, "its address space, touched or not" },
 	{ "arena", HEAP, "main, or one of those that glibc makes for threads; the bar: in use, then free" },
-	{ "resident", HEAP, "what of it is in RAM" },
-	{ "swapped", HEAP, "what of it is swapped out" },
+	{ "resident", HEAP, "how much of it is in RAM" },
+	{ "swapped", HEAP, "how much of it is swapped out" },
 	{ "deepest", HEAP, "of a stack: how much was ever used, by the pages that were touched" },
-	{ "tid", HEAP, "the thread whose it is" },
+	{ "tid", HEAP, "its thread" },
 	{ "part", HEAP, "the thread, the file, or the file and its variable" },
 	{ "kind", OF(ROWS_ROOTS), "a global variable, a thread's thread-local variables or registers (tls/regs), its stack, or a mapping. A stack may have old copies of pointers, which hold blocks that the program has lost" },
 	{ "kind", HEAP, "heap, stacks, variables, code, files, shared memory, or anonymous memory that no allocator made" },
-	{ "module", HEAP, "the file whose variable it is" },
+	{ "module", HEAP, "the file of the variable" },
 	{ "root", HEAP, "what most of these blocks are first reached through" },
 	{ "freed", MOST, "share of the blocks allocated here that were freed again; 0% and growing is a leak, or a cache that keeps everything: u tells which" },
-	{ "oldest", MOST, "age of the oldest live block; of a cache or a leak as old as the trace" },
+	{ "oldest", MOST, "age of the oldest live block; in a cache or a leak, about that of the trace" },
 	{ "verdict", OF(ROWS_SUMS), "the worst of its stacks" },
-	{ "verdict", MOST, "where its live bytes are going, see below; Enter says why; - where it is not clear" },
-	{ "process", MOST | HEAP, "whose it is" },
-	{ "process", ~0u, "whose call it was" },
+	{ "verdict", MOST, "whether its live bytes grow, see below; Enter shows why; -: not clear" },
+	{ "process", MOST | HEAP, "its process" },
+	{ "process", ~0u, "the process that made the call" },
 	{ "site", OF(ROWS_SITES), "who allocated: the first function of the stack that is neither in an allocator nor in a library below the program" },
 	{ "calls-rate", MOST, "allocation calls a second, since the update before" },
 	{ "most-rate", MOST, "the most allocation calls that there were in a second" },
@@ -91,7 +91,7 @@ static const struct {
 	{ "peak", MOST, "the most that was live at one moment" },
 	{ "peak-share", MOST, "its share of that peak" },
 	{ "share", MOST, "its share of all rows" },
-	{ "last", OF(ROWS_WHENS), "how long ago it was met the last time" },
+	{ "last", OF(ROWS_WHENS), "how long ago the condition held last" },
 	{ "last", MOST, "how long ago the last one was" },
 	{ "function", OF(ROWS_SITES), "what made the process larger: a page fault, brk or mmap" },
 	{ "function", MOST, "the function that names the stacks that are added up here" },
@@ -101,16 +101,14 @@ static const struct {
 	{ "lived", MOST, "how long freed blocks had lived, on average" },
 	{ "cross", MOST, "share of them that another thread freed than the one that allocated" },
 	{ "freed-at", MOST, "the place that freed most of them" },
-	{ "rss", MOST, "resident memory: what of the process is in RAM" },
+	{ "rss", MOST, "resident memory: how much of the process is in RAM" },
+	{ "rss-change", MOST, "of resident memory, since the trace began" },
 	{ "age", MOST, "how long the process has run" },
-	{ "limit", MOST, "what the cgroup may use: its own limit, or that of the nearest one above (see WHERE)" },
-	{ "of-limit", MOST, "how much of that limit is in use" },
-	{ "kills", MOST, "how often the kernel killed in it for lack of memory" },
 	{ "members", MOST, "how many processes the row stands for" },
 	{ "pid", MOST, "process id" },
 	{ "container-pid", MOST, "process id inside of its container" },
 	{ "where", MOST, "its unit, its pod, its container, or the end of its cgroup's path" },
-	{ "cgroup", MOST, "the cgroup that the rows are kept apart by" },
+	{ "cgroup", MOST, "the cgroup, which separates the rows" },
 	{ "reallocs", MOST, "calls of realloc" },
 	{ "threads", MOST, "how many threads the row stands for" },
 	{ "ended", MOST, "whether it has ended, or how many of them" },
@@ -122,7 +120,7 @@ static const struct {
 	{ "allocs-each", MOST, "allocations for each call of the function" },
 	{ "allocs-rate", MOST, "allocations a second, since the update before" },
 	{ "bytes-each", MOST, "bytes allocated for each call of the function" },
-	{ "kept", MOST, "bytes of these that are live" },
+	{ "kept", MOST, "bytes of these allocations that are live" },
 	{ "kept-each", MOST, "live bytes for each call of the function" },
 	{ "tag", MOST, "the innermost of the functions of --tag that is on the stack" },
 	{ "time", ~0u, "how long ago the marked function was called" },
@@ -130,9 +128,9 @@ static const struct {
 	{ "since", ~0u, "time since the mark before" },
 	{ "change", ~0u, "what the live bytes of all processes changed by since the mark before" },
 	{ "mark", ~0u, "the function of --mark" },
-	{ "fired", ~0u, "how often it was met" },
+	{ "fired", ~0u, "how often the condition held" },
 	{ "condition", ~0u, "of --when" },
-	{ "why", ~0u, "the figures when it was met" },
+	{ "why", ~0u, "the figures when the condition held" },
 	{ "stacks", MOST, "how many call stacks are added up in the row" },
 	{ "total", MOST, "live bytes of all stacks that go through it, each stack once; LIVE has those alone that it names" },
 	{ "module", MOST, "the program or library that it is in" },
@@ -155,12 +153,11 @@ const char *top__meaning(const struct view *v, const struct view_column *c)
 static const struct {
 	const char *head, *says;
 } lines_above[] = {
-	{ "live", "what was allocated since the trace began and is not freed, what that changed by a second since the update before, and its course "
-	  "since the trace began" },
+	{ "live", "bytes allocated since the trace began and not freed yet, their change per second since the update before, and their history" },
 	{ "RSS", "the same of resident memory; explained is how much of its growth live blocks account for" },
 	{ "calls", "allocations and frees a second; cost is what the probes take of the CPU time of what is traced" },
 	{ "direct", "of the blocks that no pointer was found to, those that nothing points to; only leaked blocks point to the others (indirect)" },
-	{ "losses", "what could not be counted: anything but none has a line of its own that says what" },
+	{ "losses", "what could not be counted; if it is not none, a line below names each loss" },
 };
 
 /* ---- the page */
@@ -283,4 +280,145 @@ void top__draw_help(struct top *t, struct grid *g, int row, int n)
 	p = (struct page){ .g = g, .row = row + 1, .n = t->list_rows, .scroll = t->help_scroll };
 	put_all(t, &p);
 	put_place(t, g, row);
+}
+
+/* ---- the lines below the tables */
+
+/*
+ * The two lines below the live view's tables: what was said, what is going on or
+ * what is being typed, and the keys:
+ *
+ *	filter: rax(	bad regex: Unmatched ( or \\(
+ *	Enter keep  Esc no filter  a part of a name, or a regular expression
+ *
+ * What always holds: the keys of help and of the way out are there at any width that has room
+ * for them; where somebody types, what is wrong with it stands in the same line.
+ */
+
+#define REFUSED_GAP 3
+#define FILTER_HINT "a part of a name, or a regular expression"
+
+static const char *label_of(const struct top *t)
+{
+	return t->prompt == PROMPT_FILTER ? "filter: " : "write to: ";
+}
+
+/* Is there room behind what was typed for why it was not taken? Else that is in the line below. */
+static bool fits_beside(const struct top *t, const struct grid *g, int end)
+{
+	return *t->refused && end + REFUSED_GAP + (int)text_width(t->refused) <= g->cols;
+}
+
+static void prompt_line(struct top *t, struct grid *g, int row)
+{
+	const char *label = label_of(t);
+	int col = (int)strlen(label), room = g->cols - col - 1, end;
+	size_t skip = 0;
+
+	/* the end is what is being written */
+	while (t->input_at > skip && (int)text_width_n(t->input + skip, t->input_at - skip) > room) {
+		unsigned int cols;
+		uint32_t c;
+
+		skip += text_next(t->input + skip, strlen(t->input + skip), &c, &cols);
+	}
+	grid__put(g, row, 0, col, STYLE_PROMPT, label);
+	end = col + grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->input + skip);
+	if (fits_beside(t, g, end))
+		grid__put(g, row, end + REFUSED_GAP, g->cols - end - REFUSED_GAP, STYLE_BAD, t->refused);
+	g->cursor_row = row;
+	g->cursor_col = MIN(col + (int)text_width_n(t->input + skip, t->input_at - skip), g->cols - 1);
+}
+
+static void prompt_keys(const struct top *t, struct grid *g, int row)
+{
+	const char *label = label_of(t);
+	int col = 0;
+
+	if (*t->refused && !fits_beside(t, g, (int)(strlen(label) + text_width(t->input)))) {
+		_cleanup_free_ char *why = text_shorten(t->refused, (size_t)g->cols);
+
+		grid__put(g, row, 0, g->cols, STYLE_BAD, why);
+		return;
+	}
+
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Enter");
+	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " keep  " : " write  ");
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Esc");
+	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " no filter  " : " do not  ");
+	if (t->prompt == PROMPT_FILTER) {
+		if (col + (int)strlen(FILTER_HINT) <= g->cols)
+			grid__put(g, row, col, g->cols - col, STYLE_DIM, FILTER_HINT);
+		return;
+	}
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Tab");
+	grid__putf(g, row, col, g->cols - col, STYLE_DIM, " other format: %s", t->o.suffixes);
+}
+
+/* In a table of the heap Enter chooses one of several processes, and has nothing to do where there is one. */
+static bool does_nothing(const struct top *t, const struct top_key_row *k)
+{
+	if (k->key == 'p' && t->pane == PANE_TABLE)
+		return !top__has_several(t);
+	return k->key == TOP_KEY_ENTER && t->pane == PANE_TABLE && top__is_heap(top__view(t)) && (t->scope || !t->shown || t->shown->n_processes < 2);
+}
+
+static void key_line(const struct top *t, struct grid *g, int row)
+{
+	int col = 0, end = g->cols;
+
+	/* the way to the others, and the way out */
+	for (size_t i = 0; i < n_top_keys; i++)
+		if (top_keys[i].key == '?' || top_keys[i].key == 'q')
+			end -= (int)strlen(top_keys[i].footer) + 4;
+	for (size_t i = 0; i < n_top_keys; i++) {
+		const struct top_key_row *k = &top_keys[i];
+		bool last = k->key == '?' || k->key == 'q';
+		int cols;
+
+		if (!k->footer || !(k->panes & 1u << t->pane) || (k->panes & 1u << PANE_N && !(t->pane == PANE_TABLE && top__is_heap(top__view(t)))) || does_nothing(t, k))
+			continue;
+		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
+		if (!last && col + cols > end)
+			continue;
+		col += grid__put(g, row, col, g->cols - col, STYLE_KEY, k->shown) + 1;
+		col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, k->footer) + 2;
+	}
+}
+
+/* One that is too long for a line takes the one above, too, for as long as it is there; what is too long for both is cut, and says so. */
+static void message_lines(struct grid *g, int row, const char *text)
+{
+	size_t fits = text_head(text, (size_t)g->cols), first = fits;
+	_cleanup_free_ char *rest = NULL;
+
+	if (!text[fits] || row < 1) {
+		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, text);
+		return;
+	}
+	while (first && text[first] != ' ')
+		first--;
+	first = first ? first : fits;
+	rest = text_shorten(text + first + strspn(text + first, " "), (size_t)g->cols);
+	grid__fill(g, row - 1, 0, g->cols, STYLE_MESSAGE, ' ');
+	grid__putf(g, row - 1, 0, g->cols, STYLE_MESSAGE, "%.*s", (int)first, text);
+	grid__put(g, row, 0, g->cols, STYLE_MESSAGE, rest ? rest : "");
+}
+
+void top__draw_footer(struct top *t, struct grid *g)
+{
+	int row = g->rows - 2;
+
+	if (t->prompt != PROMPT_NONE) {
+		prompt_line(t, g, row);
+		prompt_keys(t, g, row + 1);
+		return;
+	}
+	if (*t->progress)
+		message_lines(g, row, t->progress);
+	else if (*t->message)
+		message_lines(g, row - t->all_ended, t->message);
+	if (t->all_ended && !*t->progress)
+		grid__put(g, row, 0, g->cols, STYLE_WARN, "Every process that was traced has ended. The tables stay; q shows the final report.");
+	key_line(t, g, row + 1);
 }

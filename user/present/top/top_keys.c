@@ -130,6 +130,13 @@ static enum top_action key_open(struct top *t, int key)
 
 	if (!r || top__view(t)->live.bars)
 		return TOP_NONE;
+	if (r->merged || (r->of.thread && r->thread.n_threads > 1)) {
+		top__set_unfolded(t, r->id, !top__unfolded(t, r->id));
+		t->at[t->view].touched = true;
+		t->at[t->view].id = r->id;
+		top__build_rows(t);
+		return TOP_NONE;
+	}
 	if (r->of.site) {
 		t->stack_id = r->id;
 		t->stack_at = (struct top_place){};
@@ -158,12 +165,6 @@ static enum top_action key_open(struct top *t, int key)
 		top__build_rows(t);
 		return TOP_NONE;
 	}
-	if (r->of.thread && r->thread.n_threads > 1) {
-		top__set_unfolded(t, r->id, !top__unfolded(t, r->id));
-		t->at[t->view].touched = true;
-		top__build_rows(t);
-		return TOP_NONE;
-	}
 	/* a process, or that of a thread: all tables are of it alone from now on */
 	t->scope = r->of.process->id;
 	return show_sites(t);
@@ -176,7 +177,9 @@ static enum top_action key_next_site(struct top *t, int key)
 	list__move(p, t->rows.n, t->list_rows, key == 'n' || key == TOP_KEY_RIGHT ? TOP_KEY_DOWN : TOP_KEY_UP);
 	if (p->cursor >= t->rows.n || !t->rows.v[p->cursor].of.site)
 		return TOP_NONE;
-	t->stack_id = p->id = t->rows.v[p->cursor].id;
+	p->id = t->rows.v[p->cursor].id;
+	/* of several stacks, the heaviest is shown */
+	t->stack_id = top__stack_of(t, &t->rows.v[p->cursor]);
 	t->stack_at = (struct top_place){};
 	return TOP_NONE;
 }
@@ -476,15 +479,15 @@ const struct top_key_row top_keys[] = {
 	{ '1', '2', "1-6", NULL, "live blocks, allocations, peak, processes, threads, sizes and lifetimes", ALL, key_view },
 	{ '3', '4', NULL, NULL, NULL, ALL, key_view },
 	{ '5', '6', NULL, NULL, NULL, ALL, key_view },
-	{ '7', '8', "7-9 0", NULL, "what was asked for: tags, marks, frees (--free-stacks), --when", ALL, key_view },
+	{ '7', '8', "7-9 0", NULL, "views of options: --tag, --mark, --free-stacks, --when", ALL, key_view },
 	{ '9', '0', NULL, NULL, NULL, ALL, key_view },
 	{ 'g', 0, "g", "group", "a row for each site, then function, file, module: their stacks added up; Enter: its stacks. Of the heap: "
 	  "sizes, types, arenas, resident memory, what holds it", TABLE, key_group },
-	{ 'p', 0, "p", "procs", "of several processes: a row for each, or one for those of a program (--by comm), and what has ended apart", TABLE, key_programs },
+	{ 'p', 0, "p", "procs", "of several processes: a row for each, or for each program (--by comm), with ended processes apart", TABLE, key_programs },
 	{ 'H', 0, "H", NULL, "the heap as it is, with what is older than the trace: sizes, types, free memory; again: as g", ALL, key_heap },
-	{ 'h', 0, "h", "look", "look at the heap now: its memory is read from outside", TABLE | STACK | OF_HEAP, top__look_at_heap },
-	{ 'u', 0, "u", "unreached", "search the heap for blocks that no pointer reaches, now; with -p and -- CMD again by itself, with at most 2% of a CPU; "
-	  "tables of sites then have a column UNREACHED", TABLE | STACK | OF_HEAP,
+	{ 'h', 0, "h", "scan", "scan the heap now", TABLE | STACK | OF_HEAP, top__look_at_heap },
+	{ 'u', 0, "u", "unreached", "search the heap now for blocks that no pointer reaches; with -p and -- CMD it repeats by itself, with at most 2% of a CPU; "
+	  "tables of sites then have a column UNREACHABLE", TABLE | STACK | OF_HEAP,
 	  top__look_at_heap },
 	{ 'f', 0, "f F M", NULL, "the same at once: functions, files, modules", ALL, key_view },
 	{ 'F', 'M', NULL, NULL, NULL, ALL, key_view },

@@ -7,11 +7,8 @@
 #include <regex.h>
 
 #include "present/columns.h"
-#include "present/sums.h"
+#include "present/rows.h"
 #include "present/telling.h"
-#include "present/text/free_rows.h"
-#include "present/text/tag_table.h"
-#include "present/threads.h"
 #include "present/top/top.h"
 #include "present/tree.h"
 #include "present/views.h"
@@ -41,7 +38,7 @@ struct seen_table {		/* all zero: empty */
 
 void seen__done(struct seen_table *t);
 void seen__clear(struct seen_table *t);
-int seen__add(struct seen_table *t, const struct seen *s);
+void seen__add(struct seen_table *t, const struct seen *s);
 const struct seen *seen__find(const struct seen_table *t, uint64_t id);	/* NULL: it was not there */
 
 /* ---- rows of a table */
@@ -49,6 +46,8 @@ struct top_row {
 	uint64_t id;		/* the same row in every snapshot; never 0 */
 	struct row_of of;
 	struct thread_row thread;	/* what of.thread points to, once rows are in their place */
+	uint32_t merged;	/* 1 + row of top.merged: several stacks, which Enter unfolds; 0: it is none */
+	bool member;		/* one of the stacks of the row above */
 	double sort;
 	char *text;		/* the same, of a column of names; while rows are sorted */
 };
@@ -99,6 +98,8 @@ struct top {
 	void *drop_arg;
 	uint64_t *site_ids;	/* of shown */
 	struct tellings tellings;	/* of shown */
+	struct snapshot *merged;	/* owned; shown with a row for each line (present/rows.h); NULL: not made yet */
+	uint32_t *row_of;	/* owned; by site of shown: its row of merged */
 	struct thread_rows threads;	/* of shown */
 	struct free_lists frees;	/* of shown, with --free-stacks; start NULL: not there */
 	bool tagged;		/* the sites of shown are, by the names that it has */
@@ -185,7 +186,12 @@ struct top {
 };
 
 /* ---- top_rows.c */
-int top__identify(struct top *t);	/* site_ids and threads of shown */
+void top__identify(struct top *t);	/* site_ids and threads of shown */
+/* The stack that a row of sites opens: of several, the heaviest one's. */
+uint64_t top__stack_of(const struct top *t, const struct top_row *r);
+/* top_table.c: names that rows are found by, of each stack the next one up to the frame that it is attributed to. */
+void top__want_attributed(struct top *t);
+void top__drop_merged(struct top *t);	/* names have changed, or the snapshot has */
 bool top__unfolded(const struct top *t, uint64_t id);
 void top__set_unfolded(struct top *t, uint64_t id, bool unfolded);
 void top__build_rows(struct top *t);
@@ -194,7 +200,6 @@ bool top__matches(struct top *t, const struct snap_site *s);
 /* false: it is no regular expression: the one before stays, and refused says why. */
 bool top__set_filter(struct top *t, const char *text);
 bool top__filters(const struct top *t);	/* by anything but the process in sight */
-bool top__in_sum(const struct top *t, const struct snap_site *s);	/* of the row that is looked at, if there is one */
 uint64_t top__process_row_id(const struct snap_process *p);
 uint64_t top__thread_row_id(const struct snap_process *p, const struct thread_row *t);
 /* The site that a row id belongs to; NULL: it is not in this snapshot. */
@@ -209,7 +214,7 @@ bool top__text_matches(const struct top *t, const char *text);
 
 /* ---- top_rates.c */
 struct seen top__figures_of(uint64_t id, const struct counters *c);
-int top__remember(const struct top *t, struct seen_table *to);	/* figures of all rows of shown */
+void top__remember(const struct top *t, struct seen_table *to);	/* figures of all rows of shown */
 void top__find_moves(struct top *t);
 /* Have processes come to this row from another one since the snapshot before, or left it? Then a difference of the two is no rate. */
 bool top__has_moved(const struct top *t, const struct snap_process *p);
@@ -217,9 +222,12 @@ bool top__site_has_moved(const struct top *t, const struct snap_site *s);
 /* The row's rates and Δ. A row that was not there before: had nothing, if it is said to be new, else its rates are not known. */
 void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new);
 void top__set_site_rates(const struct top *t, struct top_row *r);
+/* Of a row of several stacks: what they had before, added up. */
+struct seen *top__merged_before(const struct top *t);
+void top__set_merged_rates(const struct top *t, struct top_row *r, const struct seen *before);
 void top__set_process_rates(const struct top *t, struct top_row *r);
 void top__set_thread_rates(const struct top *t, struct top_row *r);
-/* What the sites of each of t->sums had before; the caller's, NULL without memory. */
+/* What the sites of each of t->sums had before; the caller's. */
 struct seen *top__sums_before(const struct top *t);
 void top__set_sum_rates(const struct top *t, struct top_row *r, const struct seen *before);
 
@@ -229,7 +237,7 @@ void top__mark_note(const struct top *t, char *buf, size_t size);
 /* Sites of shown get their tags, if that matters for what is on the screen. */
 void top__tag(struct top *t);
 bool top__has_tag(const struct top *t, const struct snap_site *s);	/* the one that is looked at, if there is one */
-int top__remember_tags(const struct top *t, struct seen_table *to);
+void top__remember_tags(const struct top *t, struct seen_table *to);
 
 /* ---- top_heap.c: the heap as it is */
 void top__heap_rows(struct top *t, const struct view *v);
@@ -248,13 +256,11 @@ void top__draw_types(const struct top *t, const struct top_row *r, struct grid *
 void top__draw_arena(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 void top__draw_part(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 
-/* ---- top_frees.c: where blocks were freed */
+/* ---- top_stack.c: where blocks were freed */
 void top__draw_freed_at(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 void top__want_frees(struct top *t, const struct snap_site *s);
-/* Lines below a stack: the first would be at row; those from `from` up to `end` are drawn. How many there are. */
-int top__draw_free_lines(const struct top *t, struct grid *g, int row, int from, int end, const struct snap_site *s);
 
-/* ---- top_list.c: cursor and scrolling, for every list */
+/* ---- top.c: cursor and scrolling, for every list */
 void list__move(struct top_place *p, size_t n, size_t page, int key);
 void list__fit(struct top_place *p, size_t n, size_t page);	/* the cursor is in sight */
 
@@ -278,10 +284,6 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 /* What a column of the view means, in a sentence; NULL: there is none. */
 const char *top__meaning(const struct view *v, const struct view_column *c);
 
-/* ---- top_start.c */
-void top__note_step(struct top *t, const char *text);
-void top__draw_start(struct top *t, struct grid *g);
-
 /* ---- top_source.c */
 void top__forget_source(struct top *t);
 enum top_action top__open_source(struct top *t, int key);	/* of the frame under the cursor */
@@ -290,7 +292,7 @@ enum top_action top__open_source(struct top *t, int key);	/* of the frame under 
 void top__drop_tree(struct top *t);
 enum top_action top__tree_key(struct top *t, int key);
 
-/* ---- top_course.c: figures over time */
+/* ---- top_bars.c: figures over time */
 typedef uint64_t (*point_figure)(const struct snap_point *p);
 uint64_t point__live(const struct snap_point *p);
 uint64_t point__rss(const struct snap_point *p);
@@ -298,29 +300,6 @@ uint64_t point__rss(const struct snap_point *p);
 void course__cells(const struct snap_point *v, size_t n, uint64_t now_ns, point_figure of, double *cells, int width);
 void top__draw_course(const struct top *t, struct grid *g, int row, int col, int width, point_figure of);
 void top__draw_trend(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
-
-/* ---- top_flow.c: sentences, one after the other */
-struct flow {
-	struct grid *g;
-	int row, col, end;	/* the next line; where to go on in it; lines end before */
-};
-/* In one piece: on the next line, if it does not fit into this one any more. */
-void flow__put(struct flow *f, enum style style, const char *text);
-/* Word by word. */
-void flow__words(struct flow *f, enum style style, const char *text);
-void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void flow__clausef(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));	/* in one piece */
-void flow__end_line(struct flow *f);
-/*
- * In one line, up to the right edge: as many whole clauses as there is room for, and "…" for the rest, because half a number is
- * another number. Returns the columns that it took.
- */
-int clauses__put(struct grid *g, int row, int col, enum style style, const char *text);
-int clauses__putf(struct grid *g, int row, int col, enum style style, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-
-/* ---- small drawings */
-uint32_t spark_char(double share);	/* ▁ to █ */
-void draw_bar(struct grid *g, int row, int col, int width, enum style style, double share);
 
 /* ---- top_keys.c */
 struct top_key_row {
@@ -338,8 +317,5 @@ extern const size_t n_top_keys;
 enum top_action top__prompt_key(struct top *t, int key);
 enum top_action top__ask_filter(struct top *t, int key);
 enum top_action top__ask_path(struct top *t, int key);
-
-/* ---- top_filtered.c: what the rows that a filter leaves add up to */
-void top__filtered_words(struct top *t, char *buf, size_t size, int width);	/* "": nothing is to be said */
 
 #endif

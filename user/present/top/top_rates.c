@@ -6,11 +6,79 @@
  * they have been seen twice; nor has a row that processes went to, or left, because they ended; nor what is told of stacks that gave
  * up their room.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "model/merge.h"
 #include "present/top/top_parts.h"
+
+/* ---- figures of an earlier snapshot, by row */
+
+/*
+ * What is kept of a snapshot that is gone: a few figures of each row, found
+ * by the row's id. What always holds: a table keeps its memory when it is
+ * cleared, so that an hour of updates allocates no more than a minute does.
+ */
+
+#define ROOM_MIN 256
+
+void seen__done(struct seen_table *t)
+{
+	free(t->v);
+	*t = (struct seen_table){};
+}
+
+void seen__clear(struct seen_table *t)
+{
+	if (t->v)
+		memset(t->v, 0, t->room * sizeof(*t->v));
+	t->n = 0;
+	t->t_ns = 0;
+	t->holds = false;
+	t->all = (struct seen){};
+}
+
+static struct seen *slot(struct seen *v, size_t room, uint64_t id)
+{
+	size_t at = id & (room - 1);
+
+	while (v[at].id && v[at].id != id)
+		at = (at + 1) & (room - 1);
+	return &v[at];
+}
+
+static void grow(struct seen_table *t)
+{
+	size_t room = t->room ? t->room * 2 : ROOM_MIN;
+	struct seen *v = xcalloc(room, sizeof(*v));
+
+	for (size_t i = 0; i < t->room; i++)
+		if (t->v[i].id)
+			*slot(v, room, t->v[i].id) = t->v[i];
+	free(t->v);
+	t->v = v;
+	t->room = room;
+}
+
+void seen__add(struct seen_table *t, const struct seen *s)
+{
+	struct seen *to;
+
+	if (t->n * 4 >= t->room * 3)
+		grow(t);
+	to = slot(t->v, t->room, s->id);
+	t->n += !to->id;
+	*to = *s;
+}
+
+const struct seen *seen__find(const struct seen_table *t, uint64_t id)
+{
+	const struct seen *s;
+
+	if (!t->room)
+		return NULL;
+	s = slot(t->v, t->room, id);
+	return s->id ? s : NULL;
+}
 
 /* ---- what is remembered */
 
@@ -30,7 +98,7 @@ static void add_figures(struct seen *sum, const struct seen *more)
 	sum->ended_bytes += more->ended_bytes;
 }
 
-int top__remember(const struct top *t, struct seen_table *to)
+void top__remember(const struct top *t, struct seen_table *to)
 {
 	const struct snapshot *s = t->shown;
 	struct seen f;
@@ -40,8 +108,7 @@ int top__remember(const struct top *t, struct seen_table *to)
 	to->holds = true;
 	for (size_t i = 0; i < s->n_sites; i++) {
 		f = top__figures_of(t->site_ids[i], &s->sites[i].c);
-		if (seen__add(to, &f))
-			return -ENOMEM;
+		seen__add(to, &f);
 	}
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
@@ -51,17 +118,15 @@ int top__remember(const struct top *t, struct seen_table *to)
 		f.ended_bytes = process__ended_bytes(p);
 		f.n_members = p->n_members;
 		add_figures(&to->all, &f);
-		if (seen__add(to, &f))
-			return -ENOMEM;
+		seen__add(to, &f);
 	}
 	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
 		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
 
 		f = top__figures_of(top__thread_row_id(&s->processes[row->process], row), &row->c);
-		if (seen__add(to, &f))
-			return -ENOMEM;
+		seen__add(to, &f);
 	}
-	return top__remember_tags(t, to);
+	top__remember_tags(t, to);
 }
 
 /* ---- processes that go from row to row */
@@ -80,8 +145,8 @@ void top__find_moves(struct top *t)
 	const struct snapshot *s = t->shown;
 
 	free(t->moved);
-	t->moved = calloc(s->n_processes + 1, sizeof(*t->moved));
-	for (size_t i = 0; t->moved && i < s->n_processes; i++) {
+	t->moved = xcalloc(s->n_processes + 1, sizeof(*t->moved));
+	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = s->processes[i].ended ? &s->processes[i] : ended_part(s, &s->processes[i]);
 		const struct seen *b = p ? seen__find(&t->before, top__process_row_id(p)) : NULL;
 
@@ -91,7 +156,7 @@ void top__find_moves(struct top *t)
 
 bool top__has_moved(const struct top *t, const struct snap_process *p)
 {
-	return !t->moved || t->moved[p - t->shown->processes];
+	return t->moved[p - t->shown->processes];
 }
 
 bool top__site_has_moved(const struct top *t, const struct snap_site *s)
@@ -184,20 +249,39 @@ void top__set_process_rates(const struct top *t, struct top_row *r)
  * Rates are those of a row's sites: what became known of names since the
  * snapshot before moves sites from row to row, and is no allocation.
  */
+static void add_before(const struct top *t, size_t site, struct seen *sum)
+{
+	const struct seen *p = seen__find(&t->before, t->site_ids[site]);
+
+	if (p)
+		add_figures(sum, p);
+	sum->moved |= top__site_has_moved(t, &t->shown->sites[site]);
+}
+
 struct seen *top__sums_before(const struct top *t)
 {
-	struct seen *ret = calloc(t->sums.n + 1, sizeof(*ret));
+	struct seen *ret = xcalloc(t->sums.n + 1, sizeof(*ret));
 
-	for (size_t i = 0; ret && i < t->shown->n_sites; i++) {
-		struct seen *sum = t->sums.of[i] ? &ret[t->sums.of[i] - 1] : NULL;
-		const struct seen *p = sum ? seen__find(&t->before, t->site_ids[i]) : NULL;
-
-		if (p)
-			add_figures(sum, p);
-		if (sum)
-			sum->moved |= top__site_has_moved(t, &t->shown->sites[i]);
-	}
+	for (size_t i = 0; i < t->shown->n_sites; i++)
+		if (t->sums.of[i])
+			add_before(t, i, &ret[t->sums.of[i] - 1]);
 	return ret;
+}
+
+struct seen *top__merged_before(const struct top *t)
+{
+	struct seen *ret = xcalloc(t->merged->n_sites + 1, sizeof(*ret));
+
+	for (size_t i = 0; i < t->shown->n_sites; i++)
+		add_before(t, i, &ret[t->row_of[i]]);
+	return ret;
+}
+
+void top__set_merged_rates(const struct top *t, struct top_row *r, const struct seen *before)
+{
+	set_rates_since(t, r, &r->of.site->c, r->of.site->since_baseline_bytes, before);
+	if (before->moved)
+		no_rates(r);
 }
 
 void top__set_sum_rates(const struct top *t, struct top_row *r, const struct seen *before)

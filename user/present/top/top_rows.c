@@ -6,9 +6,9 @@
  * function, modules and offsets), not on names, figures or the order of arrival,
  * so a row is found again in the next snapshot; and the order is total.
  */
-#include <errno.h>
 #include <string.h>
 
+#include "present/rows.h"
 #include "present/top/top_parts.h"
 
 /* ---- ids */
@@ -48,17 +48,13 @@ uint64_t top__id_of(unsigned int kind, const char *text, uint64_t n)
 	return no_zero(mix_string(mix(mix(ID_SEED, 16 + kind), n), text));
 }
 
-int top__identify(struct top *t)
+void top__identify(struct top *t)
 {
 	const struct snapshot *s = t->shown;
-	_cleanup_free_ uint64_t *modules = calloc(s->n_modules + 1, sizeof(*modules));
-	_cleanup_free_ uint64_t *places = calloc(s->n_places + 1, sizeof(*places));
-	uint64_t *ids = calloc(s->n_sites + 1, sizeof(*ids));
+	_cleanup_free_ uint64_t *modules = xcalloc(s->n_modules + 1, sizeof(*modules));
+	_cleanup_free_ uint64_t *places = xcalloc(s->n_places + 1, sizeof(*places));
+	uint64_t *ids = xcalloc(s->n_sites + 1, sizeof(*ids));
 
-	if (!modules || !places || !ids) {
-		free(ids);
-		return -ENOMEM;
-	}
 	for (size_t i = 0; i < s->n_modules; i++)
 		modules[i] = mix_string(ID_SEED, s->modules[i].path);
 	for (size_t i = 0; i < s->n_places; i++) {
@@ -70,6 +66,7 @@ int top__identify(struct top *t)
 		const struct snap_site *site = &s->sites[i];
 		uint64_t h = mix(mix_string(mix(ID_SEED, s->processes[site->process].id), site->function), (uint64_t)site->tid);
 
+		h = site->thread ? mix_string(h, site->thread) : h;
 		for (uint32_t k = 0; k < site->n_stack; k++)
 			h = mix(h, places[site->stack[k]]);
 		ids[i] = no_zero(h);
@@ -78,7 +75,9 @@ int top__identify(struct top *t)
 	t->site_ids = ids;
 	thread_rows__done(&t->threads);
 	free_lists__done(&t->frees);
-	return thread_rows__init(&t->threads, s, NULL) ?: s->recording.free_stacks ? free_lists__init(&t->frees, s) : 0;
+	thread_rows__init(&t->threads, s, NULL);
+	if (s->recording.free_stacks)
+		free_lists__init(&t->frees, s);
 }
 
 const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index)
@@ -151,7 +150,8 @@ bool top__filters(const struct top *t)
 	return *t->filter || *t->only_tag || t->only_sum.view;
 }
 
-bool top__in_sum(const struct top *t, const struct snap_site *s)
+/* of the row that is looked at, if there is one */
+static bool in_sum(const struct top *t, const struct snap_site *s)
 {
 	struct sum_key key;
 	struct frame f;
@@ -176,7 +176,7 @@ static bool place_matches(struct top *t, uint32_t at)
 	const struct place *p = &t->shown->places[at];
 	bool found = false;
 
-	if (t->place_matches && t->place_matches[at])
+	if (t->place_matches[at])
 		return t->place_matches[at] == 2;
 	for (size_t i = 0; i < place__n_frames(p) && !found; i++) {
 		struct frame f = place__frame(t->shown, p, i);
@@ -184,8 +184,7 @@ static bool place_matches(struct top *t, uint32_t at)
 		found = (f.line && (top__text_matches(t, f.line->function) || top__text_matches(t, f.line->file))) ||
 			(!i && top__text_matches(t, f.module));
 	}
-	if (t->place_matches)
-		t->place_matches[at] = found ? 2 : 1;
+	t->place_matches[at] = found ? 2 : 1;
 	return found;
 }
 
@@ -202,7 +201,7 @@ bool top__matches(struct top *t, const struct snap_site *s)
 {
 	const struct snap_process *p = &t->shown->processes[s->process];
 
-	if (!top__has_tag(t, s) || !top__in_sum(t, s))
+	if (!top__has_tag(t, s) || !in_sum(t, s))
 		return false;
 	if (!*t->filter)
 		return true;
@@ -219,10 +218,7 @@ bool top__matches(struct top *t, const struct snap_site *s)
 
 void top__add_row(struct top *t, const struct top_row *row)
 {
-	struct top_row *r = vec_push(&t->rows);
-
-	if (r)
-		*r = *row;
+	*(struct top_row *)vec_push(&t->rows) = *row;
 }
 
 static bool site_shown(struct top *t, const struct view *v, const struct snap_site *s)
@@ -230,18 +226,67 @@ static bool site_shown(struct top *t, const struct view *v, const struct snap_si
 	return top__in_scope(t, s) && v->shows(s, false) && top__matches(t, s);
 }
 
+static struct top_row row_of_site(struct top *t, const struct view *v, size_t i)
+{
+	const struct snapshot *s = t->shown;
+	struct top_row r = { .id = t->site_ids[i], .of = { .s = s, .process = &s->processes[s->sites[i].process], .site = &s->sites[i],
+			     .tellings = &t->tellings, .older = v->older && s->recording.older_ns } };
+
+	top__set_site_rates(t, &r);
+	return r;
+}
+
+void top__drop_merged(struct top *t)
+{
+	snapshot__free(t->merged);
+	free(t->row_of);
+	t->merged = NULL;
+	t->row_of = NULL;
+}
+
+uint64_t top__stack_of(const struct top *t, const struct top_row *r)
+{
+	const struct snap_site *found = NULL;
+
+	for (size_t i = 0; r->merged && i < t->shown->n_sites; i++)
+		if (t->row_of[i] + 1 == r->merged && t->shown->sites[i].stack == r->of.site->stack)
+			found = &t->shown->sites[i];
+	return found ? t->site_ids[found - t->shown->sites] : r->id;
+}
+
+/* Frees are listed by site: there a row is one. */
+static bool merges(struct top *t, const struct view *v)
+{
+	if (v->bit == VIEW_FREES)
+		return false;
+	if (!t->merged)
+		t->merged = rows__of(t->shown, &t->tellings, t->o.leak_after_ns, &t->row_of);
+	return t->merged;
+}
+
+/* Where stacks of one line are one row, it is there once, for the first of them that is shown. */
 static void site_rows(struct top *t, const struct view *v)
 {
-	struct snapshot *s = t->shown;
+	const struct snapshot *s = t->shown;
+	bool merged = merges(t, v);
+	_cleanup_free_ struct seen *before = merged ? top__merged_before(t) : NULL;
+	_cleanup_free_ bool *done = merged ? xcalloc(t->merged->n_sites + 1, sizeof(*done)) : NULL;
 
 	for (size_t i = 0; i < s->n_sites; i++) {
-		const struct snap_site *site = &s->sites[i];
-		struct top_row r = { .id = t->site_ids[i], .of = { .s = s, .process = &s->processes[site->process], .site = site,
-				     .tellings = &t->tellings, .older = v->older && s->recording.older_ns } };
+		const struct snap_site *row = merged ? &t->merged->sites[t->row_of[i]] : NULL;
+		struct top_row r;
 
-		if (!site_shown(t, v, site))
+		if (!site_shown(t, v, &s->sites[i]) || (row && done[t->row_of[i]]))
 			continue;
-		top__set_site_rates(t, &r);
+		r = row_of_site(t, v, i);
+		if (row && row->n_stacks > 1) {
+			done[t->row_of[i]] = true;
+			r.merged = t->row_of[i] + 1;
+			r.id = no_zero(row__id(s, &t->tellings, row));
+			r.of.s = t->merged;
+			r.of.site = row;
+			top__set_merged_rates(t, &r, &before[t->row_of[i]]);
+		}
 		top__add_row(t, &r);
 	}
 }
@@ -259,10 +304,9 @@ static void sum_rows(struct top *t, const struct view *v)
 	_cleanup_free_ struct seen *before = NULL;
 
 	sum_rows__done(&t->sums);
-	if (sum_rows__init(&t->sums, v, s, &t->tellings, metric__preset(s->known), takes_site, t))
-		return;
+	sum_rows__init(&t->sums, v, s, &t->tellings, metric__preset(s->known), takes_site, t);
 	before = top__sums_before(t);
-	for (size_t i = 0; before && i < t->sums.n; i++) {
+	for (size_t i = 0; i < t->sums.n; i++) {
 		const struct sum_row *sum = &t->sums.v[i];
 		struct top_row r = { .id = no_zero(mix_string(mix_string(mix(ID_SEED, v->bit), sum->key.module), sum->key.name)),
 				     .of = { .s = s, .sum = sum } };
@@ -347,7 +391,7 @@ static char *text_of(const struct order *o, const struct top_row *r)
 {
 	char buf[CELL_MAX];
 
-	return strndup(column__text(o->by, &r->of, buf), CELL_MAX);
+	return xstrndup(column__text(o->by, &r->of, buf), CELL_MAX);
 }
 
 static int by_order(const void *pa, const void *pb, void *arg)
@@ -444,8 +488,23 @@ static void sort_some(struct order *o, struct top_row *rows, size_t n)
 	}
 }
 
-/* Threads of one kind stand below their row, in the same order as all. */
-static void unfold_threads(struct top *t, struct order *o)
+static void add_members(struct top *t, const struct view *v, const struct top_row *row)
+{
+	for (size_t k = 0; k < row->thread.n_threads && row->thread.n_threads > 1; k++)
+		add_thread(t, &row->thread.members[k]);
+	for (size_t i = 0; row->merged && i < t->shown->n_sites; i++) {
+		struct top_row r;
+
+		if (t->row_of[i] + 1 != row->merged || !site_shown(t, v, &t->shown->sites[i]))
+			continue;
+		r = row_of_site(t, v, i);
+		r.member = true;
+		top__add_row(t, &r);
+	}
+}
+
+/* Threads of one kind, and stacks of one line, stand below their row, in the same order as all. */
+static void unfold(struct top *t, struct order *o)
 {
 	size_t n = t->rows.n, from = 0;
 
@@ -454,11 +513,10 @@ static void unfold_threads(struct top *t, struct order *o)
 		size_t at;
 
 		top__add_row(t, &row);
-		if (row.thread.n_threads < 2 || !top__unfolded(t, row.id))
+		if (!top__unfolded(t, row.id))
 			continue;
 		at = t->rows.n;
-		for (size_t k = 0; k < row.thread.n_threads; k++)
-			add_thread(t, &row.thread.members[k]);
+		add_members(t, o->v, &row);
 		sort_some(o, t->rows.v + at, t->rows.n - at);
 	}
 	from = MIN(n, t->rows.n);
@@ -473,11 +531,11 @@ static void sort_rows(struct top *t, const struct view *v, struct top_place *p)
 	o.text = column__is_name(o.by);
 	o.ended_last = !p->sorted && (v->holds || v->rows == ROWS_PROCESSES) && snapshot__has_both(t->shown);
 	sort_some(&o, t->rows.v, t->rows.n);
-	if (v->rows != ROWS_THREADS || !t->rows.n)
+	if ((v->rows != ROWS_THREADS && v->rows != ROWS_SITES) || !t->rows.n)
 		return;
-	unfold_threads(t, &o);
+	unfold(t, &o);
 	/* they were moved */
-	for (size_t i = 0; i < t->rows.n; i++)
+	for (size_t i = 0; i < t->rows.n && v->rows == ROWS_THREADS; i++)
 		t->rows.v[i].of.thread = &t->rows.v[i].thread;
 }
 

@@ -53,12 +53,10 @@ enum top_action top__open_source(struct top *t, int key)
 				return TOP_NONE;
 			}
 			top__forget_source(t);
-			t->source.function = strdup(f.line->function);
-			t->source.file = strdup(f.line->file);
-			t->source.dir = f.line->dir ? strdup(f.line->dir) : NULL;
-			t->source.module = f.module ? strdup(f.module) : NULL;
-			if (!t->source.function || !t->source.file || (f.line->dir && !t->source.dir))
-				return TOP_NONE;
+			t->source.function = xstrdup(f.line->function);
+			t->source.file = xstrdup(f.line->file);
+			t->source.dir = f.line->dir ? xstrdup(f.line->dir) : NULL;
+			t->source.module = f.module ? xstrdup(f.module) : NULL;
 			t->source.line = f.line->line;
 			t->source.at = (struct top_place){ .id = f.line->line, .scroll = SIZE_MAX };
 			t->source.numbers.n = 0;
@@ -181,10 +179,7 @@ static void place_cursor(struct top *t, const struct listing *l)
 
 	t->source.numbers.n = 0;
 	for (size_t i = 0; i < l->n; i++) {
-		uint32_t *slot = vec_push(&t->source.numbers);
-
-		if (slot)
-			*slot = l->v[i].number;
+		*(uint32_t *)vec_push(&t->source.numbers) = l->v[i].number;
 		if (l->v[i].number == p->id) {
 			size_t above = p->scroll == SIZE_MAX ? MIN(i, half) : p->cursor - MIN(p->scroll, p->cursor);
 
@@ -206,8 +201,7 @@ void top__draw_source(struct top *t, struct grid *g, int row, int n)
 	t->shown->sources = t->source.text;
 	t->shown->n_sources = t->source.text ? 1 : 0;
 	top__want_all(t);
-	if (listing__init(&l, t->shown, &of, AROUND, takes, t))
-		return;
+	listing__init(&l, t->shown, &of, AROUND, takes, t);
 	row = draw_title(t, g, row, &l);
 	if (row < end)
 		draw_head(t, g, row++);

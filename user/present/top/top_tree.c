@@ -54,18 +54,17 @@ static void add_lines(struct top *t, uint32_t node, uint32_t indent)
 {
 	uint32_t first, n;
 
-	if (tree__expand(&t->tree, node))
-		return;
+	tree__expand(&t->tree, node);
 	first = t->tree.v[node].first_child;
 	n = t->tree.v[node].n_children;
 	for (uint32_t i = 0; i < n; i++) {
 		struct tree_line *l = vec_push(&t->lines);
 
-		if (!l)
-			return;
 		*l = (struct tree_line){ first + i, indent };
-		if (open_now(t, first + i) && !tree__expand(&t->tree, first + i))
+		if (open_now(t, first + i)) {
+			tree__expand(&t->tree, first + i);
 			add_lines(t, first + i, indent + (t->tree.v[first + i].n_children != 1));
+		}
 	}
 }
 
@@ -74,10 +73,13 @@ static void unfold_heaviest(struct top *t, uint32_t node)
 {
 	uint64_t whole = t->tree.v[0].weight;
 
-	while (!tree__expand(&t->tree, node) && t->tree.v[node].n_children) {
-		uint32_t child = t->tree.v[node].first_child;
+	for (;;) {
+		uint32_t child;
 
-		if (t->tree.v[child].leaf || t->tree.v[child].weight < whole / 100 * HEAVY_PCT)
+		tree__expand(&t->tree, node);
+		child = t->tree.v[node].first_child;
+
+		if (!t->tree.v[node].n_children || t->tree.v[child].leaf || t->tree.v[child].weight < whole / 100 * HEAVY_PCT)
 			break;
 		set_unfolded(t, child, true);
 		node = child;
@@ -117,8 +119,7 @@ static void plant(struct top *t)
 
 	if (t->tree_holds)
 		return;
-	if (tree__init(&t->tree, t->shown, &o))
-		return;
+	tree__init(&t->tree, t->shown, &o);
 	t->tree_holds = true;
 	if (!t->tree_begun)
 		unfold_heaviest(t, 0);
@@ -203,8 +204,7 @@ static void draw_line(struct top *t, struct grid *g, int row, const struct tree_
 	if (where && *where) {
 		_cleanup_free_ char *cut = text_shorten(where, room - where_at);
 
-		if (cut)
-			grid__put(g, row, at + where_at, room - where_at, STYLE_DIM, cut);
+		grid__put(g, row, at + where_at, room - where_at, STYLE_DIM, cut);
 	}
 }
 

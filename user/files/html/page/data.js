@@ -11,12 +11,10 @@ const NO_TRACE = {
 };
 const NO_TRACE_OF = {totals: {}, threads: [], timeline: [], sizes: [], lifetimes: []};
 
-// A large one is packed. What cannot be read is said: else this page would be an empty one.
+// What cannot be read is said: else this page would be an empty one.
 const PROFILE = (() => {
-	const text = byId("data").textContent;
-
 	try {
-		const read = JSON.parse(text.trimStart().startsWith("{") ? text : unpack(text));
+		const read = JSON.parse(byId("data").textContent);
 
 		return read.sites ? read : {...NO_TRACE, ...read, processes: read.processes.map((p) => ({...NO_TRACE_OF, ...p}))};
 	} catch (e) {
@@ -31,7 +29,7 @@ const happened = (counters) => Object.entries(counters).filter(([name, n]) => n 
 
 // What holds for the whole.
 const DATA = (() => {
-	const {tool, host, overhead, folded, losses, edges, stacks, modules, snapshots, hidden, older_unsure: unsure, totals} = PROFILE;
+	const {tool, host, overhead, folded, losses, edges, stacks, modules, snapshots, hidden, totals} = PROFILE;
 	const names = ["mode", "size", "sample_bytes", "estimated", "observed_share", "by", "mmap", "min_size", "max_size", "within", "baseline_ns",
 		"duration_ns", "paused_ns", "ended", "trigger", "started_on", "stopped_on", "waiting_for", "marks_seen", "marks_whole", "probes"];
 
@@ -48,7 +46,6 @@ const DATA = (() => {
 		ends: Object.entries(WORDS.ends).map(([name, says]) => [says, stacks[name]]),	// how stacks end: [words, distinct stacks], whole ones first
 		n_folded_processes: folded.processes, n_folded_sites: folded.sites,
 		hidden: hidden ? hidden.by : null, n_hidden_sites: hidden ? hidden.sites : 0,
-		older_unsure_blocks: unsure ? unsure.blocks : 0, older_unsure_bytes: unsure ? unsure.bytes : 0,
 		modules: modules.map((m) => m.path),
 		taken: (snapshots || []).map(({t_ns: t, number, trigger: why}) => ({t, number, why})),	// before this one
 		with_marks: PROFILE.marks_seen > 0 || PROFILE.marks.length > 0, with_free_stacks: !!PROFILE.free_sites,
@@ -91,10 +88,6 @@ function processName(p) {
 	return p.n_members && !p.comm.startsWith("(") ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : p.pid ? `${p.comm} (${p.pid})` : p.comm;
 }
 
-const LIMITS = new Map(WORDS.limits);
-// With what it uses of what it may.
-const cgroupWords = (p) => LIMITS.has(p.cgroup) ? `${p.cgroup}: ${LIMITS.get(p.cgroup)}` : p.cgroup;
-
 // What the page shows: one process, or -1 for all.
 const shown = {process: -1};
 const isShown = (process) => shown.process < 0 || process === shown.process;
@@ -132,6 +125,12 @@ const frameFn = (() => {
 		return name ? fnOf(`${module} ${script} ${name}`, name, module) : fnOf("f" + f, path === null ? offset : basename(path) + "+" + offset, module);
 	});
 })();
+
+// By frame: does it say how memory was got, rather than who wanted it?
+const IN_LIBRARY = new Uint8Array(FRAMES.length);
+
+for (const f of WORDS.library)
+	IN_LIBRARY[f] = 1;
 
 // The last two parts of a path say enough: "src/tracking.c".
 function shortPath(path) {

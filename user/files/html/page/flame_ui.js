@@ -4,7 +4,7 @@
 const flame = (() => {
 	const picture = new FlamePicture(byId("flame"), byId("flame-scroll"), byId("flame-space"));
 	const trees = new Map();
-	const state = {metric: DATA.metric, calleeFirst: false, search: "", thread: null};
+	const state = {metric: DATA.metric, calleeFirst: false, folded: true, search: "", thread: null};
 	let tree = null, whole = 0, before = DATA.metric;
 
 	const redraw = oncePerFrame(() => tree && picture.draw());
@@ -25,11 +25,11 @@ const flame = (() => {
 	// ---- what is shown
 
 	function treeNow() {
-		const {thread} = state, key = `${shown.process} ${thread ? thread.key : ""} ${state.calleeFirst}`;
+		const {thread} = state, key = `${shown.process} ${thread ? thread.key : ""} ${state.calleeFirst} ${state.folded}`;
 		let found = trees.get(key);
 
 		if (!found) {
-			found = new CallTree(SITES.filter((s) => isShown(s.process) && (!thread || thread.takes(s))), state.calleeFirst);
+			found = new CallTree(SITES.filter((s) => isShown(s.process) && (!thread || thread.takes(s))), state.calleeFirst, state.folded);
 			trees.set(key, found);
 		}
 		return found;
@@ -128,7 +128,7 @@ const flame = (() => {
 		const {weight, nodes} = tree.matched(picture.matches);
 
 		return nodes ? `${share(weight, whole)} of ${METRIC_WORDS[state.metric]} match: ${weightWords(weight)} in ${plural(nodes, "frame")}` :
-			"no function matches";
+			state.folded && FRAMES.some((frame, f) => IN_LIBRARY[f] && picture.matches[frameFn[f]]) ? "only folded functions match" : "no function matches";
 	}
 
 	function said() {
@@ -235,7 +235,8 @@ const flame = (() => {
 			show();
 			announce(byId("flame-title").textContent);
 		});
-		for (const [id, toggle] of [["flame-reverse", () => state.calleeFirst = !state.calleeFirst],
+		byId("flame-fold").hidden = !WORDS.library.length;
+		for (const [id, toggle] of [["flame-fold", () => state.folded = !state.folded], ["flame-reverse", () => state.calleeFirst = !state.calleeFirst],
 			["flame-up", () => picture.rootAtBottom = !picture.rootAtBottom]])
 			byId(id).addEventListener("click", (event) => {
 				event.currentTarget.setAttribute("aria-pressed", String(toggle()));
@@ -306,6 +307,8 @@ const flame = (() => {
 	function find(text) {
 		byId("flame-search").value = state.search = text;
 		zoomTo(0);
+		if (state.folded && !tree.matched(picture.matches).nodes)
+			byId("flame-fold").click();
 		announce(said());
 		byId("flame-panel").scrollIntoView({block: "start"});
 		byId("flame-search").focus({preventScroll: true});

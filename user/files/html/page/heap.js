@@ -182,7 +182,9 @@ const heap = (() => {
 			return [el("span", {class: "quiet"}, "It was not searched for blocks that no pointer reaches: "), el("code", null, "--reachable"), el("span", {class: "quiet"}, ".")];
 		const how = u.registers && u.registers !== "read" ? `; registers ${u.registers}` : "";
 
-		return u.blocks ? [`Probably leaked, no pointer found in ${plural(u.scans, "scan")}: `, el("b", {class: "lost"}, `${blocksWords(u.blocks)}, ${bytes(u.bytes)}`), `${how}.${directWords(u)}`] :
+		const partial = u.swapped_bytes || u.passed_over_bytes || u.unread_shared_bytes || u.async_io;
+
+		return u.blocks ? [`${partial ? "Perhaps" : "Probably"} leaked, no pointer found in ${plural(u.scans, "scan")}: `, el("b", {class: "lost"}, `${blocksWords(u.blocks)}, ${bytes(u.bytes)}`), `${how}.${directWords(u)}${partial ? " Not all memory was searched: blocks to which only the rest points may be among them." : ""}`] :
 			[`In ${plural(u.scans, "scan")} every block was reached by a pointer${how}.`];
 	}
 
@@ -211,7 +213,7 @@ const heap = (() => {
 			[[el("b", null, bytes(h.in_use.bytes)), ` in ${blocksWords(h.in_use.blocks)} ${h.in_use.blocks === 1 ? "is" : "are"} in use.`], unreachedWords(h), ...(h.older ? [pastWords(h)] : []), freeWords(h)].filter(Boolean);
 
 		if (h.refused && h.unreached)
-			lines.push([...unreachedWords(h), ` Of the blocks that were traced alone: others of ${h.allocator || "this allocator"} are not known.`]);
+			lines.push([...unreachedWords(h), ` Only traced blocks were searched: the others of ${h.allocator || "this allocator"} are not known.`]);
 		byId("heap-said").replaceChildren(el("ul", {class: "plain heap-lines"}, lines.map((line) => el("li", {class: "name"}, line))), el("p", {class: "quiet small heap-look"}, lookWords(h)));
 	}
 

@@ -114,7 +114,7 @@ const sites = (() => {
 	}
 
 	function detail(s) {
-		const early = s.end ? `… not whole: ${DATA.ends[s.end][0]}` : "";
+		const early = s.end ? `… truncated: ${DATA.ends[s.end][0]}` : "";
 
 		return el("div", {class: "unfolded"},
 			s.why ? el("p", {class: "why"}, verdictChip(s.verdict), " ", s.why) : null,

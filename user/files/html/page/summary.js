@@ -17,7 +17,7 @@ const UNSEEN = PROCESSES.filter((p) => p.memory && p.memory.unexplained);
 function unseenWords(m) {
 	const grown = m.heap_grown + m.other_grown;
 
-	return ` grew by ${bytes(grown)}, of which ${bytes(Math.max(0, grown - m.unexplained))} are explained by what was seen: at least ${bytes(m.unexplained)} are in its heap without a call that was counted`;
+	return ` grew by ${bytes(grown)}, and the calls that were seen explain ${bytes(Math.max(0, grown - m.unexplained))} of it: at least ${bytes(m.unexplained)} of its heap came from unseen calls`;
 }
 
 function drawLosses() {
@@ -28,9 +28,9 @@ function drawLosses() {
 		el("h2", null, `${exact(DATA.losses_total)} lost: these figures are not exact`),
 		el("ul", null, DATA.losses.map(([name, says, n]) => el("li", null, el("b", null, exact(n)), " " + says))),
 	] : []), ...(BLIND.length ? [
-		el("h2", null, "No call was seen of what ran"),
+		el("h2", null, "No allocation call was seen"),
 		el("ul", null, BLIND.map((p) => el("li", null, el("b", null, p.comm), ` probed: ${p.blind.probed}` +
-			(p.blind.candidates ? `; what else looks like an allocator: ${p.blind.candidates}` : "")))),
+			(p.blind.candidates ? `; possible allocator: ${p.blind.candidates}` : "")))),
 	] : []), ...(UNSEEN.length ? [
 		el("h2", null, "Memory grew by what was not seen"),
 		el("ul", null, UNSEEN.map((p) => el("li", null, el("b", null, processName(p)), unseenWords(p.memory)))),
@@ -105,7 +105,7 @@ function heapCards() {
 }
 
 function lossCard() {
-	return BLIND.length && !DATA.losses_total ? card("Losses", "not known", "no call was seen of what ran", "bad") :
+	return BLIND.length && !DATA.losses_total ? card("Losses", "not known", "no allocation call was seen", "bad") :
 		card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none", DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good");
 }
 
@@ -178,7 +178,7 @@ function endWords() {
 
 	if (!early.length)
 		return `all ${exact(all)} are whole`;
-	return `${exact(early.reduce((n, [, k]) => n + k, 0))} of ${exact(all)} are not whole: ` +
+	return `${exact(early.reduce((n, [, k]) => n + k, 0))} of ${exact(all)} are truncated: ` +
 		early.map(([says, n]) => `${says} (${exact(n)})`).join(", ");
 }
 
@@ -202,7 +202,7 @@ function conditionRows() {
 		row("Unit", p.unit);
 		row("Container", p.container);
 		row("Pod", p.pod);
-		row("Control group", cgroupWords(p));
+		row("Control group", p.cgroup);
 		row("Started", p.wall_started_ms ? wallTime(p.wall_started_ms) : "");
 		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");
 		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");
@@ -259,13 +259,12 @@ function drawTraced(estimate) {
 			.flatMap(([before, name, after]) => name ? [before, el("b", {class: "name mono"}, name), after] : []),
 		...(DATA.within ? ["Only what was allocated within ", el("b", {class: "name mono"}, DATA.within), ". "] : []),
 		...(DATA.trigger ? ["Taken at ", el("b", {class: "name"}, DATA.trigger), ". "] : []),
-		DATA.paused_ns ? el("b", {class: "warn"}, `Nothing was seen for ${duration(DATA.paused_ns)} of it, while a program ran that translates code. `) : "",
+		DATA.paused_ns ? el("b", {class: "warn"}, `Nothing was recorded for ${duration(DATA.paused_ns)} of it, while an emulator (valgrind, qemu) ran. `) : "",
 		WORDS.runtimes.flatMap(([title, says]) => [el("b", null, title), `: ${says}. `]),
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
 		WORDS.reading ? `What is live was found out from its heap: ${WORDS.reading}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
-		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?
-			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : "",
+		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}. ` : "",
 		shown.process < 0 && WORDS.ended ? ["Processes that ended: ", el("b", {class: "name"}, WORDS.ended), ". "] : [],
 		WORDS.memory ? ["Memory of the machine: ", el("b", null, WORDS.memory), "."] : []));
 }
@@ -279,6 +278,9 @@ function drawSummary() {
 	if (DIFF)
 		[["timeline-title", "Over time, in "], ["conditions-title", "About this file: "]].forEach(([id, words]) => byId(id).textContent = words + DIFF.after);
 	byId("footer").textContent = `malloctrace ${DATA.version}, ${wallTime(DATA.wall_now_ms)}. Self-contained: it loads nothing from the network.`;
+	// it is about all processes
+	byId("sentence").hidden = !WORDS.sentence || shown.process >= 0;
+	byId("sentence").textContent = WORDS.sentence;
 	drawLosses();
 	drawCards();
 	drawConditions();
@@ -311,7 +313,7 @@ function drawHolders() {
 	// what processes held that have ended is history
 	const past = (s) => live && PROCESSES[s.process].ended, top = sites.sort((a, b) => past(a) - past(b) || weigh(b) - weigh(a)).slice(0, 6);
 
-	byId("top-title").textContent = !live ? "Who allocates" : DATA.older_ns ? `Who holds what is older than ${duration(DATA.older_ns)}` : "Who holds it";
+	byId("top-title").textContent = !live ? "Who allocates" : DATA.older_ns ? `Who holds what is older than ${duration(DATA.older_ns)}` : "Top holders";
 	byId("top-said").hidden = true;
 	byId("top").replaceChildren(...top.map((s) => {
 		return topRow(s, MARK + bytes(weigh(s)), [share(weigh(s), whole), weigh(s) / whole], "", [reasonWords(s),
@@ -320,7 +322,7 @@ function drawHolders() {
 		() => tables.reveal(s));
 	}));
 	if (!top.length)
-		byId("top").append(el("li", {class: "quiet"}, live ? "Nothing allocated while traced is live." : "Nothing was allocated while traced."));
+		byId("top").append(el("li", {class: "quiet"}, live ? "No live blocks from this trace." : "Nothing was allocated while traced."));
 }
 
 // Through the lens of a stretch of time: who made the change.

@@ -16,10 +16,10 @@ const tables = (() => {
 		return {...table, rows: () => [...table.rows(), ...gone()], last: (s) => PROCESSES[s.process].ended, by: DATA.baseline_name && "change", cells: {change: {hidden: !BASELINE, title: `Since ${BASELINE}`}}};
 	}
 
-	const withStacks = new Set(SITES.filter((s) => s.tid).map((s) => threadKey(s.process, s.tid)));
+	const withStacks = new Set(SITES.filter((s) => s.tid).map((s) => threadKey(s.process, s.tid, s.thread)));
 
-	function flameOf({process, tid}) {
-		const key = threadKey(process, tid);
+	function flameOf({process, tid, comm}) {
+		const key = threadKey(process, tid, comm);
 
 		return withStacks.has(key) ? el("span", null, " ", el("button", {type: "button", class: "link small", onclick: () => flame.showThread(key)}, "flame graph")) : null;
 	}
@@ -35,7 +35,7 @@ const tables = (() => {
 
 	function processDetail(p) {
 		const parent = p.parent && PROCESSES.find((q) => q.id === p.parent);
-		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["pod", p.pod], ["control group", cgroupWords(p)],
+		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["pod", p.pod], ["control group", p.cgroup],
 			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
 			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
 			[`since ${BASELINE}`, p.since_baseline_bytes !== null && signed(p.since_baseline_bytes, bytes)],

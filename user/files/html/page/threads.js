@@ -16,7 +16,7 @@ function threadChoices() {
 	};
 
 	for (const s of SITES.filter((site) => site.tid && isShown(site.process))) {
-		add(found, threadKey(s.process, s.tid), s, {name: s.thread || "?", takes: (x) => x.process === s.process && x.tid === s.tid});
+		add(found, threadKey(s.process, s.tid, s.thread), s, {name: s.thread || "?", takes: (x) => x.process === s.process && x.tid === s.tid && x.thread === s.thread});
 		if (s.thread)
 			add(names, `${s.process} ${s.thread}`, s, {name: s.thread, takes: (x) => x.process === s.process && x.thread === s.thread});
 	}
@@ -26,7 +26,7 @@ function threadChoices() {
 		.map(({key, name, tids, takes, ...more}) => ({key, takes, words: `${name} (${tids.size > 1 ? plural(tids.size, "thread") : [...tids][0]})${where(more)}`}));
 }
 
-// "3:1234"; a process is its number among all.
-function threadKey(process, tid) {
-	return `${process}:${tid}`;
+// "3:1234:worker"; a process is its number among all, and a thread that was renamed has a key for each name.
+function threadKey(process, tid, name) {
+	return `${process}:${tid}:${name || ""}`;
 }

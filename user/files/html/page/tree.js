@@ -3,7 +3,8 @@
 // number is always smaller than its children's, so that one walk backwards adds up all weights.
 
 class CallTree {
-	constructor(sites, calleeFirst) {
+	// folded: without the frames of libraries and runtimes; each stack keeps the one that it is named by
+	constructor(sites, calleeFirst, folded) {
 		this.fn = [-1];
 		this.parent = [-1];
 		this.depth = [0];
@@ -14,6 +15,7 @@ class CallTree {
 		this.leaf = new Int32Array(sites.length);	// the node of each site
 		this.index = new Map();
 		this.calleeFirst = calleeFirst;
+		this.stackOf = folded ? (site) => site.stack.filter((f, i) => !IN_LIBRARY[f] || i === site.telling) : (site) => site.stack;
 		if (calleeFirst)
 			this.addReversed();
 		else
@@ -63,15 +65,15 @@ class CallTree {
 
 	add() {
 		const at = [];	// the node of each frame of the site before, from the root
-		let last = null;
+		let last = null, before = [];
 
 		this.sites.forEach((site, i) => {
-			const {stack} = site, n = stack.length;
+			const stack = this.stackOf(site), n = stack.length;
 			let k = 0;
 
 			// what stands above differs by site
 			if (last && last.process === site.process && !DATA.growth)
-				while (k < n && k < last.stack.length && stack[n - 1 - k] === last.stack[last.stack.length - 1 - k])
+				while (k < n && k < before.length && stack[n - 1 - k] === before[before.length - 1 - k])
 					k++;
 			let node = k ? at[k - 1] : this.rootOf(site);
 
@@ -79,6 +81,7 @@ class CallTree {
 				at[k] = node = this.child(node, frameFn[stack[n - 1 - k]], stack[n - 1 - k]);
 			this.leaf[i] = n ? node : this.noStack(node, site);
 			last = site;
+			before = stack;
 		});
 	}
 
@@ -86,7 +89,7 @@ class CallTree {
 		this.sites.forEach((site, i) => {
 			let node = this.rootOf(site);
 
-			for (const f of site.stack)
+			for (const f of this.stackOf(site))
 				node = this.child(node, frameFn[f], f);
 			this.leaf[i] = site.stack.length ? node : this.noStack(node, site);
 		});

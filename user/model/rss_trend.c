@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Judges the resident memory of a process by its timeline, so that a trace and a file of it come to the same result.
+ * What always holds: too few points give no judgement, only the change. A process need not allocate by a probed function to
+ * grow: without this, "nothing grows" would be said of live blocks alone.
+ */
+#include "model/rss_trend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/judge.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+#define MIN_POINTS 5
+#define MIN_SPAN_NS (4 * SECOND_NS)
+/* The kernel counts pages per CPU and adds them up late: a climb of less may be that. */
+#define CLIMB_BYTES (256ull << 10)
+#define CREEP_BYTES (64ull << 10)
+#define CREEP_LEAST_BYTES (16ull << 10)
+/* Higher by so much than in all of the first half: no rest, though it may have been a single step. */
+#define STEP_BYTES (128ull << 10)
+#define STEP_PART 256	/* of what was resident then */
+#define EVEN_POINTS 16	/* from which on quarters of the later half are judged */
+#define QUARTERS 4
+#define EVENLY 3	/* the quickest quarter rises by at most so many times what the slowest does */
+#define FREED_PCT 95	/* of live memory: a process that freed so much before it ended kept nothing that matters */
+
+COMPARATOR(by_bytes, int64_t, ORDER(*a, *b))
+
+/* The timeline with resident memory in place of live bytes; points at which that was not read are left out. */
+static void course_of(const struct snap_process *p, struct course *c)
+{
+	_cleanup_free_ struct snap_point *v = xcalloc(p->n_timeline + 1, sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_timeline; i++)
+		if (p->timeline[i].rss_bytes)
+			v[n++] = (struct snap_point){ .t_ns = p->timeline[i].t_ns, .live_bytes = p->timeline[i].rss_bytes };
+	course__of_timeline(c, v, n);
+}
+
+/*
+ * What is resident and not live, by quarters of the time: live memory that goes up and down hides that it climbs. Medians,
+ * for the two are not read at the same instant. What live memory falls by meanwhile is kept by the allocator.
+ */
+static bool rest_climbs(const struct snap_process *p)
+{
+	_cleanup_free_ int64_t *rest = xcalloc(p->n_timeline + 1, sizeof(*rest));
+	int64_t median[QUARTERS], least_live[QUARTERS] = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
+	int64_t least = INT64_MAX, most = 0, climbed;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_timeline; i++) {
+		const struct snap_point *at = &p->timeline[i];
+		size_t quarter = i * QUARTERS / p->n_timeline;
+
+		if (!at->rss_bytes)
+			return false;
+		least_live[quarter] = MIN(least_live[quarter], (int64_t)at->live_bytes);
+		rest[n++] = (int64_t)at->rss_bytes - (int64_t)at->live_bytes;
+	}
+	if (n < QUARTERS * 2)
+		return false;
+	for (size_t k = 0, from = 0; k < QUARTERS; k++) {
+		size_t to = from;
+
+		while (to < n && to * QUARTERS / n == k)
+			to++;
+		qsort(rest + from, to - from, sizeof(*rest), by_bytes);
+		median[k] = rest[(from + to) / 2];
+		from = to;
+	}
+	for (size_t k = 1; k < QUARTERS; k++) {
+		least = MIN(least, median[k] - median[k - 1]);
+		most = MAX(most, median[k] - median[k - 1]);
+	}
+	climbed = median[QUARTERS - 1] - median[0];
+	return climbed >= (int64_t)CLIMB_BYTES && least > 0 && least * EVENLY >= most &&
+	       least_live[0] < least_live[QUARTERS - 1] + climbed / 2;
+}
+
+/* So much in a minute, less in less time; a page or two come by chance. */
+static uint64_t creep_limit(uint64_t span_ns)
+{
+	return MAX(CREEP_BYTES * (double)MIN(span_ns, 60 * SECOND_NS) / (60.0 * SECOND_NS), CREEP_LEAST_BYTES);
+}
+
+static bool climbs(struct rss_trend *r, const struct course *c, uint64_t from_ns, uint64_t at_least)
+{
+	double bytes, per_s;
+
+	if (!course__climbs(c->points.v, c->points.n, from_ns, &bytes, &per_s) || bytes < at_least)
+		return false;
+	r->climb_bytes_per_s = per_s;
+	return true;
+}
+
+/* Whatever was before: a drop, or a peak that has gone. Of few points the last are all that there is to go by. */
+static bool climbs_lately(struct rss_trend *r, const struct course *c, uint64_t middle_ns)
+{
+	const struct course_point *v = c->points.v, *last = &v[c->points.n - 1];
+	uint64_t limit = creep_limit(last->t_ns - v->t_ns);
+
+	if (c->points.n >= EVEN_POINTS)
+		return climbs(r, c, middle_ns, limit / 2);
+	while (v->t_ns < middle_ns)
+		v++;
+	if (last->low_bytes >= c->points.v->low_bytes + limit)
+		return last->low_bytes >= v->low_bytes + limit / 2;
+	return last->low_bytes > v->low_bytes + limit / 2;
+}
+
+static void judge_course(struct rss_trend *r, const struct course *c)
+{
+	const struct course_point *v = c->points.v, *last = &v[c->points.n - 1];
+	uint64_t middle_ns = (v->t_ns + last->t_ns) / 2, most_before = 0, now = last->live_bytes;
+	int64_t later;
+
+	for (size_t i = 0; i < c->points.n && v[i].t_ns <= middle_ns; i++)
+		most_before = MAX(most_before, v[i].high_bytes);
+	later = (int64_t)(now - most_before);
+	r->grows = later >= (int64_t)r->notable_bytes ||
+		   (later >= (int64_t)CLIMB_BYTES / 2 && r->change_bytes >= (int64_t)CLIMB_BYTES && judge__climbs(c)) ||
+		   climbs(r, c, v->t_ns, CLIMB_BYTES);
+	r->creeps = !r->grows && (later >= (int64_t)MAX(STEP_BYTES, most_before / STEP_PART) ||
+				  (later > 0 && r->change_bytes >= (int64_t)CREEP_BYTES && judge__climbs(c)) ||
+				  climbs_lately(r, c, middle_ns));
+	r->rests = !r->grows && !r->creeps && later < (int64_t)(r->notable_bytes / 4);
+	for (size_t i = c->points.n; i-- > 0 && v[i].low_bytes + r->notable_bytes / 4 > now;)
+		r->rest_ns = last->t_ns - v[i].t_ns;
+}
+
+/* A process that has ended holds nothing now: its RSS is explained by what was live when RSS was last read. */
+static uint64_t live_when_read(const struct snap_process *p)
+{
+	if (!p->ended)
+		return process__running_bytes(p);
+	for (size_t i = p->n_timeline; i-- > 0;)
+		if (p->timeline[i].rss_bytes)
+			return p->timeline[i].live_bytes;
+	return p->c.live_bytes;
+}
+
+/* Where live memory explains less than half of the change, the rest was not seen to be freed. */
+static bool was_freed(const struct snap_process *p, const struct rss_trend *r)
+{
+	return p->ended && r->live_bytes && r->change_bytes <= 2 * (int64_t)r->live_bytes &&
+	       p->c.live_bytes <= r->live_bytes / 100 * (100 - FREED_PCT);
+}
+
+struct rss_trend rss_trend__of(const struct snap_process *p)
+{
+	const struct snap_point *v = p->timeline;
+	struct rss_trend r = {};
+	struct course c = {};
+
+	if (!p->rss_bytes || !p->rss_at_attach_bytes || !p->n_timeline)
+		return r;
+	r.known = true;
+	r.change_bytes = (int64_t)(p->rss_bytes - p->rss_at_attach_bytes);
+	/* it was read before the first point */
+	r.span_ns = p->age_at_attach_ns ? v[p->n_timeline - 1].t_ns : v[p->n_timeline - 1].t_ns - v->t_ns;
+	r.notable_bytes = rss_trend__notable(p->rss_at_attach_bytes);
+	r.rests = r.change_bytes < (int64_t)r.notable_bytes / 4;
+	course_of(p, &c);
+	if (c.points.n >= MIN_POINTS && c.points.v[c.points.n - 1].t_ns - c.points.v->t_ns >= MIN_SPAN_NS) {
+		judge_course(&r, &c);
+		r.creeps |= !r.grows && rest_climbs(p);
+		r.rests &= !r.creeps;
+	} else
+		r.creeps = r.change_bytes > (int64_t)creep_limit(r.span_ns);
+	/* in a row of several, the sum also rises where a process starts: the verdicts of its processes say which of them grow */
+	r.grows &= p->n_members < 2;
+	r.live_bytes = live_when_read(p);
+	r.freed = was_freed(p, &r);
+	r.grows &= !r.freed;
+	r.creeps &= !r.freed && p->n_members < 2;
+	r.rests |= r.freed;
+	course__done(&c);
+	return r;
+}
+
+char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+	uint64_t n = r->change_bytes < 0 ? -(uint64_t)r->change_bytes : (uint64_t)r->change_bytes;
+
+	*buf = 0;
+	if (r->known && n)
+		snprintf(buf, RSS_TREND_MAX, "RSS %s%s in %s", r->change_bytes < 0 ? "-" : "+", fmt_bytes(a, n), fmt_duration(b, r->span_ns));
+	else if (r->known)
+		snprintf(buf, RSS_TREND_MAX, "RSS unchanged in %s", fmt_duration(b, r->span_ns));
+	if (*buf && r->change_bytes <= 0 && r->climb_bytes_per_s >= 1)
+		snprintf(buf + strlen(buf), RSS_TREND_MAX - strlen(buf), ", rising by %s/s", fmt_bytes(a, (uint64_t)r->climb_bytes_per_s));
+	return buf;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns who else has to do with the memory of a process: those that share it, by a system call for each process; and who debugs it. */
+#include "process/sharers.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "process/process.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+/* 0: the same; -1 and errno */
+static long compare(pid_t a, pid_t b)
+{
+	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+}
+
+static bool said_unknown;	/* once */
+
+int sharers__find(pid_t pid, struct sharers *ret)
+{
+	struct vec(pid_t) found = {};
+	pid_t runner = process__runner(pid);
+	_cleanup_pids_ struct pids all = {};
+	pid_t other;
+	int err;
+
+	if (!runner)
+		return -ESRCH;
+	if (compare(runner, runner)) {
+		err = -errno;
+		if (err != -ESRCH && !__atomic_exchange_n(&said_unknown, true, __ATOMIC_RELAXED))
+			say("kcmp: %s: processes that share the memory of a target are not found", strerror(-err));
+		return err;
+	}
+	all = pids__of_all();
+	while ((other = pids__next(&all)))
+		/* who may not be compared is another user's, and a thread of the kernel may use its memory for a while */
+		if (other != pid && !compare(runner, other) && process__has_memory(other))
+			*vec_push(&found) = other;
+	if (!all.dir)
+		return all.err;
+	*ret = (struct sharers){ found.v, found.n };
+	return 0;
+}
+
+bool sharers__has(const struct sharers *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i] == pid)
+			return true;
+	return false;
+}
+
+/* 0, with ret at the one that shares the memory of pid, or at the place where pid belongs. */
+static int search(const struct sharers *s, pid_t pid, size_t *ret, bool *found)
+{
+	size_t from = 0, to = s->n;
+
+	*found = false;
+	while (from < to && !*found) {
+		size_t mid = from + (to - from) / 2;
+		long order = compare(pid, s->v[mid]);
+
+		*ret = mid;
+		if (order < 0 || order > 2)
+			return order < 0 ? -errno : -EINVAL;
+		if (order == 1)
+			to = mid;
+		else
+			from = mid + 1;
+		*found = !order;
+	}
+	if (!*found)
+		*ret = from;
+	return 0;
+}
+
+pid_t sharers__sort_in(struct sharers *s, pid_t pid)
+{
+	size_t at = 0;
+	bool found;
+
+	/* a first thread that has exited has no memory, as others like it */
+	if (process__runner(pid) != pid)
+		return 0;
+	while (search(s, pid, &at, &found)) {
+		/* which of the two has exited? */
+		if (!s->n || !compare(s->v[at], s->v[at]))
+			return 0;
+		memmove(s->v + at, s->v + at + 1, (--s->n - at) * sizeof(*s->v));
+	}
+	if (found)
+		return process__has_memory(pid) ? s->v[at] : 0;
+	s->v = xreallocarray(s->v, s->n + 1, sizeof(*s->v));
+	memmove(s->v + at + 1, s->v + at, (s->n - at) * sizeof(*s->v));
+	s->v[at] = pid;
+	s->n++;
+	return 0;
+}
+
+void sharers__done(struct sharers *s)
+{
+	free(s->v);
+	*s = (struct sharers){};
+}
+
+/* ---- debuggers */
+
+/* Owns the names of tracers that set no breakpoints: there is no other way to tell what a tracer does. */
+
+static const char *const write_nothing[] = { "strace" };
+
+/* A thread of ours that stops a process for a while, and sets no breakpoints (heap/target_stop.c). */
+static bool is_own(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)tid);
+	return !access(path, F_OK);
+}
+
+static pid_t tracer_of(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *line;
+	uint64_t tracer;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (read_small_file(path, &text, NULL))
+		return 0;
+	line = strstr(text, "\nTracerPid:\t");
+	if (!line)
+		return 0;
+	line += strlen("\nTracerPid:\t");
+	line[strcspn(line, "\n")] = '\0';
+	return parse_u64(line, 1, INT32_MAX, &tracer) || is_own((pid_t)tracer) ? 0 : (pid_t)tracer;
+}
+
+bool debugger__holds_still(pid_t pid)
+{
+	_cleanup_pids_ struct pids threads = pids__of_threads(pid);
+	bool still = threads.dir;
+	pid_t tid;
+
+	while (still && (tid = pids__next(&threads))) {
+		_cleanup_free_ char *text = NULL;
+		char stat[64], *state;
+
+		snprintf(stat, sizeof(stat), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+		state = read_small_file(stat, &text, NULL) ? NULL : strrchr(text, ')');
+		still = state && !strncmp(state, ") t", 3);
+	}
+	return still;
+}
+
+struct debugger debugger__of(pid_t pid)
+{
+	struct debugger d = { .pid = tracer_of(pid), .writes = true };
+
+	if (!d.pid || d.pid == getpid())
+		return (struct debugger){};
+	process__thread_comm(d.pid, d.pid, d.comm);
+	for (size_t i = 0; i < ARRAY_SIZE(write_nothing); i++)
+		d.writes &= !!strcmp(d.comm, write_nothing[i]);
+	return d;
+}
