@@ -46,6 +46,27 @@ struct objects {
 	bool unprobed;
 };
 
+/* Of all tables: each object holds a descriptor, and the process has one limit for them. */
+static size_t n_objects;
+
+/* What malloctrace needs for itself is left; and the heap search, whose files get no probes, finds a share that the trace left. */
+static bool has_room(const struct objects *o)
+{
+	uint64_t all = descriptors__for_targets();
+
+	return __atomic_load_n(&n_objects, __ATOMIC_RELAXED) < (o->unprobed ? all : all - all / 8);
+}
+
+static struct object *object_of(struct object as)
+{
+	struct object *obj = xmalloc(sizeof(*obj));
+
+	*obj = as;
+	obj->refs = 1;
+	__atomic_fetch_add(&n_objects, 1, __ATOMIC_RELAXED);
+	return obj;
+}
+
 struct objects *objects__new(void)
 {
 	return xcalloc(1, sizeof(struct objects));
@@ -84,6 +105,7 @@ void object__put(struct object *obj)
 		close(obj->fd);
 	if (obj->file_fd > 0)
 		close(obj->file_fd);
+	__atomic_fetch_sub(&n_objects, 1, __ATOMIC_RELAXED);
 	trial_charge__set(&obj->charge, 0);
 	jitmap__free(obj->jit);
 	code_book__free(obj->script);
@@ -218,12 +240,9 @@ static void note_unopened(struct objects *o, const char *name, uint64_t dev, uin
 /* Makes an object of what it is to have: its descriptors and its path at least, which it takes, also on failure. Puts it into the table. */
 static int keep(struct objects *o, struct object as, struct object **ret, struct err *e)
 {
-	struct object *obj = xmalloc(sizeof(*obj));
+	struct object *obj = object_of(as);
 	struct stat st;
 	int r;
-
-	*obj = as;
-	obj->refs = 1;
 
 	if (!obj->remote && fstat(obj->fd, &st)) {
 		r = err_set(e, -errno, "%s: %s", obj->path, strerror(errno));
@@ -277,8 +296,8 @@ static int get_opened(struct objects *o, int path_fd, const char *name, const st
 		*ret = obj;
 		return 0;
 	}
-	/* a process may map as many as it likes: what malloctrace needs for itself is left */
-	fd = o->all.n < descriptors__for_targets() ? elffile__open_found(path_fd) : -EMFILE;
+	/* a process may map as many as it likes */
+	fd = has_room(o) ? elffile__open_found(path_fd) : -EMFILE;
 	if (fd < 0) {
 		r = fd;
 		/* one that no process has mapped is told where it was asked for */
@@ -496,10 +515,9 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
 
 struct object *object__over(int fd, const char *path)
 {
-	struct object *obj = xmalloc(sizeof(*obj));
+	struct object *obj = object_of((struct object){ .fd = fd, .path = xstrdup(path) });
 	struct stat st;
 
-	*obj = (struct object){ .refs = 1, .fd = fd, .path = xstrdup(path) };
 	if (!fstat(fd, &st)) {
 		obj->size_bytes = st.st_size;
 		obj->mtime_ns = mtime_ns(&st);
