@@ -271,7 +271,7 @@ test("where_blocks_were_freed", async () => {
 	assert.deepStrictEqual(await column(6, panel), ["4ms", "60ms", "100ms"]);
 	assert.deepStrictEqual(await column(7, panel), ["redis-server", "bio_lazy_free", "–"]);
 	await browser.click(`#panel-${panel} .folder`);
-	assert.match(await text(`#panel-${panel} .detail`), /2\.10M\s+98\.1%\s+96\.1 MiB\s+sdsnewlen[^]*40,000\s+1\.9%\s+200\.0 MiB\s+_dictExpand/);
+	assert.match(await text(`#panel-${panel} .detail`), /2\.10M\s+98\.1%\s+96\.1 MiB\s+textbuild[^]*40,000\s+1\.9%\s+200\.0 MiB\s+_dictExpand/);
 	await show("Live");
 	await browser.click("#panel-0 tbody tr:nth-child(2) .folder");
 	assert.match(await text("#panel-0 .freed-at"), /40,000\s+66\.7%\s+call[^]*by redis-server, after 30ms[^]*20,000\s+33\.3%\s+_dictExpand[^]*by bio_lazy_free, 100% of another thread's, after 60ms/);

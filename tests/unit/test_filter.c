@@ -70,7 +70,7 @@ Test(filter, what_is_left_and_what_is_hidden)
 		{ "^realloc$", NULL, NULL, 1, "--filter" },		/* the allocation function */
 		{ NULL, "main", NULL, 6, "--hide" },
 		{ "server\\.c", "sds", NULL, 3, "--filter, --hide" },
-		{ NULL, NULL, "# what we know of\n\nleak:sdsnewlen\n  leak:^engine::Table*  \n", 8, "--suppressions" },
+		{ NULL, NULL, "# what we know of\n\nleak:textbuild\n  leak:^engine::Table*  \n", 8, "--suppressions" },
 		{ NULL, NULL, "leak:malloc\n", 10, "--suppressions" },	/* a suppression is for callers */
 		{ "nothing at all", NULL, NULL, 0, "--filter" },
 	};

@@ -64,7 +64,7 @@ Test(top, rates_come_from_two_snapshots)
 	top__update(t, made__sample(SAMPLE_SINGLE, 0));
 	top__draw(t, &g);
 	/* 2,100,000 / 30 calls in the last second */
-	cr_assert(strstr(row(made__row_of(&g, "sdsnewlen")), " 70,000"));
+	cr_assert(strstr(row(made__row_of(&g, "textbuild")), " 70,000"));
 }
 
 Test(top, sorts_by_every_column_both_ways)
@@ -72,7 +72,7 @@ Test(top, sorts_by_every_column_both_ways)
 	begin(SAMPLE_SINGLE);
 	cr_assert(strstr(row(5), "raxGenericInsert"));
 	made__type(t, &g, "r");
-	cr_assert(strstr(row(5), "sdsnewlen"));
+	cr_assert(strstr(row(5), "textbuild"));
 	says("by LIVE ↑");
 	/* the order is called what the column is titled */
 	made__type(t, &g, "rs");
@@ -182,13 +182,13 @@ Test(top, the_cursor_moves_within_the_rows)
 	is_selected("raxGenericInsert");
 	for (int i = 0; i < 9; i++)
 		key('j');
-	is_selected("sdsnewlen");
+	is_selected("textbuild");
 	key('k');
 	is_selected("[no stack]");
 	key(TOP_KEY_PAGE_UP);
 	is_selected("raxGenericInsert");
 	key(TOP_KEY_PAGE_DOWN);
-	is_selected("sdsnewlen");
+	is_selected("textbuild");
 	top__mouse(t, TOP_WHEEL_UP, 10, 10);
 	top__draw(t, &g);
 	is_selected("_dictExpand");
@@ -209,11 +209,11 @@ Test(top, the_filter_counts_with_every_letter)
 	key(TOP_KEY_BACKSPACE);
 	says("_dictExpand");
 	/* a regular expression, in any case, over files too */
-	made__type(t, &g, "DICT\\.c|^sdsnew\n");
+	made__type(t, &g, "DICT\\.c|^textbu\n");
 	says("_dictExpand");
-	says("sdsnewlen");
+	says("textbuild");
 	says_not("raxGenericInsert");
-	says("/DICT\\.c|^sdsnew");
+	says("/DICT\\.c|^textbu");
 	/* what is none yet is taken as it stands */
 	made__type(t, &g, "/");
 	key('U' - '@');

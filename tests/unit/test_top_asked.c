@@ -123,7 +123,7 @@ Test(top_asked, tags_add_up_to_all)
 	for (size_t i = 0; i < s->n_sites; i++)
 		calls += s->sites[i].c.alloc_calls;
 	cr_assert_eq(calls, s->totals.alloc_calls);
-	/* sdsnewlen's and trackingRememberKey's, below processCommand: 2,100,000 and 31,744 */
+	/* textbuild's and trackingRememberKey's, below processCommand: 2,100,000 and 31,744 */
 	row_says("processCommand", " 2.13M");
 	row_says("processCommand", "31,744");
 	row_says("redis-server:", " 61,204 ");
@@ -252,7 +252,7 @@ Test(top_asked, frees_and_where)
 	begin();
 	key('9');
 	/* the site with the most frees, and the place that most of them were at */
-	row_says("sdsnewlen", " 2.10M");
+	row_says("textbuild", " 2.10M");
 	key(TOP_KEY_ENTER);
 	says("freed by free: 100%, 2,099,999 calls");
 	key(TOP_KEY_ESC);

@@ -37,7 +37,7 @@ static inline bool rss_trend__may_grow(const struct rss_trend *r)
 }
 
 #define RSS_TREND_MAX 96
-/* "RSS +113.0 MiB in 45.0s", "RSS unchanged in 45.0s", "RSS -8.0 MiB in 45.0s, rising by 64.0 KiB/s"; "" if it is not known. */
+/* "RSS +113.0 MiB in 45.0s", "RSS unchanged in 45.0s", "RSS rises by 64.0 KiB/s, after it fell (-8.0 MiB in 45.0s)"; "" if it is not known. */
 char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r);
 
 #endif

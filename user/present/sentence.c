@@ -544,6 +544,27 @@ static bool has_process(const struct facts *f)
 	return f->process;
 }
 
+/* It grows, and no site of it has such a verdict: that which holds most of it, or that its blocks come from many sites. */
+static void say_holder(struct words *w, const struct facts *f)
+{
+	const struct snap_site *most = NULL;
+	char share[FMT_MAX];
+
+	for (size_t i = 0; i < f->s->n_sites; i++) {
+		const struct snap_site *site = &f->s->sites[i];
+
+		if (&f->s->processes[site->process] == f->process && (!most || site->c.live_bytes > most->c.live_bytes))
+			most = site;
+	}
+	if (!most || !most->c.live_bytes || is_calm(most->trend.verdict) || most->c.live_bytes * 2 < f->process->c.live_bytes) {
+		say(w, "; no %s grows", f->s->hidden.by ? "site shown" : "single site");
+		return;
+	}
+	say(w, "; ");
+	say_name_of(w, f, most);
+	say(w, " holds %s of its live memory", fmt_share(share, most->c.live_bytes, f->process->c.live_bytes));
+}
+
 /* Of several processes the one that grows most; of one, whose blocks may each have a stack of their own: no site grows. */
 static void say_process(struct words *w, const struct facts *f)
 {
@@ -559,7 +580,7 @@ static void say_process(struct words *w, const struct facts *f)
 	if (f->s->n_processes > 1 && !(why && strstr(why, "RSS ")))
 		say_resident(w, f, why && *why ? "; " : "");
 	if (!f->site)
-		say(w, "; no %s grows", f->s->hidden.by ? "site shown" : "single site");
+		say_holder(w, f);
 	say_sites_beside(w, f);
 }
 
