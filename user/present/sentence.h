@@ -9,6 +9,8 @@
 
 struct tellings;
 
+#define SENTENCE_NAME_COLS 80	/* of a site's name, where no screen is narrower */
+
 /* A second sentence begins a line of its own. name_width: of a site's name, at most. The caller's; NULL: there is nothing to say. */
 char *sentence__of(const struct snapshot *s, const struct tellings *t, size_t name_width);
 /* The site that it names; NULL: none. */

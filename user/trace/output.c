@@ -11,6 +11,7 @@
 #include "names/packages.h"
 #include "present/missing_names.h"
 #include "present/rows.h"
+#include "present/sentence.h"
 #include "trace/output.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -322,9 +323,10 @@ static void give_names(struct output *o, struct snapshot *s, const struct export
 	bool all = f->needs_all_names || filter__any(&o->filter) || tagger__any(&o->tagger);
 
 	names__pause(o->names);
-	if (!all && brief)
+	/* the sentence is about rows by line, whichever sites are shown */
+	if (!all && f->for_people)
 		name_attributed(o, s);
-	else if (!all)
+	if (!all && !brief)
 		name_shown(o, s, false);
 	for (size_t i = 0; all && i < s->n_places; i++)
 		expect_place(o, s, &s->places[i]);
@@ -455,10 +457,24 @@ static struct snapshot *make_rows(struct output *o, struct snapshot *s)
 	return rows;
 }
 
+/* The same in every view of a snapshot: about rows, not about the stacks that one of them shows each by itself. The caller's. */
+static char *sentence_of(struct output *o, const struct snapshot *s)
+{
+	struct snapshot *rows;
+	char *ret;
+
+	tellings__begin(&o->tellings, s);
+	rows = rows__of(s, &o->tellings, o->opts->leak_after_ns, NULL);
+	tellings__begin(&o->tellings, rows);
+	ret = sentence__of(rows, &o->tellings, SENTENCE_NAME_COLS);
+	snapshot__free(rows);
+	return ret;
+}
+
 static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f,
 		     struct err *e)
 {
-	_cleanup_free_ char *missing = NULL;
+	_cleanup_free_ char *missing = NULL, *sentence = NULL;
 	struct snapshot *shown, *rows = NULL;
 	uint64_t began_ns = now_ns();
 	/* what is read for one file is not for the next */
@@ -476,6 +492,8 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	give_source(o, shown, f);
 	if (brief)
 		rows = make_rows(o, shown);
+	else if (f->for_people)
+		sentence = sentence_of(o, shown);
 	end_progress(o);
 	if (f->needs & ~s->known)
 		err = err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
@@ -486,6 +504,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 		struct export_opts how = o->export;
 
 		how.report.brief = brief;
+		how.report.sentence = sentence;
 		how.report.whole_names |= strcmp(path, "-") != 0;
 		how.report.missing_names = missing = f == export__find_by_name("text") ? output__missing_names(o, what) : NULL;
 		tellings__begin(&o->tellings, what);
@@ -542,12 +561,14 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 
 static int write_shown(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
 {
+	_cleanup_free_ char *sentence = NULL;
 	struct export_opts how = o->export;
 	struct snapshot *shown;
 	int err;
 
 	give_names(o, s, f, false);
 	shown = shown_of(o, s);
+	how.report.sentence = sentence = f->for_people ? sentence_of(o, shown) : NULL;
 	how.shown_first = shown_first;
 	how.served = true;
 	tellings__begin(&o->tellings, shown);

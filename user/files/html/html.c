@@ -25,7 +25,6 @@
 #include "present/views.h"
 #include "util/util.h"
 
-#define SENTENCE_NAME_COLS 80
 #define NEXT_ELEMENT "</script>\n<script type=\"application/json\" id=\"words\">\n"
 /* Of timelines: as many as there may be in all, and as many as a process may have even if they are more. */
 #define POINTS_OF_ALL 65536
@@ -356,12 +355,12 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 {
 	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s, NULL), *watched = watched__words(s), *reading = reading__words(s);
 	/* a diff has its own */
-	_cleanup_free_ char *sentence = o->compared ? NULL : sentence__of(s, t, SENTENCE_NAME_COLS);
+	_cleanup_free_ char *own = o->compared || o->report.sentence ? NULL : sentence__of(s, t, SENTENCE_NAME_COLS);
 	char observed[3 * FMT_MAX];
 
 	json__object(j, NULL);
 	metric_table(j, s, o->metric ? o->metric : metric__preset(s->known));
-	json__str(j, "sentence", sentence);
+	json__str(j, "sentence", o->compared ? NULL : own ? own : o->report.sentence);
 	json__str(j, "baseline_name", s->baseline_name);
 	/* of a whole machine */
 	json__str(j, "memory", memory);

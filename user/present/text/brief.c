@@ -88,7 +88,7 @@ static void flat_sentence(struct report *r)
 void report__verdict_line(struct report *r)
 {
 	size_t name_width = r->o->whole_names ? WHOLE_NAME : r->width / 2;
-	_cleanup_free_ char *sentence = sentence__of(r->s, r->o->tellings, name_width);
+	_cleanup_free_ char *sentence = r->o->sentence ? xstrdup(r->o->sentence) : sentence__of(r->s, r->o->tellings, name_width);
 	char *rest = sentence, *line;
 
 	if (!sentence)
