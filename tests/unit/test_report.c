@@ -152,6 +152,10 @@ Test(report, too_few_samples_make_no_table)
 		text = brief_of(s, 120);
 		cr_expect(strstr(text, t[i].says), "%zu: wanted %s, got %s", i, t[i].says, text);
 		cr_expect(strstr(text, "\nLIVE: too few samples for rows (--full shows them)\n") && !strstr(text, "SITE"), "%zu: %s", i, text);
+		cr_expect(strstr(text, "\nlive   not known (too few samples), ") && !strstr(text, "±") && !strstr(text, "observed"), "%zu: %s", i, text);
+		cr_expect(!strstr(text, "allocates most") && !strstr(text, "-o leak.html") && !strstr(text, "doctor"), "%zu: %s", i, text);
+		cr_expect(strstr(text, t[i].overhead_pct > 0 ? "\nnext: trace without --overhead, for a short time (-d 5)\n" :
+						"\nnext: trace without --sample, for a short time (-d 5)\n"), "%zu: %s", i, text);
 		cr_expect(!strstr(text, "--reachable"), "%zu: %s", i, text);
 		snapshot__free(s);
 	}

@@ -254,7 +254,7 @@ static bool most_calls_line(struct report *r)
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
 
 	/* what is lost has its own lines */
-	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total)
+	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total || is_noise(r->s))
 		return false;
 	fputc('\n', r->out);
 	name = name_of(r, most, r->width / 2);
@@ -361,9 +361,9 @@ static void site_rows(struct report *r, const struct view *v, bool first)
 	rank__init(&k, r->s, v->bit, r->o->sort, v->older && r->o->older_ns, r->top);
 	rank__sums(&k, weighs, 0, &whole, &listed);
 	n = rows_that_matter(r, &k, weighs, whole);
-	if (n && weighs == rank__key("live-bytes") && is_noise(r->s)) {
+	if (weighs == rank__key("live-bytes") && is_noise(r->s)) {
 		fputc('\n', r->out);
-		report__line(r, "%s: too few samples for rows (--full shows them)", v->title);
+		report__line(r, "%s: too few samples for rows%s", v->title, n ? " (--full shows them)" : "");
 		rank__done(&k);
 		return;
 	}
@@ -544,6 +544,14 @@ void report__brief(struct report *r)
 	for (size_t i = 0; i < n_views; i++) {
 		const struct view *v = &views[i];
 
+	/* neither a page nor other options have more of what was hardly seen; a file does not say what the budget was */
+	if (is_noise(r->s)) {
+		bool sampled = r->s->recording.sample_bytes && !(r->s->recording.overhead_pct > 0);
+
+		fputs(apart ? "\n" : "", r->out);
+		report__line(r, "next: trace without %s, for a short time (-d 5)", sampled ? "--sample" : "--overhead");
+		return;
+	}
 		/* of a trace of allocations the first view of sites; of --mode growth both */
 		if (v->rows != ROWS_SITES || !(r->views & (v->bit | v->with)) || !view__holds(v, r->s) || v->bit == VIEW_REALLOC)
 			continue;

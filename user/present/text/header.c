@@ -188,13 +188,20 @@ static void reading_line(struct report *r)
 	report__item(r, "heap", "%s", words);
 }
 
+/* One screen shows no estimate that its error outweighs. */
+static bool is_too_rough(const struct report *r)
+{
+	return r->o->brief && is_noise(r->s);
+}
+
 static void estimated_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
 	_cleanup_free_ char *watched = watched__words(s);
 	char a[FMT_MAX], observed[3 * FMT_MAX];
 
-	if (!s->estimated)
+	/* a share of the time says nothing of the share of the calls that were seen */
+	if (!s->estimated || is_too_rough(r))
 		return;
 	para__begin(&r->para, "~", LABEL_WIDTH);
 	if (s->recording.sample_bytes)
@@ -257,12 +264,16 @@ static void live_line(struct report *r)
 		ended &= p->ended;
 	}
 	para__begin(&r->para, "live", LABEL_WIDTH);
-	if (s->known & HAS_LIVE_BYTES)
+	if (is_too_rough(r))
+		para__item(&r->para, "not known (too few samples)");
+	else if (s->known & HAS_LIVE_BYTES)
 		para__item(&r->para, "%s in %s block%s", bytes_of(r, a, bytes, s->error.live_bytes), count_of(r, b, blocks, s->error.live_blocks),
 			   plural(blocks));
 	else
 		para__item(&r->para, "not recorded (--mode %s)", mode__name(s->recording.mode));
-	if (s->known & HAS_PEAK_BYTES && report__is_one(r) && s->totals.peak_bytes)
+	if (is_too_rough(r))
+		;
+	else if (s->known & HAS_PEAK_BYTES && report__is_one(r) && s->totals.peak_bytes)
 		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
 	else if (s->known & HAS_PEAK_BYTES)
