@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/merge.h"
 #include "model/model.h"
 #include "util/util.h"
 
@@ -108,6 +109,38 @@ Test(trends, sites_and_processes)
 	cr_expect_not(s->baseline);
 	snapshot__free(s);
 	model__free(p.m);
+}
+
+/* A cache that fills for 8 s and is emptied, cut off while it fills. */
+Test(trends, a_saw_tooth_has_no_rate)
+{
+	struct play p;
+	struct snapshot *s;
+
+	for (int seconds = 40; seconds < 56; seconds++) {
+		play__begin(&p);
+		p.cut.n_sites = p.cut.n_procs = 1;
+		for (int i = 0; i < seconds; i++) {
+			struct mt_counts *c = &p.sites[0].counts;
+
+			play__second(&p);
+			if (i % 8 == 7) {
+				c->free_calls = c->alloc_calls;
+				c->free_bytes = c->alloc_bytes;
+				model__note(p.m, &p.cut);
+			}
+		}
+		s = play__shot(&p, MT_MODE_FULL);
+		for (int k = 0; k < 2; k++) {
+			const struct trend *t = k ? &s->processes[0].trend : &s->sites[0].trend;
+
+			if (t->verdict && !strcmp(t->verdict, "steady"))
+				cr_expect_float_eq(t->growth_bytes_per_s, 0, 0, "%d s: %s, %.0f/s", seconds, t->why, t->growth_bytes_per_s);
+			cr_expect(!verdict__is_alarm(t->verdict), "%d s: %s (%s)", seconds, t->verdict, t->why);
+		}
+		snapshot__free(s);
+		model__free(p.m);
+	}
 }
 
 /* Lost at once: how fast it becomes more is not known, and nothing is said of it. */
