@@ -72,6 +72,18 @@ static void settle_rate(struct trend *t)
 		t->growth_bytes_per_s = MIN(t->growth_bytes_per_s, 0);
 }
 
+/*
+ * What a reader knows: a variable of the program itself. Those of libraries say nothing to most, nor do those of an interpreter,
+ * whose programs have none.
+ */
+static const struct snap_root *own_root(const struct snap_process *p, const struct snap_root *held)
+{
+	bool own = held && held->kind == ROOT_GLOBAL && held->module && p->exe && !p->runtime &&
+		   !strcmp(path_basename(held->module), path_basename(p->exe));
+
+	return own ? held : NULL;
+}
+
 /* ---- sites */
 
 static void copy_history(const struct course *c, struct snapshot *s, struct snap_site *to)
@@ -138,7 +150,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.looked_blocks = look->blocks,
 		.unreached_blocks = look->unreached_blocks,
 		.search_partial = look->most && look->most->partial,
-		.held = look->most ? look->most->held : NULL,
+		.held = look->most ? own_root(p, look->most->held) : NULL,
 	};
 
 	if (!(s->known & HAS_LIVE_BYTES))
@@ -186,7 +198,7 @@ void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_
 		.looked_blocks = row->looked_blocks,
 		.unreached_blocks = row->unreached_blocks,
 		.search_partial = heap && snap_unreached__is_partial(&heap->unreached),
-		.held = row->held,
+		.held = own_root(p, row->held),
 	};
 
 	course__of_timeline(&c, row->history, row->n_history);

@@ -459,13 +459,13 @@ static bool lacks_search(const struct report *r)
 	       !(r->s->known & HAS_UNREACHED) && !is_noise(r->s) && !sentence__is_unexplained(r->s);
 }
 
-/* What is held is named by the searches that follow pointers to each block. */
+/* What is held is named by the searches that follow pointers to each block; what an interpreter holds has no variables of its own. */
 static bool lacks_roots(const struct report *r)
 {
 	const struct snap_site *site = sentence__site(r->s);
 	const struct snap_heap *h = site ? snapshot__heap_of(r->s, site->process) : NULL;
 
-	return h && site__was_searched(r->s, site) && !site->trend.why_unreached && !h->roots_known;
+	return h && !r->s->processes[site->process].runtime && !(site->held && site->held->kind == ROOT_MAPPING) && site__was_searched(r->s, site) && !site->trend.why_unreached && !h->roots_known;
 }
 
 static bool has_older(const struct report *r)
