@@ -23,6 +23,7 @@
 #include "model/group.h"
 #include "model/heaps.h"
 #include "model/merge.h"
+#include "model/runtimes.h"
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
@@ -181,25 +182,55 @@ static void rows(struct report *r, const struct view *v, const struct rank *k, s
 
 /* ---- the first stacks */
 
-/* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
-static void write_stack(FILE *out, const struct report *r, const struct snap_site *site, size_t room)
+/* python3.11, libpython3.11.so.1.0 */
+static bool is_interpreter(const struct frame *f)
 {
-	const struct snapshot *s = r->s;
-	size_t n = site__n_frames(s, site), at = tellings__number(r->o->tellings, s, site), used = 0;
+	const char *base = path_basename(f->module ? f->module : "");
+
+	return is_python_module(f->module) || !strncmp(base, "python", 6) || !strncmp(base, "libpython", 9);
+}
+
+/*
+ * The frames of a stack from the one that it is called by on, *ret_n of them. Of one of Python those that run its frames are left out,
+ * also below its first one, where the interpreter was started. The caller's.
+ */
+static struct frame *frames_from(const struct snapshot *s, const struct snap_site *site, size_t at, size_t *ret_n)
+{
+	size_t n = site__n_frames(s, site), last_python = n;
+	struct frame *v = xcalloc(n + 1, sizeof(*v));
 
 	for (size_t i = at; i < n; i++) {
 		struct frame f = site__frame(s, site, i);
-		_cleanup_free_ char *name = telling__name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
+
+		last_python = is_python_module(f.module) ? i : last_python;
+	}
+	*ret_n = 0;
+	for (size_t i = at; i < n; i++) {
+		struct frame f = site__frame(s, site, i);
+
+		if (last_python == n || is_python_module(f.module) || (i < last_python && !is_interpreter(&f)))
+			v[(*ret_n)++] = f;
+	}
+	return v;
+}
+
+/* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
+static void write_stack(FILE *out, const struct report *r, const struct snap_site *site, size_t room)
+{
+	size_t n = 0, used = 0;
+	_cleanup_free_ struct frame *v = frames_from(r->s, site, tellings__number(r->o->tellings, r->s, site), &n);
+
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *name = telling__name(&v[i]), *fits = name ? name__shorten(name, room / 3) : NULL;
 
 		used += fits ? text_width(fits) + 3 : 0;
-		if (i > at && n - i > 1 && used > room) {
-			struct frame last = site__frame(s, site, n - 1);
-			_cleanup_free_ char *end = telling__name(&last), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
+		if (i && n - i > 1 && used > room) {
+			_cleanup_free_ char *end = telling__name(&v[n - 1]), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
 
 			fprintf(out, " < … %zu more < %s", n - 1 - i, end_fits ? end_fits : "");
 			break;
 		}
-		fprintf(out, "%s%s", i > at ? " < " : "", fits ? fits : "");
+		fprintf(out, "%s%s", i ? " < " : "", fits ? fits : "");
 	}
 	/* the header says why */
 	if (site->end)
@@ -513,6 +544,14 @@ static void next_line(struct report *r, bool apart)
 {
 	size_t n = 0;
 
+	/* neither a page nor other options have more of what was hardly seen; a file does not say what the budget was */
+	if (is_noise(r->s)) {
+		bool sampled = r->s->recording.sample_bytes && !(r->s->recording.overhead_pct > 0);
+
+		fputs(apart ? "\n" : "", r->out);
+		report__line(r, "next: trace without %s, for a short time (-d 5)", sampled ? "--sample" : "--overhead");
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(hints) && n < HINTS_SHOWN; i++) {
 		if (!hints[i].holds(r))
 			continue;
@@ -544,14 +583,6 @@ void report__brief(struct report *r)
 	for (size_t i = 0; i < n_views; i++) {
 		const struct view *v = &views[i];
 
-	/* neither a page nor other options have more of what was hardly seen; a file does not say what the budget was */
-	if (is_noise(r->s)) {
-		bool sampled = r->s->recording.sample_bytes && !(r->s->recording.overhead_pct > 0);
-
-		fputs(apart ? "\n" : "", r->out);
-		report__line(r, "next: trace without %s, for a short time (-d 5)", sampled ? "--sample" : "--overhead");
-		return;
-	}
 		/* of a trace of allocations the first view of sites; of --mode growth both */
 		if (v->rows != ROWS_SITES || !(r->views & (v->bit | v->with)) || !view__holds(v, r->s) || v->bit == VIEW_REALLOC)
 			continue;

@@ -346,13 +346,25 @@ static void stacks_line(struct report *r)
 static void runtime_lines(struct report *r)
 {
 	const struct runtime *t;
+static bool has_arenas(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (site__is_arena(&s->sites[i]))
+			return true;
+	return false;
+}
+
 
 	for (size_t i = 0; (t = runtime__of_snapshot(r->s, i)); i++) {
 		_cleanup_free_ char *words = runtime__words(t, r->s);
 
 		para__begin(&r->para, t->name, LABEL_WIDTH);
-		if (r->s->recording.arenas && !strcmp(t->name, "python"))
+		if (by_arenas)
+		bool by_arenas = r->s->recording.arenas && !strcmp(t->name, "python");
 			para__item(&r->para, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
+		/* with PYTHONMALLOC=malloc there are none */
+		if (by_arenas && !has_arenas(r->s))
+			continue;
 		else if (r->o->brief)
 			para__item(&r->para, "not seen: %s", t->unseen);
 		else
