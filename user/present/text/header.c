@@ -276,8 +276,11 @@ static void live_line(struct report *r)
 	else if (s->known & HAS_PEAK_BYTES && report__is_one(r) && s->totals.peak_bytes)
 		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
-	else if (s->known & HAS_PEAK_BYTES)
+	else if (s->known & HAS_PEAK_BYTES && report__is_one(r))
 		para__item(&r->para, "peak %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
+	else if (s->known & HAS_PEAK_BYTES)
+		/* of several processes it is a sum that no instant need have seen */
+		para__item(&r->para, "peak at most %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
 	if (report__is_one(r) && s->processes->most_rss_bytes)
@@ -343,9 +346,6 @@ static void stacks_line(struct report *r)
 	para__end(&r->para);
 }
 
-static void runtime_lines(struct report *r)
-{
-	const struct runtime *t;
 static bool has_arenas(const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n_sites; i++)
@@ -354,17 +354,20 @@ static bool has_arenas(const struct snapshot *s)
 	return false;
 }
 
+static void runtime_lines(struct report *r)
+{
+	const struct runtime *t;
 
 	for (size_t i = 0; (t = runtime__of_snapshot(r->s, i)); i++) {
 		_cleanup_free_ char *words = runtime__words(t, r->s);
-
-		para__begin(&r->para, t->name, LABEL_WIDTH);
-		if (by_arenas)
 		bool by_arenas = r->s->recording.arenas && !strcmp(t->name, "python");
-			para__item(&r->para, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
+
 		/* with PYTHONMALLOC=malloc there are none */
 		if (by_arenas && !has_arenas(r->s))
 			continue;
+		para__begin(&r->para, t->name, LABEL_WIDTH);
+		if (by_arenas)
+			para__item(&r->para, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
 		else if (r->o->brief)
 			para__item(&r->para, "not seen: %s", t->unseen);
 		else
