@@ -286,6 +286,9 @@ Test(columns, where_a_process_runs)
 		{ { .cgroup = "/a/b", .container = "4f3c2b1a0011223344556677" }, "4f3c2b1a0011" },
 		{ { .cgroup = "/a/b", .container = "a-name-of-LXC-is-not-cut" }, "a-name-of-LXC-is-not-cut" },
 		{ { .cgroup = "/a/b" }, "b" },
+		/* a number that an engine gave; not a word that could be one */
+		{ { .cgroup = "/a/6c638ded83b5f944f532327d8d46703f" }, "6c638ded83b5" },
+		{ { .cgroup = "/a/facade" }, "facade" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {

@@ -152,9 +152,57 @@ Test(report, too_few_samples_make_no_table)
 		text = brief_of(s, 120);
 		cr_expect(strstr(text, t[i].says), "%zu: wanted %s, got %s", i, t[i].says, text);
 		cr_expect(strstr(text, "\nLIVE: too few samples for rows (--full shows them)\n") && !strstr(text, "SITE"), "%zu: %s", i, text);
+		cr_expect(strstr(text, "\nlive   not known (too few samples), ") && !strstr(text, "±") && !strstr(text, "observed"), "%zu: %s", i, text);
+		cr_expect(!strstr(text, "allocates most") && !strstr(text, "-o leak.html") && !strstr(text, "doctor"), "%zu: %s", i, text);
+		cr_expect(strstr(text, t[i].overhead_pct > 0 ? "\nnext: trace without --overhead, for a short time (-d 5)\n" :
+						"\nnext: trace without --sample, for a short time (-d 5)\n"), "%zu: %s", i, text);
 		cr_expect(!strstr(text, "--reachable"), "%zu: %s", i, text);
 		snapshot__free(s);
 	}
+}
+
+#define FRAME(its_module, its_function)	\
+	{ .module = its_module, .offset = 16, .resolved = true, .n_lines = 1, .lines = (const struct line[]){ { .function = its_function } } }
+
+/* One site whose stack these places are, in a process of that runtime. */
+static struct snapshot *with_stack(struct place *places, size_t n, const struct snap_module *modules, size_t n_modules, const char *runtime)
+{
+	static const uint32_t stack[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+
+	s->modules = modules;
+	s->n_modules = n_modules;
+	s->places = places;
+	s->n_places = n;
+	s->n_sites = 1;
+	s->sites[0].stack = stack;
+	s->sites[0].n_stack = (uint32_t)n;
+	s->sites[0].end = 0;
+	((struct snap_process *)s->processes)->runtime = runtime;
+	return s;
+}
+
+/* Below the rows stands who called whom in Python; what runs its frames is in all stacks, and in --full. */
+Test(report, a_stack_of_python_is_one_of_python)
+{
+	static const struct snap_module modules[] = { { .path = "[python]" }, { .path = "/usr/bin/python3.11" }, { .path = "/usr/lib/_json.cpython-311.so" } };
+	struct place places[] = {
+		FRAME(0, "Session.__init__"), FRAME(1, "_PyEval_EvalFrame"), FRAME(1, "_PyEval_Vector"), FRAME(2, "encode"), FRAME(0, "login"),
+		FRAME(0, "<module>"), FRAME(1, "PyEval_EvalCode"), FRAME(1, "_start"),
+	};
+	struct snapshot *s = with_stack(places, ARRAY_SIZE(places), modules, ARRAY_SIZE(modules), "python");
+	_cleanup_free_ char *text = NULL;
+
+	s->recording.arenas = true;
+	text = brief_of(s, 80);
+	cr_expect(strstr(text, "\n\nSession.__init__ < encode < login < <module>\n"), "%s", text);
+	/* with PYTHONMALLOC=malloc no site is one of arenas */
+	cr_expect(!strstr(text, "[arenas]"), "%s", text);
+	free(text);
+	s->sites[0].function = "arena";
+	text = brief_of(s, 80);
+	cr_expect(strstr(text, "\npython [arenas] hold objects of up to 512 bytes "), "%s", text);
+	snapshot__free(s);
 }
 
 /* What follows from it, and nothing that would be refused. */

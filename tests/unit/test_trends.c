@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/merge.h"
 #include "model/model.h"
 #include "util/util.h"
 
@@ -108,6 +109,77 @@ Test(trends, sites_and_processes)
 	cr_expect_not(s->baseline);
 	snapshot__free(s);
 	model__free(p.m);
+}
+
+/* A reader knows the variables of the program, not those of libraries or of an interpreter. */
+Test(trends, only_variables_of_the_program_hold_by_name)
+{
+	static const struct {
+		enum root_kind kind;
+		const char *name, *module, *runtime, *why;
+	} t[] = {
+		{ ROOT_GLOBAL, "sessions", "/srv/bin/server", NULL, "all reachable through sessions, +2.3 MiB/min for 59.0s, 0 of 600 freed" },
+		{ ROOT_GLOBAL, "handlers", "/usr/lib/libx.so", NULL, "all reachable, +2.3 MiB/min for 59.0s, 0 of 600 freed" },
+		{ ROOT_GLOBAL, "PyBool_Type", "/srv/bin/server", "python", "all reachable, +2.3 MiB/min for 59.0s, 0 of 600 freed" },
+		{ ROOT_MAPPING, "anonymous memory", NULL, NULL, "all reachable, +2.3 MiB/min for 59.0s, 0 of 600 freed" },
+		{ ROOT_STACK, "server", NULL, NULL, "all reachable, +2.3 MiB/min for 59.0s, 0 of 600 freed" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct snap_root root = { .kind = t[i].kind, .name = t[i].name, .module = t[i].module, .blocks = 600, .bytes = 600 * 4096 };
+		struct site_look most = { .scans = 3, .held = &root };
+		struct life_info info = { .proc = 1, .pid = 10, .comm = "server", .exe = "/srv/bin/server", .age_at_attach_ns = DAY };
+		struct play p;
+		struct snapshot *s;
+
+		play__begin(&p);
+		model__free(p.m);
+		p.m = model__new();
+		model__begin(p.m, START, 0, 0);
+		model__add_life(p.m, &info);
+		if (t[i].runtime)
+			model__set_runtime(p.m, 1, t[i].runtime);
+		p.cut.n_sites = p.cut.n_procs = 1;
+		for (int k = 0; k < 60; k++)
+			play__second(&p);
+		p.sites[0].look = (struct cut_look){ .most = &most, .blocks = 600 };
+		s = play__shot(&p, MT_MODE_FULL);
+		cr_expect_str_eq(s->sites[0].trend.why ?: "none", t[i].why, "%zu: %s", i, s->sites[0].trend.why);
+		snapshot__free(s);
+		model__free(p.m);
+	}
+}
+
+/* A cache that fills for 8 s and is emptied, cut off while it fills. */
+Test(trends, a_saw_tooth_has_no_rate)
+{
+	struct play p;
+	struct snapshot *s;
+
+	for (int seconds = 40; seconds < 56; seconds++) {
+		play__begin(&p);
+		p.cut.n_sites = p.cut.n_procs = 1;
+		for (int i = 0; i < seconds; i++) {
+			struct mt_counts *c = &p.sites[0].counts;
+
+			play__second(&p);
+			if (i % 8 == 7) {
+				c->free_calls = c->alloc_calls;
+				c->free_bytes = c->alloc_bytes;
+				model__note(p.m, &p.cut);
+			}
+		}
+		s = play__shot(&p, MT_MODE_FULL);
+		for (int k = 0; k < 2; k++) {
+			const struct trend *t = k ? &s->processes[0].trend : &s->sites[0].trend;
+
+			if (t->verdict && !strcmp(t->verdict, "steady"))
+				cr_expect_float_eq(t->growth_bytes_per_s, 0, 0, "%d s: %s, %.0f/s", seconds, t->why, t->growth_bytes_per_s);
+			cr_expect(!verdict__is_alarm(t->verdict), "%d s: %s (%s)", seconds, t->verdict, t->why);
+		}
+		snapshot__free(s);
+		model__free(p.m);
+	}
 }
 
 /* Lost at once: how fast it becomes more is not known, and nothing is said of it. */

@@ -63,6 +63,27 @@ int64_t baseline__change(const struct baseline *b, const struct cut_site *s)
 	return (int64_t)(now - then->live_bytes);
 }
 
+/* A saw-tooth has a slope wherever it is cut: where the verdict is that nothing grows, the rate is no other. */
+static void settle_rate(struct trend *t)
+{
+	if (t->verdict && !strcmp(t->verdict, "steady"))
+		t->growth_bytes_per_s = 0;
+	else if (t->verdict && !strcmp(t->verdict, "draining"))
+		t->growth_bytes_per_s = MIN(t->growth_bytes_per_s, 0);
+}
+
+/*
+ * What a reader knows: a variable of the program itself. Those of libraries say nothing to most, nor do those of an interpreter,
+ * whose programs have none.
+ */
+static const struct snap_root *own_root(const struct snap_process *p, const struct snap_root *held)
+{
+	bool own = held && held->kind == ROOT_GLOBAL && held->module && p->exe && !p->runtime &&
+		   !strcmp(path_basename(held->module), path_basename(p->exe));
+
+	return own ? held : NULL;
+}
+
 /* ---- sites */
 
 static void copy_history(const struct course *c, struct snapshot *s, struct snap_site *to)
@@ -129,7 +150,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.looked_blocks = look->blocks,
 		.unreached_blocks = look->unreached_blocks,
 		.search_partial = look->most && look->most->partial,
-		.held = look->most ? look->most->held : NULL,
+		.held = look->most ? own_root(p, look->most->held) : NULL,
 	};
 
 	if (!(s->known & HAS_LIVE_BYTES))
@@ -147,6 +168,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 	e.process_age_ns = age_at(p, e.end_ns);
 	copy_history(c, s, to);
 	judge(s, &e, &to->trend);
+	settle_rate(&to->trend);
 }
 
 void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_ns)
@@ -176,7 +198,7 @@ void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_
 		.looked_blocks = row->looked_blocks,
 		.unreached_blocks = row->unreached_blocks,
 		.search_partial = heap && snap_unreached__is_partial(&heap->unreached),
-		.held = row->held,
+		.held = own_root(p, row->held),
 	};
 
 	course__of_timeline(&c, row->history, row->n_history);
@@ -192,6 +214,7 @@ void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_
 		 */
 		if (verdict__is_alarm(worst.verdict) && (!row->trend.verdict || strcmp(worst.verdict, "growing")))
 			trend__worsen(&row->trend, &worst);
+		settle_rate(&row->trend);
 	}
 	course__done(&c);
 }
@@ -309,6 +332,7 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 	if (!blames(s, p, &sums->leaks, "leak", sums->leaks.n == 1 ? "leaks" : "leak"))
 		blames(s, p, &sums->suspects, "suspect", sums->suspects.n == 1 ? "is suspect" : "are suspect");
 	add_resident(s, p);
+	settle_rate(&p->trend);
 	course__done(&c);
 }
 

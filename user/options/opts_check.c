@@ -229,11 +229,15 @@ static const struct {
 	{ "pid", NULL, "pod", NULL, "a process is named by its number or by its pod" },
 };
 
-/* An order has several names (present/rank.c). */
+/* An order has several names (present/rank.c), and so has a mode. */
 static bool has_value(const struct given *g, const char *value)
 {
+	unsigned int given, wanted;
+
 	if (!value || !strcmp(g->val, value))
 		return true;
+	if (!strcmp(g->row->name, "mode"))
+		return choices__find(&mode_choices, g->val, &given) && choices__find(&mode_choices, value, &wanted) && given == wanted;
 	return !strcmp(g->row->name, "sort") && rank__key(g->val) && rank__key(g->val) == rank__key(value);
 }
 

@@ -142,7 +142,7 @@ static void print_brief(FILE *out)
 		"Examples:\n"
 		"  sudo malloctrace -p nginx              the live view; q ends it with a report\n"
 		"  sudo malloctrace -p 4711 -d 30 -o leak.html\n"
-		"  sudo malloctrace --reachable -- ./program\n\n"
+		"  sudo malloctrace --reachable -p 4711 -d 60\n\n"
 		"malloctrace --help all lists every option, heap --help and serve --help those\n"
 		"of a command; man malloctrace explains them.\n");
 }

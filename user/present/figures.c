@@ -235,6 +235,11 @@ const char *process__where(const struct snap_process *p, char buf[static CELL_MA
 	if (!p->cgroup || !strcmp(p->cgroup, "/"))
 		return p->cgroup;
 	tail = path_basename(p->cgroup);
+	/* a number that some engine gave */
+	if (strlen(tail) > 2 * ID_SHOWN && !tail[strspn(tail, "0123456789abcdef")]) {
+		snprintf(buf, CELL_MAX, "%.*s", ID_SHOWN, tail);
+		return buf;
+	}
 	return *tail ? tail : p->cgroup;
 }
 

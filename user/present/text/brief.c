@@ -23,6 +23,7 @@
 #include "model/group.h"
 #include "model/heaps.h"
 #include "model/merge.h"
+#include "model/runtimes.h"
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
@@ -181,25 +182,55 @@ static void rows(struct report *r, const struct view *v, const struct rank *k, s
 
 /* ---- the first stacks */
 
-/* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
-static void write_stack(FILE *out, const struct report *r, const struct snap_site *site, size_t room)
+/* python3.11, libpython3.11.so.1.0 */
+static bool is_interpreter(const struct frame *f)
 {
-	const struct snapshot *s = r->s;
-	size_t n = site__n_frames(s, site), at = tellings__number(r->o->tellings, s, site), used = 0;
+	const char *base = path_basename(f->module ? f->module : "");
+
+	return is_python_module(f->module) || !strncmp(base, "python", 6) || !strncmp(base, "libpython", 9);
+}
+
+/*
+ * The frames of a stack from the one that it is called by on, *ret_n of them. Of one of Python those that run its frames are left out,
+ * also below its first one, where the interpreter was started. The caller's.
+ */
+static struct frame *frames_from(const struct snapshot *s, const struct snap_site *site, size_t at, size_t *ret_n)
+{
+	size_t n = site__n_frames(s, site), last_python = n;
+	struct frame *v = xcalloc(n + 1, sizeof(*v));
 
 	for (size_t i = at; i < n; i++) {
 		struct frame f = site__frame(s, site, i);
-		_cleanup_free_ char *name = telling__name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
+
+		last_python = is_python_module(f.module) ? i : last_python;
+	}
+	*ret_n = 0;
+	for (size_t i = at; i < n; i++) {
+		struct frame f = site__frame(s, site, i);
+
+		if (last_python == n || is_python_module(f.module) || (i < last_python && !is_interpreter(&f)))
+			v[(*ret_n)++] = f;
+	}
+	return v;
+}
+
+/* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
+static void write_stack(FILE *out, const struct report *r, const struct snap_site *site, size_t room)
+{
+	size_t n = 0, used = 0;
+	_cleanup_free_ struct frame *v = frames_from(r->s, site, tellings__number(r->o->tellings, r->s, site), &n);
+
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *name = telling__name(&v[i]), *fits = name ? name__shorten(name, room / 3) : NULL;
 
 		used += fits ? text_width(fits) + 3 : 0;
-		if (i > at && n - i > 1 && used > room) {
-			struct frame last = site__frame(s, site, n - 1);
-			_cleanup_free_ char *end = telling__name(&last), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
+		if (i && n - i > 1 && used > room) {
+			_cleanup_free_ char *end = telling__name(&v[n - 1]), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
 
 			fprintf(out, " < … %zu more < %s", n - 1 - i, end_fits ? end_fits : "");
 			break;
 		}
-		fprintf(out, "%s%s", i > at ? " < " : "", fits ? fits : "");
+		fprintf(out, "%s%s", i ? " < " : "", fits ? fits : "");
 	}
 	/* the header says why */
 	if (site->end)
@@ -254,7 +285,7 @@ static bool most_calls_line(struct report *r)
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
 
 	/* what is lost has its own lines */
-	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total)
+	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total || is_noise(r->s))
 		return false;
 	fputc('\n', r->out);
 	name = name_of(r, most, r->width / 2);
@@ -361,9 +392,9 @@ static void site_rows(struct report *r, const struct view *v, bool first)
 	rank__init(&k, r->s, v->bit, r->o->sort, v->older && r->o->older_ns, r->top);
 	rank__sums(&k, weighs, 0, &whole, &listed);
 	n = rows_that_matter(r, &k, weighs, whole);
-	if (n && weighs == rank__key("live-bytes") && is_noise(r->s)) {
+	if (weighs == rank__key("live-bytes") && is_noise(r->s)) {
 		fputc('\n', r->out);
-		report__line(r, "%s: too few samples for rows (--full shows them)", v->title);
+		report__line(r, "%s: too few samples for rows%s", v->title, n ? " (--full shows them)" : "");
 		rank__done(&k);
 		return;
 	}
@@ -459,13 +490,13 @@ static bool lacks_search(const struct report *r)
 	       !(r->s->known & HAS_UNREACHED) && !is_noise(r->s) && !sentence__is_unexplained(r->s);
 }
 
-/* What is held is named by the searches that follow pointers to each block. */
+/* What is held is named by the searches that follow pointers to each block; what an interpreter holds has no variables of its own. */
 static bool lacks_roots(const struct report *r)
 {
 	const struct snap_site *site = sentence__site(r->s);
 	const struct snap_heap *h = site ? snapshot__heap_of(r->s, site->process) : NULL;
 
-	return h && site__was_searched(r->s, site) && !site->trend.why_unreached && !h->roots_known;
+	return h && !r->s->processes[site->process].runtime && !(site->held && site->held->kind == ROOT_MAPPING) && site__was_searched(r->s, site) && !site->trend.why_unreached && !h->roots_known;
 }
 
 static bool has_older(const struct report *r)
@@ -513,6 +544,14 @@ static void next_line(struct report *r, bool apart)
 {
 	size_t n = 0;
 
+	/* neither a page nor other options have more of what was hardly seen; a file does not say what the budget was */
+	if (is_noise(r->s)) {
+		bool sampled = r->s->recording.sample_bytes && !(r->s->recording.overhead_pct > 0);
+
+		fputs(apart ? "\n" : "", r->out);
+		report__line(r, "next: trace without %s, for a short time (-d 5)", sampled ? "--sample" : "--overhead");
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(hints) && n < HINTS_SHOWN; i++) {
 		if (!hints[i].holds(r))
 			continue;

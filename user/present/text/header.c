@@ -188,13 +188,20 @@ static void reading_line(struct report *r)
 	report__item(r, "heap", "%s", words);
 }
 
+/* One screen shows no estimate that its error outweighs. */
+static bool is_too_rough(const struct report *r)
+{
+	return r->o->brief && is_noise(r->s);
+}
+
 static void estimated_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
 	_cleanup_free_ char *watched = watched__words(s);
 	char a[FMT_MAX], observed[3 * FMT_MAX];
 
-	if (!s->estimated)
+	/* a share of the time says nothing of the share of the calls that were seen */
+	if (!s->estimated || is_too_rough(r))
 		return;
 	para__begin(&r->para, "~", LABEL_WIDTH);
 	if (s->recording.sample_bytes)
@@ -257,16 +264,23 @@ static void live_line(struct report *r)
 		ended &= p->ended;
 	}
 	para__begin(&r->para, "live", LABEL_WIDTH);
-	if (s->known & HAS_LIVE_BYTES)
+	if (is_too_rough(r))
+		para__item(&r->para, "not known (too few samples)");
+	else if (s->known & HAS_LIVE_BYTES)
 		para__item(&r->para, "%s in %s block%s", bytes_of(r, a, bytes, s->error.live_bytes), count_of(r, b, blocks, s->error.live_blocks),
 			   plural(blocks));
 	else
 		para__item(&r->para, "not recorded (--mode %s)", mode__name(s->recording.mode));
-	if (s->known & HAS_PEAK_BYTES && report__is_one(r) && s->totals.peak_bytes)
+	if (is_too_rough(r))
+		;
+	else if (s->known & HAS_PEAK_BYTES && report__is_one(r) && s->totals.peak_bytes)
 		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
-	else if (s->known & HAS_PEAK_BYTES)
+	else if (s->known & HAS_PEAK_BYTES && report__is_one(r))
 		para__item(&r->para, "peak %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
+	else if (s->known & HAS_PEAK_BYTES)
+		/* of several processes it is a sum that no instant need have seen */
+		para__item(&r->para, "peak at most %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
 	if (report__is_one(r) && s->processes->most_rss_bytes)
@@ -332,15 +346,27 @@ static void stacks_line(struct report *r)
 	para__end(&r->para);
 }
 
+static bool has_arenas(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (site__is_arena(&s->sites[i]))
+			return true;
+	return false;
+}
+
 static void runtime_lines(struct report *r)
 {
 	const struct runtime *t;
 
 	for (size_t i = 0; (t = runtime__of_snapshot(r->s, i)); i++) {
 		_cleanup_free_ char *words = runtime__words(t, r->s);
+		bool by_arenas = r->s->recording.arenas && !strcmp(t->name, "python");
 
+		/* with PYTHONMALLOC=malloc there are none */
+		if (by_arenas && !has_arenas(r->s))
+			continue;
 		para__begin(&r->para, t->name, LABEL_WIDTH);
-		if (r->s->recording.arenas && !strcmp(t->name, "python"))
+		if (by_arenas)
 			para__item(&r->para, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
 		else if (r->o->brief)
 			para__item(&r->para, "not seen: %s", t->unseen);

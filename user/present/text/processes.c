@@ -170,6 +170,9 @@ void report__processes(struct report *r)
 	v = by_growth ? processes__by_growth(r->s) : processes__rank(r->s, key, !r->o->sort);
 	rows = xcalloc(n + 1, sizeof(*rows));
 	for (size_t i = 0; i < r->s->n_processes; i++) {
+		/* what ended processes held is no part of the live memory above */
+		if (by_growth && v[i]->ended && snapshot__has_both(r->s))
+			continue;
 		whole += rank__of_counters(key, &v[i]->c);
 		listed += i < n ? rank__of_counters(key, &v[i]->c) : 0;
 	}
@@ -181,7 +184,7 @@ void report__processes(struct report *r)
 	report__line(r, "%s by %s (%s, %s of %s)", what, by_growth ? "growth" : words, fmt_of(of, n, r->s->n_processes),
 		fmt_share(share, listed, whole), by_growth ? words : key->unit);
 	fputc('\n', r->out);
-	columns__write(r->out, &process_columns, rows, n, r->width, r->o->whole_names);
+	columns__write(r->out, &process_columns, rows, n, r->width, r->o->whole_names && !r->o->brief);
 	if (r->s->n_processes > 1 && !r->o->brief)
 		for (size_t i = 0; i < MIN(n, (size_t)MEMORY_ROWS); i++)
 			report__memory_of(r, v[i]);
