@@ -34,7 +34,7 @@ Test(lives, rss_of_one_that_nobody_looked_at)
 
 Test(lives, lives_of_one_pid)
 {
-	struct cut_site sites[] = { { .proc = 5, .counts = { ALLOCS(1, 10) } }, { .proc = 6, .counts = { ALLOCS(2, 40) } } };
+	struct snap_site sites[] = { { .proc = 5, .c = { ALLOCS(1, 10) } }, { .proc = 6, .c = { ALLOCS(2, 40) } } };
 	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = 2 };
 	struct model *m = made__model();
 	struct life_info third = { .proc = 7, .pid = 77, .comm = "third", .exe = "/bin/third", .cgroup = "/c", .container = "id",
@@ -303,7 +303,7 @@ Test(lives, many_threads_end)
 /* --mode leak: of two processes one could not be read. */
 Test(lives, no_point_without_live_figures)
 {
-	struct cut_site sites[] = { { .site = 1, .proc = 1, .counts = { ALLOCS(5, 320) } }, { .site = 2, .proc = 2, .counts = { ALLOCS(7, 448) } } };
+	struct snap_site sites[] = { { .number = 1, .proc = 1, .c = { ALLOCS(5, 320) } }, { .number = 2, .proc = 2, .c = { ALLOCS(7, 448) } } };
 	struct cut_proc procs[] = { { .proc = 1, .pid = 10, .live_unknown = true }, { .proc = 2, .pid = 20 } };
 	struct cut cut = { .sites = sites, .n_sites = 2, .procs = procs, .n_procs = 2 };
 	struct model *m = made__model();
@@ -326,7 +326,7 @@ Test(lives, no_point_without_live_figures)
 
 Test(lives, timeline_is_thinned_out)
 {
-	struct cut_site sites[] = { { .proc = 1 }, { .proc = 2, .counts = { ALLOCS(1000000, 1) } } };
+	struct snap_site sites[] = { { .proc = 1 }, { .proc = 2, .c = { ALLOCS(1000000, 1) } } };
 	struct cut cut = { .sites = sites, .n_sites = 2 };
 	struct model *m = made__model();
 	bool was_full = false;
@@ -334,7 +334,7 @@ Test(lives, timeline_is_thinned_out)
 	made__life(m, 1, 10, "one");
 	for (uint64_t i = 0; i < 10 * MAX_POINTS; i++) {
 		cut.now_ns = START + 3 + 1000 * i;
-		sites[0].counts = (struct mt_counts){ ALLOCS(i + 5, 64 * i + 320), FREES(5, 320) };
+		sites[0].c = (struct counters){ ALLOCS(i + 5, 64 * i + 320), FREES(5, 320) };
 		model__set_rss(m, 1, 4096 + i);
 		model__note(m, &cut);
 		if (i % 97 && i != MAX_POINTS - 1 && i != MAX_POINTS)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "model/life.h"
+#include "model/merge.h"
+#include "model/schema.h"
 #include "util/ids.h"
 
 /* Folded down to this share, so that it need not be done again at once. */
@@ -17,7 +19,7 @@
 
 static uint64_t live_bytes(const struct kept_site *s)
 {
-	return s->row.counts.alloc_bytes - s->row.counts.free_bytes;
+	return s->row.c.alloc_bytes - s->row.c.free_bytes;
 }
 
 COMPARATOR(by_bytes_down, struct life_thread, ORDER(b->counts.alloc_bytes, a->counts.alloc_bytes))
@@ -36,14 +38,13 @@ void life__fold_threads(struct life *l, size_t keep)
 
 bool kept__fold_into(struct kept *k, struct kept_site *s)
 {
-	if (!s->row.n_evicted && s->row.func != CUT_FUNC_SPARE)
-		s->row.n_evicted = 1;
+	if (!s->row.evicted_stacks && s->row.func != SITE_FUNC_SPARE)
+		s->row.evicted_stacks = 1;
 	for (size_t i = 0; i < k->bare.n; i++) {
 		struct kept_site *to = &k->sites.v[k->bare.v[i]];
 
 		if (to->row.func == s->row.func) {
-			cut_site__add(&to->row, &s->row);
-			to->since_baseline_bytes += s->since_baseline_bytes;
+			site__add(&to->row, &s->row);
 			s->moves_to = k->bare.v[i];
 			return true;
 		}
@@ -92,7 +93,7 @@ static void fold_frees_of(struct archive *a, struct kept *k)
 		kept_site__drop_stack(a, &k->wheres.v[i]);
 	a->n_wheres -= k->wheres.n - 1;
 	k->wheres.n = 1;
-	k->wheres.v[0] = (struct kept_site){ .row = { .proc = k->wheres.v[0].row.proc, .func = CUT_FUNC_SPARE } };
+	k->wheres.v[0] = (struct kept_site){ .row = { .proc = k->wheres.v[0].row.proc, .func = SITE_FUNC_SPARE } };
 	for (size_t i = 0; i < k->frees.n; i++)
 		k->frees.v[i].where = k->frees.v[i].tid = 0;
 	join_rows(a, k);
@@ -119,7 +120,7 @@ static void move_frees(struct archive *a, struct kept *to, struct kept *from)
 	struct kept_site *where = from->frees.n && !to->wheres.n ? vec_push(&to->wheres) : NULL;
 
 	if (where) {
-		where->row.func = CUT_FUNC_SPARE;
+		where->row.func = SITE_FUNC_SPARE;
 		a->n_wheres++;
 	}
 	for (size_t i = 0; i < from->frees.n && to->wheres.n; i++) {
@@ -187,7 +188,7 @@ static void fold_sites(struct model *m)
 			struct choice *c = s->n_stack ? vec_push(&all) : NULL;
 
 			if (c)
-				*c = (struct choice){ k, j, live_bytes(s), s->row.counts.alloc_bytes };
+				*c = (struct choice){ k, j, live_bytes(s), s->row.c.alloc_bytes };
 		}
 	}
 	if (all.n)
@@ -242,7 +243,7 @@ static void add_sums(struct life *sum, struct life *l)
 	to->row.n_untold += from->row.n_untold;
 	thread_counts__add(&to->row.untold, &from->row.untold);
 	to->row.peak_bytes += from->row.peak_bytes;
-	cut_error__add(&to->row.var, &from->row.var);
+	fields__merge(&variance_fields, &to->row.var, &from->row.var);
 	add_hist(&to->row.hist, &from->row.hist);
 	sum->unseen_ns = MAX(sum->unseen_ns, l->unseen_ns);
 	sum->n_heaps_unread += l->n_heaps_unread;
@@ -268,7 +269,6 @@ static void fold_life(struct model *m, struct life *l)
 		row = vec_push(&to->sites);
 		s->moves_to = to->sites.n - 1;
 		row->row = s->row;
-		row->since_baseline_bytes = s->since_baseline_bytes;
 		a->n_sites++;
 		kept__note_bare(to, to->sites.n - 1);
 	}

@@ -10,6 +10,7 @@
 #include "model/life.h"
 #include "model/merge.h"
 #include "model/model.h"
+#include "model/schema.h"
 #include "util/util.h"
 
 _Static_assert(MOVES_LONGEST_MAX == MT_CHAIN_MAX, "what a block can carry");
@@ -20,11 +21,7 @@ struct build {
 	const struct model_calls *calls;
 	struct places *places;	/* the model's */
 	uint64_t unit_ns;	/* of the programs' clock */
-	struct {
-		const struct course *course;
-		const struct cut_look *look;
-		int64_t since_baseline_bytes;
-	} *past;		/* by site: what it is judged by once all of them are there */
+	const struct course **courses;	/* by site: what it is judged by once all of them are there */
 	const char *names[MT_MAX_NAMES + 1];	/* of threads, by number; NULL: not read yet */
 };
 
@@ -52,65 +49,7 @@ static const char *thread_name(struct build *b, uint32_t number)
 	return b->names[number];
 }
 
-static void build_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
-		       uint32_t process, struct snap_site *to)
-{
-	const struct mt_counts *c = &from->counts;
-
-	to->process = process;
-	to->function = b->calls->function(from->func, b->calls->arg);
-	to->growth = recording__is_growth(&b->s->recording) ? growth__of(to->function) : GROWTH_NONE;
-	to->c = (struct counters){
-		.alloc_calls = c->alloc_calls,
-		.alloc_bytes = c->alloc_bytes,
-		.free_calls = c->free_calls,
-		.free_bytes = c->free_bytes,
-		.live_blocks = c->alloc_calls - c->free_calls,
-		.live_bytes = c->alloc_bytes - c->free_bytes,
-		.peak_bytes = from->peak_bytes,
-		.realloc_calls = c->realloc_calls,
-		.temp_calls = c->temp_calls,
-		.failed_calls = c->failed_calls,
-	};
-	to->moves = (struct snap_moves){
-		.calls = from->moves.calls,
-		.moved_calls = from->moves.moved_calls,
-		.moved_bytes = from->moves.moved_bytes,
-		.grown_calls = from->moves.grown_calls,
-		.grown_bytes = from->moves.grown_bytes,
-		.shrunk_calls = from->moves.shrunk_calls,
-		.doubled_calls = from->moves.doubled_calls,
-		.longest = from->moves.longest,
-	};
-	*(to->growth == GROWTH_NONE ? &to->cross_frees : &to->guessed_calls) = from->cross_frees;
-	to->evicted_stacks = from->n_evicted;
-	to->tid = (int)MT_TID(from->tid);
-	to->thread = MT_NAME(from->tid) ? thread_name(b, MT_NAME(from->tid)) : NULL;
-	to->peak_at_most = from->peak_at_most;
-	to->at_peak_bytes = from->at_peak_bytes;
-	to->min_size = c->alloc_calls ? from->min_size : 0;
-	to->max_size = from->max_size;
-	to->first_ns = moment(b, m, from->first_ns);
-	to->last_ns = moment(b, m, from->last_ns);
-	/* with --overhead most seconds are seen in part */
-	to->most_calls_per_s = b->s->observed_share < 1 || from->n_evicted ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
-	to->lifetime_sum_ns = c->lifetime_ns;
-	if (from->oldest_born_ns)
-		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);
-	to->oldest_at_most = from->oldest_at_most;
-	to->older_blocks = from->older_blocks;
-	to->older_bytes = from->older_bytes;
-	/* with --overhead the table has but a part of them */
-	if (b->s->observed_share < 1)
-		ages__build(b->s, from->ages, to->c.live_blocks, to->c.live_bytes, to);
-	else
-		ages__build(b->s, from->ages, UINT64_MAX, UINT64_MAX, to);
-	to->end = from->end;
-	to->number = from->site;
-	cut_look__build(b->s, &from->look, to);
-}
-
-static void build_stack(struct build *b, const struct cut_site *from, struct snap_site *to)
+static void build_stack(struct build *b, const struct snap_site *from, struct snap_site *to)
 {
 	const uint32_t *places = from->n_frames ? places__of_site(b->places, from, b->calls) : NULL;
 
@@ -123,12 +62,9 @@ static void build_stack(struct build *b, const struct cut_site *from, struct sna
 }
 
 /* Variances of independent estimates add up; their roots do not. */
-static void add_variance(struct std_error *sum, const struct cut_error *var)
+static void add_variance(struct std_error *sum, const struct std_error *var)
 {
-	sum->alloc_calls += var->alloc_calls;
-	sum->alloc_bytes += var->alloc_bytes;
-	sum->live_blocks += var->live_blocks;
-	sum->live_bytes += var->live_bytes;
+	fields__merge(&variance_fields, sum, var);
 }
 
 /*
@@ -409,24 +345,42 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 	}
 }
 
-/* A row of the snapshot, and what it adds to its process and to the totals. */
+/* A row of the snapshot, from a raw one, and what it adds to its process and to the totals. */
 static struct snap_site *add_site(struct build *b, const struct model *m, const struct cut *cut,
-				  const struct cut_site *from, uint32_t process)
+				  const struct snap_site *from, uint32_t process)
 {
 	struct snapshot *s = b->s;
 	struct snap_process *p = (struct snap_process *)&s->processes[process];
 	struct snap_site *to = &s->sites[s->n_sites++];
+	/* with --overhead most seconds are seen in part, and the table has but a part of the blocks */
+	bool in_part = s->observed_share < 1;
 
-	build_site(b, m, cut, from, process, to);
+	*to = *from;
+	to->frames = NULL;
+	to->n_frames = 0;
+	to->raw_ages = NULL;
+	to->process = process;
+	to->function = b->calls->function(from->func, b->calls->arg);
+	to->growth = recording__is_growth(&s->recording) ? growth__of(to->function) : GROWTH_NONE;
+	to->c.live_blocks = from->c.alloc_calls - from->c.free_calls;
+	to->c.live_bytes = from->c.alloc_bytes - from->c.free_bytes;
+	to->tid = (int)MT_TID(from->named_tid);
+	to->thread = MT_NAME(from->named_tid) ? thread_name(b, MT_NAME(from->named_tid)) : NULL;
+	to->min_size = from->c.alloc_calls ? from->min_size : 0;
+	to->first_ns = moment(b, m, from->first_ns);
+	to->last_ns = moment(b, m, from->last_ns);
+	to->most_calls_per_s = in_part || from->evicted_stacks ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
+	to->oldest_ns = from->oldest_born_ns ? since(cut->now_ns, from->oldest_born_ns) : 0;
+	ages__build(s, from->raw_ages, in_part ? to->c.live_blocks : UINT64_MAX, in_part ? to->c.live_bytes : UINT64_MAX, to);
 	counters__add_counts(&p->c, &to->c);
 	p->growth.calls[to->growth] += to->c.alloc_calls;
 	p->growth.bytes[to->growth] += to->c.alloc_bytes;
-	add_variance(&to->error, &from->var);
+	to->error = from->var;
 	add_passed_over(b, &to->error);
 	add_variance(&p->error, &from->var);
 	take_root(&to->error);
 	to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
-	s->n_folded_sites += from->n_evicted;
+	s->n_folded_sites += from->evicted_stacks;
 	s->scan_blocks += from->scan_blocks;
 	s->scan_bytes += from->scan_bytes;
 	return to;
@@ -446,9 +400,9 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 	struct snapshot *s = b->s;
 
 	s->sites = snapshot__alloc(s, cut->n_sites + m->archive.n_sites + 1, sizeof(*s->sites));
-	b->past = xcalloc(cut->n_sites + m->archive.n_sites + 1, sizeof(*b->past));
+	b->courses = xcalloc(cut->n_sites + m->archive.n_sites + 1, sizeof(*b->courses));
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct cut_site *from = &cut->sites[i];
+		const struct snap_site *from = &cut->sites[i];
 		struct snap_site *to;
 
 		if (from->proc >= MT_PROC_NUMBERS || !process_of_proc[from->proc])
@@ -456,9 +410,8 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
 		build_stack(b, from, to);
 		count_end(s, to);
-		b->past[to - s->sites].course = history__of_site(&m->history, from);
-		b->past[to - s->sites].look = &from->look;
-		b->past[to - s->sites].since_baseline_bytes = baseline__change(&m->baseline, from);
+		to->since_baseline_bytes = baseline__change(&m->baseline, from);
+		b->courses[to - s->sites] = history__of_site(&m->history, from);
 	}
 }
 
@@ -483,9 +436,7 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 			if (cut->has_ages)
 				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns,
 						  to->c.live_blocks, to->c.live_bytes, to);
-			b->past[to - s->sites].course = &from->course;
-			b->past[to - s->sites].look = &from->row.look;
-			b->past[to - s->sites].since_baseline_bytes = from->since_baseline_bytes;
+			b->courses[to - s->sites] = &from->course;
 			if (!from->n_stack)
 				continue;
 			stack = snapshot__alloc(s, from->n_stack, sizeof(*stack));
@@ -503,9 +454,11 @@ static void judge_sites(struct build *b, const struct model *m, const struct cut
 {
 	struct snapshot *s = b->s;
 
-	for (size_t i = 0; i < s->n_sites; i++)
-		trends__site(m, cut, b->info, b->past[i].course, b->past[i].look, b->past[i].since_baseline_bytes, s, &s->sites[i]);
-	free(b->past);
+	for (size_t i = 0; i < s->n_sites; i++) {
+		trends__site(m, cut, b->info, b->courses[i], s, &s->sites[i]);
+		site_look__build(s, &s->sites[i]);
+	}
+	free(b->courses);
 }
 
 /* Where the sites of a process are no independent estimates, their variances do not add up to its own. */
@@ -539,7 +492,7 @@ static void build_totals(const struct build *b)
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct std_error *e = &s->processes[i].error;
 
-		add_variance(&s->error, &(struct cut_error){ e->alloc_calls, e->alloc_bytes, e->live_blocks, e->live_bytes });
+		add_variance(&s->error, e);
 	}
 	add_passed_over(b, &s->error);
 	take_root(&s->error);

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/ages.h"
 #include "model/schema.h"
+#include "model/site_look.h"
 #include "util/util.h"
 
 void counters__add_counts(struct counters *sum, const struct counters *c)
@@ -90,6 +92,11 @@ const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n
 
 void site__add(struct snap_site *sum, const struct snap_site *site)
 {
+	struct cut_age **ages = &sum->raw_ages;
+
+	while (*ages)
+		ages = &(*ages)->next;
+	*ages = site->raw_ages;
 	/* the smallest of no allocation is 0 and means nothing */
 	if (site->c.alloc_calls && (!sum->c.alloc_calls || site->min_size < sum->min_size))
 		sum->min_size = site->min_size;
@@ -102,7 +109,18 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 	std_error__add(&sum->error, &site->error);
 	fields__merge(&site_fields, sum, site);
 	fields__merge(&move_fields, &sum->moves, &site->moves);
+	fields__merge(&variance_fields, &sum->var, &site->var);
 	sum->lifetime_sum_ns += site->lifetime_sum_ns;
+	sum->scan_blocks += site->scan_blocks;
+	sum->scan_bytes += site->scan_bytes;
+	if (site->oldest_born_ns && (!sum->oldest_born_ns || site->oldest_born_ns < sum->oldest_born_ns)) {
+		sum->oldest_born_ns = site->oldest_born_ns;
+		sum->oldest_at_most = site->oldest_at_most;
+	}
+	if (site->look && (!sum->look || site->look->blocks > sum->look->blocks))
+		sum->look = site->look;
+	if (sum->named_tid != site->named_tid)
+		sum->named_tid = 0;
 	/* of one stack, two tags are two threads: what is of both is of neither */
 	if (sum->tag != site->tag)
 		sum->tag = 0;

@@ -421,7 +421,7 @@ void model__note(struct model *m, const struct cut *cut)
 
 	max_points = MIN(MAX(max_points, FEW_POINTS), MAX_POINTS);
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct mt_counts *c = &cut->sites[i].counts;
+		const struct counters *c = &cut->sites[i].c;
 		struct snap_point *sum = &sums[cut->sites[i].proc];
 
 		if (cut->sites[i].proc >= MT_PROC_NUMBERS)
@@ -466,6 +466,6 @@ void model__set_baseline(struct model *m, const struct cut *cut)
 		struct kept *k = m->lives.v[i]->kept;
 
 		for (size_t j = 0; k && j < k->sites.n; j++)
-			k->sites.v[j].since_baseline_bytes = 0;
+			k->sites.v[j].row.since_baseline_bytes = 0;
 	}
 }

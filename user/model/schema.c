@@ -38,6 +38,10 @@ FIELDS(error_fields,
 	ERROR(live_bytes, HAS_LIVE_BYTES),   ERROR(peak_bytes, HAS_PEAK_BYTES),
 );
 
+#define VARIANCE(name) ROW(#name, FIELD_DOUBLE, AT(std_error, name), .merge = MERGE_SUM)
+
+FIELDS(variance_fields, VARIANCE(alloc_calls), VARIANCE(alloc_bytes), VARIANCE(live_blocks), VARIANCE(live_bytes));
+
 /* What a site's or a process's live bytes did. */
 #define TREND(type) \
 	ROW("since_baseline_bytes", FIELD_I64, AT(type, since_baseline_bytes), .unit = UNIT_CHANGE, .needs = KNOWN_BASELINE | HAS_LIVE_BYTES, .merge = MERGE_SUM), \
@@ -466,6 +470,8 @@ void fields__merge(const struct fields *fields, void *sum, const void *row)
 			/* sums are the same with a sign and without; no other is taken of signed ones */
 			if (f->type == FIELD_U32)
 				*(uint32_t *)to += *(const uint32_t *)from;
+			else if (f->type == FIELD_DOUBLE)
+				*(double *)to += *(const double *)from;
 			else
 				merge_u64(f->merge, to, *(const uint64_t *)from);
 		}

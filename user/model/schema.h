@@ -92,6 +92,7 @@ struct fields {
 
 extern const struct fields counter_fields;	/* struct counters, in the order of enum counter_bit */
 extern const struct fields error_fields;	/* struct std_error */
+extern const struct fields variance_fields;	/* the same, where it has variances: snap_site.var */
 extern const struct fields site_names;		/* struct snap_site: whose it is */
 extern const struct fields site_fields;		/* and what is reported of it beside its counters */
 extern const struct fields move_fields;		/* struct snap_moves */
