@@ -54,9 +54,7 @@ static void build_stack(struct build *b, const struct snap_site *from, struct sn
 	const uint32_t *places = from->n_frames ? places__of_site(b->places, from, b->calls) : NULL;
 
 	if (places) {
-		uint32_t *stack = snapshot__alloc(b->s, from->n_frames, sizeof(*stack));
-
-		to->stack = memcpy(stack, places, from->n_frames * sizeof(*stack));
+		to->stack = snapshot__copy(b->s, places, from->n_frames, sizeof(*places));
 		to->n_stack = from->n_frames;
 	}
 }

@@ -209,64 +209,54 @@ void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, c
 	*ret_n = n_times;
 }
 
-/* ---- histograms: lists of classes, ordered by their bound */
+/* ---- histograms: lists of classes, ordered by their bound, which comes first in each */
 
-void sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+struct class_list {
+	char *v;
+	size_t n;
+};
+
+static uint64_t bound_of(const struct class_list *l, size_t i, size_t size)
 {
-	_cleanup_free_ struct snap_size *sum = NULL;
-	size_t n_sum = 0;
+	uint64_t bound;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct snap_size *more = v[i]->sizes;
-		struct snap_size *all = xcalloc(n_sum + v[i]->n_sizes + 1, sizeof(*all));
-		size_t a = 0, b = 0, k = 0;
-
-		while (a < n_sum || b < v[i]->n_sizes) {
-			bool both = a < n_sum && b < v[i]->n_sizes && sum[a].below == more[b].below;
-
-			if (a < n_sum && (b >= v[i]->n_sizes || sum[a].below <= more[b].below))
-				all[k] = sum[a++];
-			else
-				all[k] = more[b++];
-			if (both) {
-				all[k].alloc_calls += more[b].alloc_calls;
-				all[k].live_blocks += more[b++].live_blocks;
-			}
-			k++;
-		}
-		free(sum);
-		sum = all;
-		n_sum = k;
-	}
-	to->n_sizes = n_sum;
-	to->sizes = n_sum ? memcpy(snapshot__alloc(s, n_sum, sizeof(*sum)), sum, n_sum * sizeof(*sum)) : NULL;
+	memcpy(&bound, l->v + i * size, sizeof(bound));
+	return bound;
 }
 
-void lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+/* Rows of one bound become one. */
+static void add_classes(struct class_list *sum, const struct class_list *more, const struct fields *fields, size_t size)
 {
-	_cleanup_free_ struct snap_lifetime *sum = NULL;
-	size_t n_sum = 0;
+	struct class_list both = { .v = xcalloc(sum->n + more->n + 1, size) };
+	size_t a = 0, b = 0;
+
+	for (; a < sum->n || b < more->n; both.n++) {
+		bool of_sum = a < sum->n && (b >= more->n || bound_of(sum, a, size) <= bound_of(more, b, size));
+		bool of_more = b < more->n && (a >= sum->n || bound_of(more, b, size) <= bound_of(sum, a, size));
+		char *to = both.v + both.n * size;
+
+		memcpy(to, of_sum ? sum->v + a * size : more->v + b * size, size);
+		if (of_sum && of_more)
+			fields__merge(fields, to, more->v + b * size);
+		a += of_sum;
+		b += of_more;
+	}
+	free(sum->v);
+	*sum = both;
+}
+
+void histograms__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+{
+	struct class_list sizes = {}, lifetimes = {};
 
 	for (size_t i = 0; i < n; i++) {
-		const struct snap_lifetime *more = v[i]->lifetimes;
-		struct snap_lifetime *all = xcalloc(n_sum + v[i]->n_lifetimes + 1, sizeof(*all));
-		size_t a = 0, b = 0, k = 0;
-
-		while (a < n_sum || b < v[i]->n_lifetimes) {
-			bool both = a < n_sum && b < v[i]->n_lifetimes && sum[a].below_ns == more[b].below_ns;
-
-			if (a < n_sum && (b >= v[i]->n_lifetimes || sum[a].below_ns <= more[b].below_ns))
-				all[k] = sum[a++];
-			else
-				all[k] = more[b++];
-			if (both)
-				all[k].blocks += more[b++].blocks;
-			k++;
-		}
-		free(sum);
-		sum = all;
-		n_sum = k;
+		add_classes(&sizes, &(struct class_list){ (char *)v[i]->sizes, v[i]->n_sizes }, &size_fields, sizeof(*to->sizes));
+		add_classes(&lifetimes, &(struct class_list){ (char *)v[i]->lifetimes, v[i]->n_lifetimes }, &lifetime_fields, sizeof(*to->lifetimes));
 	}
-	to->n_lifetimes = n_sum;
-	to->lifetimes = n_sum ? memcpy(snapshot__alloc(s, n_sum, sizeof(*sum)), sum, n_sum * sizeof(*sum)) : NULL;
+	to->sizes = snapshot__copy(s, sizes.v, sizes.n, sizeof(*to->sizes));
+	to->n_sizes = sizes.n;
+	to->lifetimes = snapshot__copy(s, lifetimes.v, lifetimes.n, sizeof(*to->lifetimes));
+	to->n_lifetimes = lifetimes.n;
+	free(sizes.v);
+	free(lifetimes.v);
 }

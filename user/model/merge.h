@@ -42,7 +42,6 @@ void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, c
 		      size_t *ret_n);
 
 /* Histograms of n processes, class by class, in the arena of s. */
-void sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
-void lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
+void histograms__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
 
 #endif

@@ -190,14 +190,10 @@ struct snapshot *snapshot__since(const struct snapshot *before, const struct sna
 {
 	struct counters totals = before->totals;
 	struct side a = {}, b = {};
-	struct snapshot *to = snapshot__new();
-	struct obstack arena;
+	struct snapshot *to = snapshot__like(after);
 
 	side_init(&a, before);
 	side_init(&b, after);
-	arena = to->arena;
-	*to = *after;
-	to->arena = arena;
 	to->sites = snapshot__alloc(to, after->n_sites + 1, sizeof(*to->sites));
 	memcpy(to->sites, after->sites, after->n_sites * sizeof(*to->sites));
 	take_away(&to->totals, &totals);

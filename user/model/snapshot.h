@@ -495,8 +495,11 @@ uint64_t snapshot__sites_bytes(const struct snapshot *s);	/* what the sites that
 const char *snapshot__source_line(const struct snapshot *s, const struct line *l, uint32_t number);
 
 struct snapshot *snapshot__new(void);
+/* A new one with all rows and strings of s, which has to outlive it. */
+struct snapshot *snapshot__like(const struct snapshot *s);
 void snapshot__free(struct snapshot *s);
 void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, from the arena; never NULL */
+void *snapshot__copy(struct snapshot *s, const void *rows, size_t n, size_t size);	/* of an array; NULL: it has no rows */
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
 
 bool site__is_arena(const struct snap_site *site);	/* its blocks are arenas of Python's small objects */
