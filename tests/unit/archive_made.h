@@ -68,7 +68,7 @@ static inline struct model *new_model(size_t lives, size_t sites)
 
 static inline void add_life(struct model *m, uint32_t proc, pid_t pid)
 {
-	model__add_life(m, &(struct life_info){ .proc = proc, .pid = pid, .comm = "life", .exe = "/bin/life" });
+	model__add_life(m, &(struct snap_process){ .proc = proc, .pid = pid, .comm = "life", .exe = "/bin/life" });
 }
 
 /* A site of which so much was allocated, and so much of that is live: blocks of 10 bytes. */

@@ -33,7 +33,7 @@ static struct snapshot *shot(const struct cut *cut, const struct snapshot_info *
 	cr_assert_not_null(m);
 	model__begin(m, 1, 1, 1);
 	for (uint32_t i = 1; i <= 2; i++)
-		model__add_life(m, &(struct life_info){ .proc = i, .pid = 100 + (pid_t)i, .comm = "p" });
+		model__add_life(m, &(struct snap_process){ .proc = i, .pid = 100 + (pid_t)i, .comm = "p" });
 	s = model__snapshot(m, cut, info, &calls);
 	cr_assert_not_null(s);
 	model__free(m);

@@ -190,7 +190,7 @@ Test(frees, of_a_cut)
 	struct model *m = model__new();
 	struct snapshot *s;
 
-	model__add_life(m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "three" });
+	model__add_life(m, &(struct snap_process){ .proc = 3, .pid = 30, .comm = "three" });
 	s = model__snapshot(m, &cut, &info, &calls);
 	cr_assert_not_null(s);
 	cr_assert(s->recording.free_stacks && s->n_sites == 1 && s->n_frees == 3 && s->n_free_sites == 2);

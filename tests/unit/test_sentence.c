@@ -83,7 +83,7 @@ static char *sentence(void (*second)(struct play *p), int seconds, void (*change
 	p->m = model__new();
 	p->rss = FIRST_RSS;
 	model__begin(p->m, START, 0, 0);
-	model__add_life(p->m, &(struct life_info){ .proc = 1, .pid = 10, .comm = "shop", .age_at_attach_ns = DAY, .rss_bytes = FIRST_RSS });
+	model__add_life(p->m, &(struct snap_process){ .proc = 1, .pid = 10, .comm = "shop", .age_at_attach_ns = DAY, .rss_bytes = FIRST_RSS });
 	p->proc = (struct cut_proc){ .proc = 1, .pid = 10 };
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .procs = &p->proc, .n_procs = 1 };
 	for (p->t = 0; p->t < seconds; p->t++) {

@@ -42,7 +42,7 @@ static void play__begin(struct play *p)
 	cr_assert_not_null(p->m);
 	model__begin(p->m, START, 0, 0);
 	for (uint32_t i = 1; i <= 2; i++) {
-		struct life_info info = { .proc = i, .pid = (pid_t)i * 10, .comm = "x", .age_at_attach_ns = DAY };
+		struct snap_process info = { .proc = i, .pid = (pid_t)i * 10, .comm = "x", .age_at_attach_ns = DAY };
 
 		model__add_life(p->m, &info);
 		p->procs[i - 1] = (struct cut_proc){ .proc = i, .pid = i * 10 };
@@ -140,7 +140,7 @@ static struct snapshot *steady_with_rss(struct play *p, uint64_t (*rss_of)(int s
 {
 	cr_assert_not_null((*p = (struct play){ .m = model__new() }).m);
 	model__begin(p->m, START, 0, 0);
-	model__add_life(p->m, &(struct life_info){ .proc = 1, .pid = 10, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = rss_of(0) });
+	model__add_life(p->m, &(struct snap_process){ .proc = 1, .pid = 10, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = rss_of(0) });
 	p->procs[0] = (struct cut_proc){ .proc = 1, .pid = 10 };
 	p->sites[0] = (struct snap_site){ .number = 1, .proc = 1, .first_ns = START, .c = { .alloc_calls = 1, .alloc_bytes = 1 << 20 } };
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .n_sites = 1, .procs = p->procs, .n_procs = 1 };
@@ -347,7 +347,7 @@ Test(trends, frees_of_older_blocks_are_compared_with_all_of_the_process)
 	struct play p;
 
 	play__begin(&p);
-	model__add_life(p.m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
+	model__add_life(p.m, &(struct snap_process){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
 	p.cut.procs = &proc;
 	p.cut.n_procs = 1;
 	p.cut.sites = sites;
@@ -376,7 +376,7 @@ Test(trends, resident_memory_is_judged_once)
 	struct play p;
 
 	play__begin(&p);
-	model__add_life(p.m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
+	model__add_life(p.m, &(struct snap_process){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
 	p.cut.procs = &proc;
 	p.cut.n_procs = 1;
 	for (uint32_t i = 0; i < N_SITES; i++)

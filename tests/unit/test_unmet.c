@@ -99,7 +99,7 @@ Test(unmet, sums_do_not_know_it_either)
 
 	of.observed_share = 0.5;
 	for (uint32_t i = 1; i <= 2; i++)
-		model__add_life(m, &(struct life_info){ .proc = i, .pid = (pid_t)i, .comm = "p", .exe = "/p" });
+		model__add_life(m, &(struct snap_process){ .proc = i, .pid = (pid_t)i, .comm = "p", .exe = "/p" });
 	for (int archived = 0; archived < 2; archived++) {
 		s = model__snapshot(m, &cut, &of, &calls);
 		cr_assert_eq(s->n_processes, 2);

@@ -14,6 +14,7 @@
 #include "budget/estimate.h"
 #include "budget/looks.h"
 #include "budget/survival.h"
+#include "model/schema.h"
 #include "util/util.h"
 
 struct site_state {
@@ -400,14 +401,15 @@ static void scale_hist(struct mt_hist *h, const struct sums *s)
 	}
 }
 
-static void scale_thread(struct mt_thread_counts *c, const struct sums *s)
+static void scale_thread(struct counters *c, const struct sums *s)
 {
 	double factor = s->calls > 0 ? s->whole_calls / s->calls : 1;
-	__u64 *const v[] = { &c->alloc_calls, &c->alloc_bytes, &c->free_calls, &c->free_bytes,
-				&c->realloc_calls, &c->temp_calls, &c->failed_calls, &c->unknown_frees };
 
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		*v[i] = whole(*v[i] * factor);
+	for (size_t i = 0; i < counter_fields.n; i++) {
+		uint64_t *v = (uint64_t *)((char *)c + counter_fields.v[i].offset);
+
+		*v = whole((double)*v * factor);
+	}
 }
 
 static void copy_rows(void **to, size_t *room, const void *from, size_t n, size_t size)
@@ -517,7 +519,7 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 	scale_hist(&proc->hist, &sums);
 	for (size_t i = 0; i < es->cut.n_threads; i++)
 		if (es->cut.threads[i].proc == proc->proc)
-			scale_thread(&es->cut.threads[i].counts, &sums);
+			scale_thread(&es->cut.threads[i].c, &sums);
 }
 
 const struct cut *estimate__cut(struct estimate *es, const struct cut *cut, uint64_t now_ns)

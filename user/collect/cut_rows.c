@@ -12,6 +12,7 @@
 
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
+#include "model/merge.h"
 #include "model/schema.h"
 #include "probe/sampler.h"
 #include "util/util.h"
@@ -42,7 +43,13 @@ static void weigh_proc(struct cut_proc *row)
 		row->hist.lifetimes[i] = sampler__calls(row->hist.lifetimes[i]);
 	}
 	row->peak_bytes = sampler__bytes(row->peak_bytes);
-	sampler__round_thread(&row->untold);
+}
+
+static struct counters thread_counters(const struct collect *c, struct mt_thread_counts counts)
+{
+	if (c->kernel->recording.sample_bytes)
+		sampler__round_thread(&counts);
+	return counters__of_thread(&counts);
 }
 
 void cut_rows__read_procs(struct collect *c, uint32_t bank)
@@ -80,7 +87,7 @@ void cut_rows__read_procs(struct collect *c, uint32_t bank)
 		row->lost_stacks = p->lost_stacks;
 		row->missed_frees = p->missed_frees;
 		row->n_untold = p->n_untold;
-		row->untold = p->untold;
+		row->untold = thread_counters(c, p->untold);
 		row->peak_bytes = m->peak_bytes;
 		row->peak_ns = m->peak_ns;
 		memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
@@ -285,8 +292,6 @@ void cut_rows__read_threads(struct collect *c)
 		row->tid = MT_TID(t->named_tid);
 		row->probe_hits = t->probe_hits;
 		row->frames = t->frames;
-		row->counts = t->counts;
-		if (c->kernel->recording.sample_bytes)
-			sampler__round_thread(&row->counts);
+		row->c = thread_counters(c, t->counts);
 	}
 }

@@ -422,7 +422,7 @@ void model__archive(struct model *m, const uint32_t *procs, size_t n, const stru
 		l->kept = xcalloc(1, sizeof(*l->kept));
 		if (row)
 			l->kept->row = *row;
-		l->ended = true;
+		l->row.ended = true;
 		leaving[procs[i]] = l;
 		m->archive.n_lives++;
 	}

@@ -22,7 +22,7 @@ static uint64_t live_bytes(const struct kept_site *s)
 	return s->row.c.alloc_bytes - s->row.c.free_bytes;
 }
 
-COMPARATOR(by_bytes_down, struct life_thread, ORDER(b->counts.alloc_bytes, a->counts.alloc_bytes))
+COMPARATOR(by_bytes_down, struct snap_thread, ORDER(b->c.alloc_bytes, a->c.alloc_bytes))
 
 void life__fold_threads(struct life *l, size_t keep)
 {
@@ -30,8 +30,9 @@ void life__fold_threads(struct life *l, size_t keep)
 		return;
 	qsort(l->ended_threads.v, l->ended_threads.n, sizeof(*l->ended_threads.v), by_bytes_down);
 	for (size_t i = keep; i < l->ended_threads.n; i++) {
-		l->n_more_ended++;
-		thread_counts__add(&l->more_ended, &l->ended_threads.v[i].counts);
+		l->more_ended.stands_for++;
+		counters__add(&l->more_ended.c, &l->ended_threads.v[i].c);
+		free((char *)l->ended_threads.v[i].comm);
 	}
 	l->ended_threads.n = keep;
 }
@@ -224,7 +225,7 @@ static struct life *others_of(struct model *m)
 {
 	if (!m->others) {
 		m->others = model__new_life(m);
-		m->others->ended = true;
+		m->others->row.ended = true;
 		m->others->kept = xcalloc(1, sizeof(*m->others->kept));
 	}
 	return m->others;
@@ -241,16 +242,16 @@ static void add_sums(struct life *sum, struct life *l)
 	to->row.lost_stacks += from->row.lost_stacks;
 	to->row.missed_frees += from->row.missed_frees;
 	to->row.n_untold += from->row.n_untold;
-	thread_counts__add(&to->row.untold, &from->row.untold);
+	counters__add(&to->row.untold, &from->row.untold);
 	to->row.peak_bytes += from->row.peak_bytes;
 	fields__merge(&variance_fields, &to->row.var, &from->row.var);
 	add_hist(&to->row.hist, &from->row.hist);
-	sum->unseen_ns = MAX(sum->unseen_ns, l->unseen_ns);
-	sum->n_heaps_unread += l->n_heaps_unread;
-	sum->unsure_blocks += MIN(l->unsure_blocks, UINT64_MAX - sum->unsure_blocks);
+	sum->row.unseen_ns = MAX(sum->row.unseen_ns, l->row.unseen_ns);
+	sum->row.n_heaps_unread += l->row.n_heaps_unread;
+	sum->row.unsure_blocks += MIN(l->row.unsure_blocks, UINT64_MAX - sum->row.unsure_blocks);
 	life__fold_threads(l, 0);
-	sum->n_more_ended += l->n_more_ended;
-	thread_counts__add(&sum->more_ended, &l->more_ended);
+	sum->more_ended.stands_for += l->more_ended.stands_for;
+	counters__add(&sum->more_ended.c, &l->more_ended.c);
 }
 
 static void fold_life(struct model *m, struct life *l)
@@ -282,7 +283,7 @@ static void fold_life(struct model *m, struct life *l)
 }
 
 COMPARATOR(by_live_bytes, struct life *const,
-	   ORDER((*a)->kept->live_bytes, (*b)->kept->live_bytes) ?: ORDER((*a)->id, (*b)->id))
+	   ORDER((*a)->kept->live_bytes, (*b)->kept->live_bytes) ?: ORDER((*a)->row.id, (*b)->row.id))
 
 struct lives {
 	struct vec(struct life *) v;

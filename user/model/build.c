@@ -104,20 +104,6 @@ static void take_root(struct std_error *e)
 	e->live_bytes = sqrt(e->live_bytes);
 }
 
-static struct counters of_thread(const struct mt_thread_counts *c)
-{
-	return (struct counters){
-		.alloc_calls = c->alloc_calls,
-		.alloc_bytes = c->alloc_bytes,
-		.free_calls = c->free_calls,
-		.free_bytes = c->free_bytes,
-		.realloc_calls = c->realloc_calls,
-		.temp_calls = c->temp_calls,
-		.failed_calls = c->failed_calls,
-		.unknown_frees = c->unknown_frees,
-	};
-}
-
 /* Which of the cut's threads are whose: those of process i are order[first[i]] to order[first[i + 1] - 1]. */
 struct thread_lists {
 	uint32_t *order, *first;
@@ -145,11 +131,9 @@ static void list_threads(struct build *b, const struct cut *cut, const uint32_t 
 }
 
 /* What a thread did under a name that it has no more, taken from what it did in all. */
-static struct snap_thread former_name(struct build *b, const struct life_thread *was, struct mt_thread_counts *left)
+static struct snap_thread former_name(struct build *b, const struct snap_thread *was, struct counters *left)
 {
-	const struct mt_thread_counts its = thread_counts__take(left, &was->counts);
-
-	return (struct snap_thread){ .tid = was->tid, .comm = snapshot__strdup(b->s, was->comm), .c = of_thread(&its) };
+	return (struct snap_thread){ .tid = was->tid, .comm = snapshot__strdup(b->s, was->comm), .c = counters__take(left, &was->c) };
 }
 
 static bool runs(const struct cut *cut, const struct thread_lists *lists, size_t from, size_t to, pid_t tid)
@@ -167,24 +151,23 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 {
 	size_t from = lists->first[number], to = lists->first[number + 1];
 	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + l->former_names.n + 1, sizeof(*t));
-	struct mt_thread_counts more = l->more_ended;
-	uint64_t n_more = l->n_more_ended;
+	struct snap_thread more = l->more_ended;
 
 	p->threads = t;
 	if (row_of_it) {
-		n_more += row_of_it->n_untold;
-		thread_counts__add(&more, &row_of_it->untold);
+		more.stands_for += row_of_it->n_untold;
+		counters__add(&more.c, &row_of_it->untold);
 	}
 	for (size_t i = from; i < to; i++) {
 		const struct cut_thread *row = &cut->threads[lists->order[i]];
 		struct snap_thread *its = t++;
-		struct mt_thread_counts left = row->counts;
+		struct counters left = row->c;
 		char comm[32] = "";
 
-		b->calls->thread_comm(l->pid, row->tid, comm, b->calls->arg);
+		b->calls->thread_comm(l->row.pid, row->tid, comm, b->calls->arg);
 		p->probe_hits += row->probe_hits;
 		for (size_t k = 0; k < l->former_names.n; k++) {
-			const struct life_thread *was = &l->former_names.v[k];
+			const struct snap_thread *was = &l->former_names.v[k];
 
 			if (was->tid == (pid_t)row->tid && strcmp(was->comm, comm))
 				*t++ = former_name(b, was, &left);
@@ -192,29 +175,25 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 		*its = (struct snap_thread){
 			.tid = row->tid,
 			.comm = snapshot__strdup(b->s, comm),
-			.c = of_thread(&left),
+			.c = left,
 		};
 	}
 	/* it has ended without a message of its own: what it did is part of the others' */
 	for (size_t k = 0; k < l->former_names.n; k++)
 		if (!runs(cut, lists, from, to, l->former_names.v[k].tid)) {
-			*t = former_name(b, &l->former_names.v[k], &more);
+			*t = former_name(b, &l->former_names.v[k], &more.c);
 			t++->ended = true;
 		}
-	for (size_t i = 0; i < l->ended_threads.n; i++)
-		*t++ = (struct snap_thread){
-			.tid = l->ended_threads.v[i].tid,
-			.comm = snapshot__strdup(b->s, l->ended_threads.v[i].comm),
-			.ended = true,
-			.c = of_thread(&l->ended_threads.v[i].counts),
-		};
-	if (n_more)
-		*t++ = (struct snap_thread){
-			.comm = "(more that ended)",
-			.ended = true,
-			.stands_for = n_more,
-			.c = of_thread(&more),
-		};
+	for (size_t i = 0; i < l->ended_threads.n; i++) {
+		*t = l->ended_threads.v[i];
+		t->comm = snapshot__strdup(b->s, t->comm);
+		t++;
+	}
+	if (more.stands_for) {
+		more.comm = "(more that ended)";
+		more.ended = true;
+		*t++ = more;
+	}
 	p->n_threads = t - p->threads;
 }
 
@@ -266,9 +245,8 @@ static void copy_timeline(struct snapshot *s, const struct life *l, struct snap_
 static void build_process(struct build *b, const struct model *m, const struct life *l, const struct cut_proc *from,
 			  struct snap_process *p)
 {
-	p->id = l->id;
-	p->pid = l->pid;
-	p->comm = snapshot__strdup(b->s, l->comm ? l->comm : "");
+	*p = l->row;
+	p->comm = snapshot__strdup(b->s, p->comm ?: "");
 	if (l == m->others) {
 		char comm[64];
 
@@ -277,28 +255,14 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->comm = snapshot__strdup(b->s, comm);
 		p->n_members = m->archive.n_folded_lives;
 	}
-	p->exe = snapshot__strdup(b->s, l->exe ? l->exe : "");
-	p->cgroup = snapshot__strdup(b->s, l->cgroup);
-	p->container = snapshot__strdup(b->s, l->container);
-	p->pod = snapshot__strdup(b->s, l->pod);
-	p->unit = snapshot__strdup(b->s, l->unit);
-	p->runtime = l->runtime;
-	p->ended = l->ended;
-	p->exit_signal = l->exit_signal;
-	p->oom_killed = l->oom_killed;
-	p->age_at_attach_ns = l->age_at_attach_ns;
-	p->container_pid = l->container_pid;
-	p->parent = l->parent;
-	p->wall_started_ns = l->wall_started_ns;
-	p->start_ticks = l->start_ticks;
-	p->unseen_ns = l->unseen_ns;
-	p->n_heaps_unread = l->n_heaps_unread;
-	p->unsure_blocks = l->unsure_blocks;
+	p->exe = snapshot__strdup(b->s, p->exe ?: "");
+	p->cgroup = snapshot__strdup(b->s, p->cgroup);
+	p->container = snapshot__strdup(b->s, p->container);
+	p->pod = snapshot__strdup(b->s, p->pod);
+	p->unit = snapshot__strdup(b->s, p->unit);
 	/* of one that ended before it was examined, what it had at its first instruction says nothing */
-	p->rss_bytes = l->ended && !l->rss_seen && !l->age_at_attach_ns ? 0 : l->rss_bytes;
-	p->most_rss_bytes = l->most_rss_bytes;
-	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
-	p->memory = l->memory;
+	if (p->ended && !l->rss_seen && !p->age_at_attach_ns)
+		p->rss_bytes = 0;
 	copy_timeline(b->s, l, p);
 	if (from) {
 		p->c.unknown_frees = from->unknown_frees;
@@ -324,13 +288,13 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 		if (cut->procs[i].proc < MT_PROC_NUMBERS)
 			rows[cut->procs[i].proc] = &cut->procs[i];
 	for (size_t i = 0; i < m->lives.n; i++)
-		if (model__life(m, m->lives.v[i]->proc) == m->lives.v[i])
-			process_of_proc[m->lives.v[i]->proc] = i + 1;
+		if (model__life(m, m->lives.v[i]->row.proc) == m->lives.v[i])
+			process_of_proc[m->lives.v[i]->row.proc] = i + 1;
 	process_of_proc[0] = 0;
 	list_threads(b, cut, process_of_proc, m->lives.n, &threads);
 	for (size_t i = 0; i < m->lives.n; i++) {
 		const struct life *l = m->lives.v[i];
-		const struct cut_proc *row = l->kept ? &l->kept->row : l->proc < MT_PROC_NUMBERS ? rows[l->proc] : NULL;
+		const struct cut_proc *row = l->kept ? &l->kept->row : l->row.proc < MT_PROC_NUMBERS ? rows[l->row.proc] : NULL;
 
 		build_process(b, m, l, row, &p[i]);
 		build_threads(b, l, cut, &threads, i + 1, row, &p[i]);

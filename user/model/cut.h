@@ -32,7 +32,7 @@ struct cut_proc {
 	uint64_t lost_blocks, lost_stacks, missed_frees;
 	uint64_t peak_bytes, peak_ns;
 	uint64_t n_untold;	/* threads that ended without a message of their own */
-	struct mt_thread_counts untold;
+	struct counters untold;
 	struct mt_hist hist;
 	struct std_error var;	/* of its sites together, where these are no independent estimates; all 0: they are */
 };
@@ -40,7 +40,7 @@ struct cut_proc {
 struct cut_thread {
 	uint32_t proc, tid;
 	uint64_t probe_hits, frames;
-	struct mt_thread_counts counts;
+	struct counters c;
 };
 
 /* A live block of the block table. */

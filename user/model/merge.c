@@ -26,6 +26,34 @@ void counters__add(struct counters *sum, const struct counters *c)
 	fields__merge(&counter_fields, sum, c);
 }
 
+struct counters counters__take(struct counters *left, const struct counters *c)
+{
+	struct counters ret = *c;
+
+	for (size_t i = 0; i < counter_fields.n; i++) {
+		uint64_t *from = (uint64_t *)((char *)left + counter_fields.v[i].offset);
+		uint64_t *taken = (uint64_t *)((char *)&ret + counter_fields.v[i].offset);
+
+		*taken = MIN(*taken, *from);
+		*from -= *taken;
+	}
+	return ret;
+}
+
+struct counters counters__of_thread(const struct mt_thread_counts *c)
+{
+	return (struct counters){
+		.alloc_calls = c->alloc_calls,
+		.alloc_bytes = c->alloc_bytes,
+		.free_calls = c->free_calls,
+		.free_bytes = c->free_bytes,
+		.realloc_calls = c->realloc_calls,
+		.temp_calls = c->temp_calls,
+		.failed_calls = c->failed_calls,
+		.unknown_frees = c->unknown_frees,
+	};
+}
+
 void std_error__add(struct std_error *sum, const struct std_error *e)
 {
 	fields__merge(&error_fields, sum, e);

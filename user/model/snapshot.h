@@ -367,6 +367,16 @@ struct snap_process {
 	const struct snap_lifetime *lifetimes;
 	size_t n_lifetimes;
 	enum { RSS_NOT_JUDGED, RSS_DOES_NOT_GROW, RSS_GROWS } rss_judged;	/* trends.c's: each of its sites asks */
+
+	/* While it is traced; views do not use these */
+	uint32_t proc;		/* its number in the kernel's tables */
+	uint32_t parent_proc;	/* that of the process instance that forked it; 0: not traced */
+	uint64_t began_ns;	/* by the programs' clock; 0: when it began does not matter, as its age says all */
+	/*
+	 * when it was started, on CLOCK_MONOTONIC, which nobody sets; before its beginning, perhaps, as that stands still while a
+	 * machine sleeps
+	 */
+	int64_t started_ns;
 };
 
 struct snap_probe {
