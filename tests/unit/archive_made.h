@@ -68,20 +68,20 @@ static inline struct model *new_model(size_t lives, size_t sites)
 
 static inline void add_life(struct model *m, uint32_t proc, pid_t pid)
 {
-	model__add_life(m, &(struct life_info){ .proc = proc, .pid = pid, .comm = "life", .exe = "/bin/life" });
+	model__add_life(m, &(struct snap_process){ .proc = proc, .pid = pid, .comm = "life", .exe = "/bin/life" });
 }
 
 /* A site of which so much was allocated, and so much of that is live: blocks of 10 bytes. */
-static inline struct cut_site site(uint32_t number, uint32_t proc, uint32_t func, uint64_t allocated, uint64_t live)
+static inline struct snap_site site(uint32_t number, uint32_t proc, uint32_t func, uint64_t allocated, uint64_t live)
 {
 	for (int i = 0; i < FRAMES; i++)
 		frames[number][i] = 1000 * (proc % 8) + number * 10 + (uint64_t)i;
-	return (struct cut_site){
-		.site = number, .proc = proc, .func = func, .hash = number, .frames = frames[number], .n_frames = FRAMES,
-		.counts = { .alloc_calls = allocated, .alloc_bytes = allocated * 10, .free_calls = allocated - live,
-			    .free_bytes = (allocated - live) * 10, .temp_calls = 1, .realloc_calls = 2, .failed_calls = 3,
-			    .lifetime_ns = 7 },
-		.peak_bytes = allocated * 10, .at_peak_bytes = live * 10, .min_size = number, .max_size = 1000 + number,
+	return (struct snap_site){
+		.number = number, .proc = proc, .func = func, .hash = number, .frames = frames[number], .n_frames = FRAMES,
+		.c = { .alloc_calls = allocated, .alloc_bytes = allocated * 10, .free_calls = allocated - live,
+		       .free_bytes = (allocated - live) * 10, .temp_calls = 1, .realloc_calls = 2, .failed_calls = 3,
+		       .peak_bytes = allocated * 10 },
+		.lifetime_sum_ns = 7, .at_peak_bytes = live * 10, .min_size = number, .max_size = 1000 + number,
 		.first_ns = START + number, .last_ns = START + 500 - number, .oldest_born_ns = live ? START + number : 0,
 		.scan_blocks = live, .scan_bytes = live * 10, .cross_frees = 1,
 	};

@@ -62,7 +62,7 @@ static inline struct model *made__model(void)
 
 static inline void made__life(struct model *m, uint32_t proc, pid_t pid, const char *comm)
 {
-	model__add_life(m, &(struct life_info){ .proc = proc, .pid = pid, .comm = comm, .rss_bytes = 4096 });
+	model__add_life(m, &(struct snap_process){ .proc = proc, .pid = pid, .comm = comm, .rss_bytes = 4096 });
 }
 
 static inline struct snapshot *made__shot(struct model *m, const struct cut *cut)

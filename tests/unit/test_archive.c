@@ -12,7 +12,7 @@ static const struct snap_site *site_with(const struct snapshot *s, uint32_t proc
 
 Test(archive, a_life_is_told_as_before)
 {
-	struct cut_site sites[] = { site(1, 1, 0, 10, 4), site(2, 1, 1, 7, 0), site(3, 2, 0, 5, 5) };
+	struct snap_site sites[] = { site(1, 1, 0, 10, 4), site(2, 1, 1, 7, 0), site(3, 2, 0, 5, 5) };
 	struct cut_proc procs[] = {
 		{ .proc = 1, .pid = 11, .ended = 1, .unknown_frees = 4, .peak_bytes = 90, .peak_ns = START + 9, .probe_hits = 77,
 		  .lost_blocks = 3, .lost_stacks = 2, .hist.size_allocs[4] = 17, .hist.size_frees[4] = 13, .hist.lifetimes[9] = 13 },
@@ -97,7 +97,7 @@ Test(archive, a_life_is_told_as_before)
 
 Test(archive, numbers_that_nobody_knows)
 {
-	struct cut_site sites[] = { site(1, 5, 0, 10, 4) };
+	struct snap_site sites[] = { site(1, 5, 0, 10, 4) };
 	struct cut_proc procs[] = { { .proc = 5, .pid = 11, .ended = 3 } };
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 1, .procs = procs, .n_procs = 1 };
 	const uint32_t leaving[] = { 5, 9, 0, MT_PROC_NUMBERS, UINT32_MAX };
@@ -116,7 +116,7 @@ Test(archive, numbers_that_nobody_knows)
 /* Sites of which nothing is live go first, those with the fewest bytes allocated before the others. */
 Test(archive, the_smallest_sites_are_folded_first)
 {
-	struct cut_site sites[16];
+	struct snap_site sites[16];
 	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 }, { .proc = 2, .pid = 22, .ended = 1 } };
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 16, .procs = procs, .n_procs = 2 };
 	const uint32_t leaving[] = { 1, 2 };
@@ -166,7 +166,7 @@ Test(archive, the_smallest_sites_are_folded_first)
 /* Too many lives: those with the least live bytes become one row, whatever they allocated. */
 Test(archive, lives_with_the_least_live_are_folded)
 {
-	struct cut_site sites[40];
+	struct snap_site sites[40];
 	struct cut_proc procs[20];
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .procs = procs };
 	struct model *m = new_model(16, 1000);
@@ -251,7 +251,7 @@ Test(archive, lives_with_the_least_live_are_folded)
 /* Sites of many small lives, one of each function: lives are folded until the rows that are left have room. */
 Test(archive, lives_are_folded_where_their_sites_cannot_be)
 {
-	struct cut_site sites[20];
+	struct snap_site sites[20];
 	struct cut_proc procs[10];
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .procs = procs };
 	struct model *m = new_model(100, 14);
@@ -286,7 +286,7 @@ Test(archive, lives_are_folded_where_their_sites_cannot_be)
 /* One life with more live stacks than there is room for: those with the least live bytes go. */
 Test(archive, one_large_life_keeps_its_largest_sites)
 {
-	struct cut_site sites[32];
+	struct snap_site sites[32];
 	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 } };
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 32, .procs = procs, .n_procs = 1 };
 	const uint32_t leaving = 1;
@@ -317,7 +317,7 @@ Test(archive, one_large_life_keeps_its_largest_sites)
 /* Most of what compilers leave holds nothing, and would be folded: to find its places takes longer than the next one takes to start. */
 Test(archive, what_would_be_folded_is_not_located)
 {
-	static struct cut_site sites[400];
+	static struct snap_site sites[400];
 	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 } };
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 400, .procs = procs, .n_procs = 1 };
 	const uint32_t leaving = 1;
@@ -379,7 +379,7 @@ Test(archive, threads_are_bounded)
 /* --older: what was alive when its process ended is older than anything, some day. */
 Test(archive, blocks_of_the_dead_grow_older)
 {
-	struct cut_site sites[] = { site(1, 1, 0, 10, 4) };
+	struct snap_site sites[] = { site(1, 1, 0, 10, 4) };
 	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 } };
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 1, .procs = procs, .n_procs = 1, .scanned = true };
 	const uint32_t leaving = 1;

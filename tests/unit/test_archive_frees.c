@@ -5,20 +5,20 @@
 #define WHERE(number) (200 + (number))
 
 /* Each site's blocks are freed by two threads in a place of its own, and by one more in one that all sites of the process share. */
-static size_t free_rows(const struct cut_site *sites, size_t n, struct cut_site *wheres, size_t *ret_wheres, struct cut_free *frees)
+static size_t free_rows(const struct snap_site *sites, size_t n, struct snap_site *wheres, size_t *ret_wheres, struct cut_free *frees)
 {
 	size_t n_frees = 0;
 
 	*ret_wheres = 0;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t shared = WHERE(sites[i].proc), own = WHERE(20 + sites[i].site);
+		uint32_t shared = WHERE(sites[i].proc), own = WHERE(20 + sites[i].number);
 
 		if (!i || sites[i - 1].proc != sites[i].proc)
 			wheres[(*ret_wheres)++] = site(shared, sites[i].proc, 1, 0, 0);
 		wheres[(*ret_wheres)++] = site(own, sites[i].proc, 1, 0, 0);
-		frees[n_frees++] = (struct cut_free){ sites[i].site, own, 71, 1, 10, 1, 5 };
-		frees[n_frees++] = (struct cut_free){ sites[i].site, own, 72, 2, 20, 0, 6 };
-		frees[n_frees++] = (struct cut_free){ sites[i].site, shared, 73, sites[i].counts.free_calls - 3, sites[i].counts.free_bytes - 30, 0, 7 };
+		frees[n_frees++] = (struct cut_free){ sites[i].number, own, 71, 1, 10, 1, 5 };
+		frees[n_frees++] = (struct cut_free){ sites[i].number, own, 72, 2, 20, 0, 6 };
+		frees[n_frees++] = (struct cut_free){ sites[i].number, shared, 73, sites[i].c.free_calls - 3, sites[i].c.free_bytes - 30, 0, 7 };
 	}
 	return n_frees;
 }
@@ -48,7 +48,7 @@ static void expect_frees(const struct snapshot *s)
 
 Test(archive_frees, where_blocks_were_freed_is_told_as_before)
 {
-	struct cut_site sites[] = { site(1, 1, 0, 10, 4), site(2, 1, 1, 7, 0), site(3, 2, 0, 15, 5) }, wheres[8];
+	struct snap_site sites[] = { site(1, 1, 0, 10, 4), site(2, 1, 1, 7, 0), site(3, 2, 0, 15, 5) }, wheres[8];
 	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 }, { .proc = 2, .pid = 22 } };
 	struct cut_free frees[16];
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 3, .procs = procs, .n_procs = 2, .wheres = wheres, .frees = frees };
@@ -116,7 +116,7 @@ Test(archive_frees, what_is_folded_was_freed_all_the_same)
 	info.recording.free_stacks = true;
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		struct model *m = new_model(limits[i].lives, limits[i].sites);
-		struct cut_site sites[9], wheres[24];
+		struct snap_site sites[9], wheres[24];
 		struct cut_free frees[27];
 		struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 }, { .proc = 2, .pid = 22, .ended = 1 } };
 		struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 9, .procs = procs, .n_procs = 2, .wheres = wheres,

@@ -33,7 +33,7 @@ static struct snapshot *shot(const struct cut *cut, const struct snapshot_info *
 	cr_assert_not_null(m);
 	model__begin(m, 1, 1, 1);
 	for (uint32_t i = 1; i <= 2; i++)
-		model__add_life(m, &(struct life_info){ .proc = i, .pid = 100 + (pid_t)i, .comm = "p" });
+		model__add_life(m, &(struct snap_process){ .proc = i, .pid = 100 + (pid_t)i, .comm = "p" });
 	s = model__snapshot(m, cut, info, &calls);
 	cr_assert_not_null(s);
 	model__free(m);
@@ -83,9 +83,9 @@ Test(estimates, views_and_weights_that_hold)
 /* Of each site three samples more may have been passed over, of the smallest blocks. */
 Test(estimates, what_sampling_passed_over_is_in_the_error)
 {
-	struct cut_site sites[] = {
-		{ .proc = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 160 }, .var = { 22 * 22, 0, 0, 0 } },
-		{ .proc = 1, .counts = { .alloc_calls = 1, .alloc_bytes = 6400 } },
+	struct snap_site sites[] = {
+		{ .proc = 1, .c = { .alloc_calls = 10, .alloc_bytes = 160 }, .var = { 22 * 22, 0, 0, 0, 0 } },
+		{ .proc = 1, .c = { .alloc_calls = 1, .alloc_bytes = 6400 } },
 	};
 	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
 	struct snapshot_info info = { .recording = { .sample_bytes = 64, .max_size = UINT64_MAX }, .observed_share = 1 };
@@ -109,12 +109,12 @@ Test(estimates, what_sampling_passed_over_is_in_the_error)
 /* 3-4-5 triangles: errors of one process add up at right angles, and so do those of both. */
 Test(estimates, errors_add_up_as_variances)
 {
-	struct cut_site sites[] = {
-		{ .proc = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 1000 }, .var = { 9, 900, 1, 100 } },
-		{ .proc = 1, .counts = { .alloc_calls = 20, .alloc_bytes = 2000 }, .var = { 16, 1600, 0, 0 } },
-		{ .proc = 2, .counts = { .alloc_calls = 30, .alloc_bytes = 3000 }, .var = { 144, 14400, 3, 300 } },
+	struct snap_site sites[] = {
+		{ .proc = 1, .c = { .alloc_calls = 10, .alloc_bytes = 1000 }, .var = { 9, 900, 1, 100, 0 } },
+		{ .proc = 1, .c = { .alloc_calls = 20, .alloc_bytes = 2000 }, .var = { 16, 1600, 0, 0, 0 } },
+		{ .proc = 2, .c = { .alloc_calls = 30, .alloc_bytes = 3000 }, .var = { 144, 14400, 3, 300, 0 } },
 		/* of a process that nobody knows: in no sum */
-		{ .proc = 7, .counts = { .alloc_calls = 1, .alloc_bytes = 1 }, .var = { 1e9, 1e9, 1e9, 1e9 } },
+		{ .proc = 7, .c = { .alloc_calls = 1, .alloc_bytes = 1 }, .var = { 1e9, 1e9, 1e9, 1e9, 0 } },
 	};
 	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
 	struct snapshot_info info = { .recording = { .sample_bytes = 1, .max_size = UINT64_MAX }, .observed_share = 0.5 };

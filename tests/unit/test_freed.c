@@ -65,7 +65,7 @@ Test(freed, what_is_not_in_use_leaves)
 {
 	const struct use_calls uses = { use_of, NULL };
 	struct freed_site dead[N_SITES] = {};
-	struct cut_site row = { .site = 5 };
+	struct snap_site row = { .number = 5 };
 	uint64_t n_left = 0, n_spilled = 0, found = 0;
 	struct freed f;
 
@@ -87,15 +87,15 @@ Test(freed, what_is_not_in_use_leaves)
 	freed__drop(&f, &uses, NOW);
 
 	freed__settle(&f, &row, 1);
-	cr_expect_eq(row.counts.free_calls, 0, "a cut of before has none of them");
+	cr_expect_eq(row.c.free_calls, 0, "a cut of before has none of them");
 	freed__fold(&f);
 	for (uint32_t i = 0; i < N_SITES; i++) {
 		cr_expect_eq(f.sites[i].calls, dead[i].calls, "site %u", i);
 		cr_expect_eq(f.sites[i].bytes, dead[i].bytes, "site %u", i);
 	}
 	freed__settle(&f, &row, 1);
-	cr_expect_eq(row.counts.free_calls, dead[5].calls);
-	cr_expect_eq(row.counts.free_bytes, dead[5].bytes);
+	cr_expect_eq(row.c.free_calls, dead[5].calls);
+	cr_expect_eq(row.c.free_bytes, dead[5].bytes);
 
 	for (uint32_t b = 0; b < N_BUCKETS; b++) {
 		n_spilled += buckets[b].n_spilled;

@@ -168,14 +168,14 @@ Test(frees, of_a_cut)
 	static const uint64_t frames[] = { 0x100, 0x200 };
 	const struct model_calls calls = { locate, function, thread_comm, NULL, NULL };
 	const struct snapshot_info info = { .recording = { .max_size = UINT64_MAX, .free_stacks = true }, .observed_share = 1 };
-	struct cut_site sites[] = {
-		{ .site = 9, .proc = 7, .func = 1, .counts = { .alloc_calls = 1 } },	/* of a process that nobody knows */
-		{ .site = 5, .proc = 3, .func = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 100, .free_calls = 9, .free_bytes = 90 },
+	struct snap_site sites[] = {
+		{ .number = 9, .proc = 7, .func = 1, .c = { .alloc_calls = 1 } },	/* of a process that nobody knows */
+		{ .number = 5, .proc = 3, .func = 1, .c = { .alloc_calls = 10, .alloc_bytes = 100, .free_calls = 9, .free_bytes = 90 },
 		  .moves = { .calls = 4, .longest = 3 } },
 	};
-	struct cut_site wheres[] = {
-		{ .site = 12, .proc = 3, .func = 2, .frames = frames, .n_frames = 2 },
-		{ .site = 100, .proc = 3, .func = MT_MAX_FUNCS },
+	struct snap_site wheres[] = {
+		{ .number = 12, .proc = 3, .func = 2, .frames = frames, .n_frames = 2 },
+		{ .number = 100, .proc = 3, .func = MT_MAX_FUNCS },
 	};
 	struct cut_free frees[] = {
 		{ .site = 5, .where = 12, .tid = 31, .calls = 5, .bytes = 50, .cross_calls = 5, .lifetime_ns = 10 },
@@ -190,7 +190,7 @@ Test(frees, of_a_cut)
 	struct model *m = model__new();
 	struct snapshot *s;
 
-	model__add_life(m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "three" });
+	model__add_life(m, &(struct snap_process){ .proc = 3, .pid = 30, .comm = "three" });
 	s = model__snapshot(m, &cut, &info, &calls);
 	cr_assert_not_null(s);
 	cr_assert(s->recording.free_stacks && s->n_sites == 1 && s->n_frees == 3 && s->n_free_sites == 2);
@@ -243,7 +243,7 @@ Test(frees, of_the_kernel_s_table)
 	cr_expect_eq(cut.frees[0].calls, 5 + 2);
 	cr_expect_eq(cut.frees[1].calls, 9);
 	cr_assert_eq(cut.n_wheres, 2);
-	cr_expect(cut.wheres[1].site == 7 && cut.wheres[1].proc == 1 && cut.wheres[1].func == MT_MAX_FUNCS && !cut.wheres[1].n_frames);
+	cr_expect(cut.wheres[1].number == 7 && cut.wheres[1].proc == 1 && cut.wheres[1].func == MT_MAX_FUNCS && !cut.wheres[1].n_frames);
 	links__done(&l);
 }
 

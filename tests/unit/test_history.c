@@ -101,18 +101,18 @@ Test(history, a_timeline_becomes_a_course)
 
 /* ---- sites */
 
-static struct cut_site *many_sites(size_t n)
+static struct snap_site *many_sites(size_t n)
 {
-	struct cut_site *v = calloc(n, sizeof(*v));
+	struct snap_site *v = calloc(n, sizeof(*v));
 
 	cr_assert_not_null(v);
 	for (size_t i = 0; i < n; i++)
-		v[i] = (struct cut_site){ .site = (uint32_t)i + 1, .proc = 1, .first_ns = 77,
-					  .counts = { .alloc_calls = 10, .alloc_bytes = 1000 + i } };
+		v[i] = (struct snap_site){ .number = (uint32_t)i + 1, .proc = 1, .first_ns = 77,
+					  .c = { .alloc_calls = 10, .alloc_bytes = 1000 + i } };
 	return v;
 }
 
-static size_t n_points(const struct history *h, const struct cut_site *s)
+static size_t n_points(const struct history *h, const struct snap_site *s)
 {
 	const struct course *c = history__of_site(h, s);
 
@@ -121,7 +121,7 @@ static size_t n_points(const struct history *h, const struct cut_site *s)
 
 Test(history, few_sites_all_have_one)
 {
-	_cleanup_free_ struct cut_site *v = many_sites(HISTORY_MAX_SITES);
+	_cleanup_free_ struct snap_site *v = many_sites(HISTORY_MAX_SITES);
 	struct cut cut = { .sites = v, .n_sites = HISTORY_MAX_SITES };
 	struct history h = {};
 
@@ -135,18 +135,18 @@ Test(history, few_sites_all_have_one)
 /* Of many, those that hold the most, that grow the most, and that are called the most. */
 Test(history, of_many_sites_those_that_matter)
 {
-	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	_cleanup_free_ struct snap_site *v = many_sites(MANY);
 	struct cut cut = { .sites = v, .n_sites = MANY };
-	struct cut_site *big = &v[5], *busy = &v[6], *grows = &v[7], *nothing = &v[8];
+	struct snap_site *big = &v[5], *busy = &v[6], *grows = &v[7], *nothing = &v[8];
 	struct history h = {};
 	size_t n = 0;
 
-	big->counts.alloc_bytes = 1 << 30;
-	busy->counts = (struct mt_counts){ .alloc_calls = 1000000, .alloc_bytes = 1000000, .free_calls = 999990, .free_bytes = 999990 };
-	nothing->counts = (struct mt_counts){ .alloc_calls = 2, .alloc_bytes = 100, .free_calls = 2, .free_bytes = 100 };
+	big->c.alloc_bytes = 1 << 30;
+	busy->c = (struct counters){ .alloc_calls = 1000000, .alloc_bytes = 1000000, .free_calls = 999990, .free_bytes = 999990 };
+	nothing->c = (struct counters){ .alloc_calls = 2, .alloc_bytes = 100, .free_calls = 2, .free_bytes = 100 };
 	for (uint64_t t = 1; t <= 60; t++) {
 		if (t > 20)
-			grows->counts.alloc_bytes += 10;
+			grows->c.alloc_bytes += 10;
 		history__note(&h, &cut, t * S);
 		cr_assert_leq(h.sites.n, HISTORY_MAX_SITES);
 	}
@@ -164,12 +164,12 @@ Test(history, of_many_sites_those_that_matter)
 /* Thousands that are alike have no claim to the room: whoever comes to hold the most has a course at once. */
 Test(history, the_largest_come_later)
 {
-	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	_cleanup_free_ struct snap_site *v = many_sites(MANY);
 	struct cut cut = { .sites = v, .n_sites = MANY };
 	struct history h = {};
 
 	for (size_t i = 0; i < MANY; i++)
-		v[i].counts = (struct mt_counts){ .alloc_calls = 1, .alloc_bytes = 16 };
+		v[i].c = (struct counters){ .alloc_calls = 1, .alloc_bytes = 16 };
 	/* the first ones are there alone for a while */
 	cut.n_sites = HISTORY_MAX_SITES;
 	for (uint64_t t = 1; t <= 3; t++)
@@ -177,8 +177,8 @@ Test(history, the_largest_come_later)
 	cut.n_sites = MANY;
 	for (uint64_t t = 4; t <= 30; t++) {
 		for (size_t i = MANY - 12; i < MANY; i++) {
-			v[i].counts.alloc_calls++;
-			v[i].counts.alloc_bytes += 1000;
+			v[i].c.alloc_calls++;
+			v[i].c.alloc_bytes += 1000;
 		}
 		history__note(&h, &cut, t * S);
 		cr_assert_leq(h.sites.n, HISTORY_MAX_SITES);
@@ -191,14 +191,14 @@ Test(history, the_largest_come_later)
 /* At the end of a list sites change places all the time: who has a course keeps it. */
 Test(history, who_is_about_as_large_keeps_it)
 {
-	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	_cleanup_free_ struct snap_site *v = many_sites(MANY);
 	struct cut cut = { .sites = v, .n_sites = MANY };
 	struct history h = {};
 	size_t whole = 0;
 
 	for (uint64_t t = 1; t <= 40; t++) {
 		for (size_t i = 0; i < MANY; i++)
-			v[i].counts.alloc_bytes = 10000 + (i * 7919 + t * 104729) % 1000;
+			v[i].c.alloc_bytes = 10000 + (i * 7919 + t * 104729) % 1000;
 		history__note(&h, &cut, t * S);
 	}
 	for (size_t i = 0; i < MANY; i++)
@@ -210,7 +210,7 @@ Test(history, who_is_about_as_large_keeps_it)
 /* A number that is given again is another site: nothing of the old one may stick to it. */
 Test(history, numbers_are_given_again)
 {
-	struct cut_site s = { .site = 3, .proc = 1, .first_ns = 77, .counts = { .alloc_calls = 1, .alloc_bytes = 100 } }, old = s;
+	struct snap_site s = { .number = 3, .proc = 1, .first_ns = 77, .c = { .alloc_calls = 1, .alloc_bytes = 100 } }, old = s;
 	struct cut cut = { .sites = &s, .n_sites = 1 };
 	struct history h = {};
 
@@ -231,20 +231,20 @@ Test(history, numbers_are_given_again)
 /* Nor may it have to outgrow what the old one held before it is seen to grow. */
 Test(history, numbers_that_are_given_again_grow_from_nothing)
 {
-	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	_cleanup_free_ struct snap_site *v = many_sites(MANY);
 	struct cut cut = { .sites = v, .n_sites = MANY };
-	struct cut_site *s = &v[7];
+	struct snap_site *s = &v[7];
 	struct history h = {};
 
 	/* the smallest of all, and called the least: only its growth tells */
-	s->counts = (struct mt_counts){ .alloc_calls = 1, .alloc_bytes = 900 };
+	s->c = (struct counters){ .alloc_calls = 1, .alloc_bytes = 900 };
 	for (uint64_t t = 1; t <= 20; t++)
 		history__note(&h, &cut, t * S);
 	cr_expect_eq(n_points(&h, s), 0);
 	s->proc = 2;
 	s->first_ns = 99;
 	for (uint64_t t = 21; t <= 25; t++) {
-		s->counts.alloc_bytes = 40 * (t - 20);
+		s->c.alloc_bytes = 40 * (t - 20);
 		history__note(&h, &cut, t * S);
 	}
 	cr_expect_eq(n_points(&h, s), 5);
@@ -253,7 +253,7 @@ Test(history, numbers_that_are_given_again_grow_from_nothing)
 
 Test(history, ends_with_its_process)
 {
-	struct cut_site s = { .site = 3, .proc = 5, .counts = { .alloc_calls = 1, .alloc_bytes = 100 } };
+	struct snap_site s = { .number = 3, .proc = 5, .c = { .alloc_calls = 1, .alloc_bytes = 100 } };
 	struct cut_proc p = { .proc = 5 };
 	struct cut cut = { .sites = &s, .n_sites = 1, .procs = &p, .n_procs = 1 };
 	struct history h = {};
@@ -269,9 +269,9 @@ Test(history, ends_with_its_process)
 /* Rows of stacks that were given up share a number, and hold nothing: they have no course, and take none from others. */
 Test(history, what_was_given_up_has_none)
 {
-	struct cut_site rows[] = { { .site = 1, .proc = 1, .first_ns = 1, .counts = { .alloc_calls = 5, .alloc_bytes = 50 } },
-				   { .site = 9, .proc = 1, .func = 1, .first_ns = 2, .n_evicted = 3, .counts = { .alloc_calls = 900, .alloc_bytes = 9000, .free_calls = 900, .free_bytes = 9000 } },
-				   { .site = 9, .proc = 1, .func = 2, .first_ns = 3, .n_evicted = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 90, .free_calls = 10, .free_bytes = 90 } } };
+	struct snap_site rows[] = { { .number = 1, .proc = 1, .first_ns = 1, .c = { .alloc_calls = 5, .alloc_bytes = 50 } },
+				   { .number = 9, .proc = 1, .func = 1, .first_ns = 2, .evicted_stacks = 3, .c = { .alloc_calls = 900, .alloc_bytes = 9000, .free_calls = 900, .free_bytes = 9000 } },
+				   { .number = 9, .proc = 1, .func = 2, .first_ns = 3, .evicted_stacks = 1, .c = { .alloc_calls = 10, .alloc_bytes = 90, .free_calls = 10, .free_bytes = 90 } } };
 	struct cut_proc procs[] = { { .proc = 1 } };
 	struct cut cut = { .sites = rows, .n_sites = 3, .procs = procs, .n_procs = 1 };
 	struct history h = {};
@@ -292,20 +292,20 @@ Test(history, most_calls_per_s)
 	} notes[] = {
 		{ 1000, 0, 0 }, { 2000, 100, 100 }, { 2001, 400, 100 }, { 3000, 400, 300 }, { 4000, 410, 300 }, { 6000, 1210, 400 }, { 6400, 9999, 400 },
 	};
-	struct cut_site site = { .site = 7, .proc = 1, .first_ns = 1500000000 };
+	struct snap_site site = { .number = 7, .proc = 1, .first_ns = 1500000000 };
 	struct cut cut = { .sites = &site };
 	struct history h = {};
 
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
 		cut.n_sites = notes[i].calls > 0;
-		site.counts.alloc_calls = notes[i].calls;
+		site.c.alloc_calls = notes[i].calls;
 		history__note(&h, &cut, notes[i].t_ms * 1000000);
 		cr_expect_eq(history__most_calls_per_s(&h, &site), notes[i].most, "note %zu: %llu", i,
 			     (unsigned long long)history__most_calls_per_s(&h, &site));
 	}
 	/* another site has its number now */
 	site.first_ns = 6500000000;
-	site.counts.alloc_calls = 5;
+	site.c.alloc_calls = 5;
 	cr_expect_eq(history__most_calls_per_s(&h, &site), 0);
 	history__note(&h, &cut, 7400000000);
 	cr_expect_eq(history__most_calls_per_s(&h, &site), 5);

@@ -13,7 +13,7 @@ Test(lives, rss_of_one_that_nobody_looked_at)
 {
 	struct cut cut = { .now_ns = START };
 	struct model *m = made__model();
-	struct life_info whole = { .proc = 5, .pid = 77, .rss_bytes = 12288 }, late = { .proc = 6, .pid = 78, .rss_bytes = 12288, .age_at_attach_ns = 1 };
+	struct snap_process whole = { .proc = 5, .pid = 77, .rss_bytes = 12288 }, late = { .proc = 6, .pid = 78, .rss_bytes = 12288, .age_at_attach_ns = 1 };
 	struct snapshot *s;
 
 	model__add_life(m, &whole);
@@ -34,10 +34,10 @@ Test(lives, rss_of_one_that_nobody_looked_at)
 
 Test(lives, lives_of_one_pid)
 {
-	struct cut_site sites[] = { { .proc = 5, .counts = { ALLOCS(1, 10) } }, { .proc = 6, .counts = { ALLOCS(2, 40) } } };
+	struct snap_site sites[] = { { .proc = 5, .c = { ALLOCS(1, 10) } }, { .proc = 6, .c = { ALLOCS(2, 40) } } };
 	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = 2 };
 	struct model *m = made__model();
-	struct life_info third = { .proc = 7, .pid = 77, .comm = "third", .exe = "/bin/third", .cgroup = "/c", .container = "id",
+	struct snap_process third = { .proc = 7, .pid = 77, .comm = "third", .exe = "/bin/third", .cgroup = "/c", .container = "id",
 				   .unit = "u.service", .age_at_attach_ns = 12, .rss_bytes = 100 };
 	struct snapshot *s;
 
@@ -80,7 +80,7 @@ Test(lives, ages_are_those_at_the_begin)
 {
 	struct cut cut = { .now_ns = START };
 	struct model *m = model__new();
-	struct life_info infos[] = {
+	struct snap_process infos[] = {
 		{ .proc = 1, .pid = 11, .comm = "old", .age_at_attach_ns = 500, .wall_started_ns = 1000, .started_ns = 100 },
 		{ .proc = 2, .pid = 12, .comm = "own", .age_at_attach_ns = 0, .wall_started_ns = 1000, .started_ns = 100 },
 		/* the wall clock was put back meanwhile */
@@ -109,10 +109,10 @@ Test(lives, began_before_the_trace)
 	struct model *m = model__new();
 	struct snapshot *s;
 
-	model__add_life(m, &(struct life_info){ .proc = 1, .pid = 11, .comm = "told before", .began_ns = START - 7 });
+	model__add_life(m, &(struct snap_process){ .proc = 1, .pid = 11, .comm = "told before", .began_ns = START - 7 });
 	model__begin(m, START, 1900, 1000);
-	model__add_life(m, &(struct life_info){ .proc = 2, .pid = 12, .comm = "told after", .began_ns = START - 5 });
-	model__add_life(m, &(struct life_info){ .proc = 3, .pid = 13, .comm = "began after", .began_ns = START });
+	model__add_life(m, &(struct snap_process){ .proc = 2, .pid = 12, .comm = "told after", .began_ns = START - 5 });
+	model__add_life(m, &(struct snap_process){ .proc = 3, .pid = 13, .comm = "began after", .began_ns = START });
 	s = made__shot(m, &cut);
 	cr_expect_eq(s->processes[0].age_at_attach_ns, 7);
 	cr_expect_eq(s->processes[1].age_at_attach_ns, 5);
@@ -124,9 +124,9 @@ Test(lives, began_before_the_trace)
 Test(lives, threads)
 {
 	struct cut_thread live[] = {
-		{ .proc = 1, .tid = 11, .counts = { 1, 2, 3, 4, 5, 6, 7, 8 } },
-		{ .proc = 2, .tid = 21, .counts = { .alloc_calls = 9 } },
-		{ .proc = 1, .tid = 12, .counts = { .alloc_calls = 2 } },
+		{ .proc = 1, .tid = 11, .c = { .alloc_calls = 1, .alloc_bytes = 2, .free_calls = 3, .free_bytes = 4, .realloc_calls = 5, .temp_calls = 6, .failed_calls = 7, .unknown_frees = 8 } },
+		{ .proc = 2, .tid = 21, .c = { .alloc_calls = 9 } },
+		{ .proc = 1, .tid = 12, .c = { .alloc_calls = 2 } },
 	};
 	struct cut cut = { .now_ns = START, .threads = live, .n_threads = ARRAY_SIZE(live) };
 	struct model *m = made__model();
@@ -166,7 +166,7 @@ Test(lives, threads)
 /* A thread has a row for each name; its messages have what it did so far, under all of them. */
 Test(lives, threads_are_renamed)
 {
-	struct cut_thread live = { .proc = 1, .tid = 11, .counts = { .alloc_calls = 163, .alloc_bytes = 1630 } };
+	struct cut_thread live = { .proc = 1, .tid = 11, .c = { .alloc_calls = 163, .alloc_bytes = 1630 } };
 	struct cut_proc row = { .proc = 1, .pid = 10, .n_untold = 1, .untold = { .alloc_calls = 9 } };
 	struct cut cut = { .now_ns = START, .threads = &live, .n_threads = 1, .procs = &row, .n_procs = 1 };
 	const struct { const char *comm; uint64_t calls; } at[] = { { "loading", 100 }, { "serving", 150 }, { "t-10-11", 160 }, { "serving", 161 } };
@@ -192,8 +192,8 @@ Test(lives, threads_are_renamed)
 	snapshot__free(s);
 
 	/* it ends; another thread has its tid later */
-	model__thread_ended(m, 1, 11, "t-10-11", &live.counts);
-	live.counts = (struct mt_thread_counts){ .alloc_calls = 2 };
+	model__thread_ended(m, 1, 11, "t-10-11", &(struct mt_thread_counts){ .alloc_calls = 163, .alloc_bytes = 1630 });
+	live.c = (struct counters){ .alloc_calls = 2 };
 	s = made__shot(m, &cut);
 	cr_assert_eq(s->processes[0].n_threads, 6);
 	cr_expect_eq(s->processes[0].threads[0].c.alloc_calls, 2);
@@ -207,7 +207,7 @@ Test(lives, threads_are_renamed)
 /* Beyond a bound, what a thread does is under its last name, and that is counted. */
 Test(lives, names_of_threads_are_bounded)
 {
-	struct cut_thread live = { .proc = 1, .tid = 11, .counts = { .alloc_calls = 1001 } };
+	struct cut_thread live = { .proc = 1, .tid = 11, .c = { .alloc_calls = 1001 } };
 	struct cut cut = { .now_ns = START, .threads = &live, .n_threads = 1 };
 	struct model *m = made__model();
 	uint64_t sum = 0;
@@ -235,7 +235,7 @@ Test(lives, names_of_threads_are_bounded)
 Test(lives, threads_end_untold)
 {
 	const struct mt_thread_counts c = { 1, 10, 2, 20, 3, 4, 5, 6 };
-	struct cut_proc row = { .proc = 1, .pid = 10, .n_untold = 5, .untold = { 50, 500, 60, 600, 7, 8, 9, 11 } };
+	struct cut_proc row = { .proc = 1, .pid = 10, .n_untold = 5, .untold = { .alloc_calls = 50, .alloc_bytes = 500, .free_calls = 60, .free_bytes = 600, .realloc_calls = 7, .temp_calls = 8, .failed_calls = 9, .unknown_frees = 11 } };
 	struct cut cut = { .now_ns = START, .procs = &row, .n_procs = 1 };
 	struct model *m = made__model();
 	const struct snap_thread *more;
@@ -303,7 +303,7 @@ Test(lives, many_threads_end)
 /* --mode leak: of two processes one could not be read. */
 Test(lives, no_point_without_live_figures)
 {
-	struct cut_site sites[] = { { .site = 1, .proc = 1, .counts = { ALLOCS(5, 320) } }, { .site = 2, .proc = 2, .counts = { ALLOCS(7, 448) } } };
+	struct snap_site sites[] = { { .number = 1, .proc = 1, .c = { ALLOCS(5, 320) } }, { .number = 2, .proc = 2, .c = { ALLOCS(7, 448) } } };
 	struct cut_proc procs[] = { { .proc = 1, .pid = 10, .live_unknown = true }, { .proc = 2, .pid = 20 } };
 	struct cut cut = { .sites = sites, .n_sites = 2, .procs = procs, .n_procs = 2 };
 	struct model *m = made__model();
@@ -326,7 +326,7 @@ Test(lives, no_point_without_live_figures)
 
 Test(lives, timeline_is_thinned_out)
 {
-	struct cut_site sites[] = { { .proc = 1 }, { .proc = 2, .counts = { ALLOCS(1000000, 1) } } };
+	struct snap_site sites[] = { { .proc = 1 }, { .proc = 2, .c = { ALLOCS(1000000, 1) } } };
 	struct cut cut = { .sites = sites, .n_sites = 2 };
 	struct model *m = made__model();
 	bool was_full = false;
@@ -334,7 +334,7 @@ Test(lives, timeline_is_thinned_out)
 	made__life(m, 1, 10, "one");
 	for (uint64_t i = 0; i < 10 * MAX_POINTS; i++) {
 		cut.now_ns = START + 3 + 1000 * i;
-		sites[0].counts = (struct mt_counts){ ALLOCS(i + 5, 64 * i + 320), FREES(5, 320) };
+		sites[0].c = (struct counters){ ALLOCS(i + 5, 64 * i + 320), FREES(5, 320) };
 		model__set_rss(m, 1, 4096 + i);
 		model__note(m, &cut);
 		if (i % 97 && i != MAX_POINTS - 1 && i != MAX_POINTS)

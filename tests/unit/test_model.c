@@ -10,13 +10,13 @@
 
 Test(model, sites_processes_and_totals_agree)
 {
-	struct cut_site sites[] = {
-		{ .proc = 3, .counts = { ALLOCS(10, 1000), FREES(4, 300), .temp_calls = 1, .realloc_calls = 2, .failed_calls = 3,
-			       .lifetime_ns = 77 },
-		  .peak_bytes = 900, .at_peak_bytes = 800, .min_size = 8, .max_size = 200 },
-		{ .proc = 9, .func = 1, .counts = { ALLOCS(7, 70), FREES(7, 70), .temp_calls = 7 }, .min_size = 10, .max_size = 10 },
-		{ .proc = 3, .func = 2, .counts = { ALLOCS(1, 1ull << 40), .realloc_calls = 1 } },
-		{ .proc = 3, .counts = { .failed_calls = 5 }, .min_size = 123 },
+	struct snap_site sites[] = {
+		{ .proc = 3, .c = { ALLOCS(10, 1000), FREES(4, 300), .temp_calls = 1, .realloc_calls = 2, .failed_calls = 3,
+			 .peak_bytes = 900 },
+		  .lifetime_sum_ns = 77, .at_peak_bytes = 800, .min_size = 8, .max_size = 200 },
+		{ .proc = 9, .func = 1, .c = { ALLOCS(7, 70), FREES(7, 70), .temp_calls = 7 }, .min_size = 10, .max_size = 10 },
+		{ .proc = 3, .func = 2, .c = { ALLOCS(1, 1ull << 40), .realloc_calls = 1 } },
+		{ .proc = 3, .c = { .failed_calls = 5 }, .min_size = 123 },
 	};
 	struct cut_proc procs[] = {
 		{ .proc = 9, .pid = 90, .unknown_frees = 6, .peak_bytes = 70, .peak_ns = START + 5, .probe_hits = 100 },
@@ -95,11 +95,11 @@ Test(model, nothing_at_all)
 /* What no life is known of is in no process and so in no total either: sums must agree. */
 Test(model, sites_of_unknown_processes)
 {
-	struct cut_site sites[] = {
-		{ .proc = 2, .counts = { ALLOCS(5, 50) }, .scan_blocks = 5, .scan_bytes = 50 },
-		{ .proc = 1, .counts = { ALLOCS(1, 8) }, .scan_blocks = 1, .scan_bytes = 8 },
-		{ .proc = 0, .counts = { ALLOCS(3, 30) } },
-		{ .proc = UINT32_MAX, .counts = { ALLOCS(4, 40) } },
+	struct snap_site sites[] = {
+		{ .proc = 2, .c = { ALLOCS(5, 50) }, .scan_blocks = 5, .scan_bytes = 50 },
+		{ .proc = 1, .c = { ALLOCS(1, 8) }, .scan_blocks = 1, .scan_bytes = 8 },
+		{ .proc = 0, .c = { ALLOCS(3, 30) } },
+		{ .proc = UINT32_MAX, .c = { ALLOCS(4, 40) } },
 	};
 	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = ARRAY_SIZE(sites), .scanned = true };
 	struct model *m = made__model();
@@ -120,10 +120,10 @@ Test(model, sites_of_unknown_processes)
 Test(model, spare_site)
 {
 	const uint64_t frames[] = { 0x11000 };
-	struct cut_site sites[] = {
-		{ .proc = 1, .func = MT_MAX_FUNCS, .counts = { ALLOCS(2, 64) }, .end = MT_END_NO_RULE },
-		{ .proc = 1, .func = FUNC_MALLOC, .counts = { ALLOCS(1, 1) }, .frames = frames, .n_frames = 1, .end = MT_END_DEPTH },
-		{ .proc = 1, .func = FUNC_MALLOC, .counts = { ALLOCS(1, 1) }, .frames = frames, .n_frames = 1, .end = 200 },
+	struct snap_site sites[] = {
+		{ .proc = 1, .func = MT_MAX_FUNCS, .c = { ALLOCS(2, 64) }, .end = MT_END_NO_RULE },
+		{ .proc = 1, .func = FUNC_MALLOC, .c = { ALLOCS(1, 1) }, .frames = frames, .n_frames = 1, .end = MT_END_DEPTH },
+		{ .proc = 1, .func = FUNC_MALLOC, .c = { ALLOCS(1, 1) }, .frames = frames, .n_frames = 1, .end = 200 },
 	};
 	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
 	struct model *m = made__model();
@@ -148,10 +148,10 @@ Test(model, each_place_once)
 {
 	/* first.so+0x1234 and second.so+0x1234 in both; an address in no module, the same in both processes */
 	const uint64_t one[] = { 0x11234, 0x19234, 0x42, 0x11234 }, two[] = { 0x21234, 0x29234, 0x42, 0x21235 };
-	struct cut_site sites[] = {
-		{ .proc = 1, .counts = { ALLOCS(1, 1) }, .frames = one, .n_frames = 4 },
-		{ .proc = 2, .counts = { ALLOCS(1, 1) }, .frames = two, .n_frames = 4 },
-		{ .proc = 1, .func = 1, .counts = { ALLOCS(1, 1) }, .frames = one, .n_frames = 2 },
+	struct snap_site sites[] = {
+		{ .proc = 1, .c = { ALLOCS(1, 1) }, .frames = one, .n_frames = 4 },
+		{ .proc = 2, .c = { ALLOCS(1, 1) }, .frames = two, .n_frames = 4 },
+		{ .proc = 1, .func = 1, .c = { ALLOCS(1, 1) }, .frames = one, .n_frames = 2 },
 	};
 	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = 3 };
 	const uint32_t *a, *b, *c;
@@ -288,11 +288,11 @@ Test(model, losses_and_edges)
 
 Test(model, ages_and_times)
 {
-	struct cut_site sites[] = {
-		{ .proc = 1, .counts = { ALLOCS(3, 30) }, .first_ns = START - 10, .last_ns = START + 20, .oldest_born_ns = START - 500,
+	struct snap_site sites[] = {
+		{ .proc = 1, .c = { ALLOCS(3, 30) }, .first_ns = START - 10, .last_ns = START + 20, .oldest_born_ns = START - 500,
 		  .older_blocks = 2, .older_bytes = 20, .scan_blocks = 3, .scan_bytes = 30 },
-		{ .proc = 1, .counts = { ALLOCS(1, 5), FREES(1, 5) }, .first_ns = START + 7, .last_ns = 0, .oldest_born_ns = 0 },
-		{ .proc = 1, .counts = { ALLOCS(1, 5) }, .oldest_born_ns = START + 101, .scan_blocks = 1, .scan_bytes = 5 },
+		{ .proc = 1, .c = { ALLOCS(1, 5), FREES(1, 5) }, .first_ns = START + 7, .last_ns = 0, .oldest_born_ns = 0 },
+		{ .proc = 1, .c = { ALLOCS(1, 5) }, .oldest_born_ns = START + 101, .scan_blocks = 1, .scan_bytes = 5 },
 	};
 	struct cut_proc proc = { .proc = 1, .peak_bytes = 35, .peak_ns = START - 1 };
 	struct cut cut = { .now_ns = START + 100, .sites = sites, .n_sites = 3, .procs = &proc, .n_procs = 1, .scanned = true };
@@ -345,10 +345,10 @@ static void locate_fixed(uint32_t proc, uint64_t addr, uint64_t t_ns, struct add
 Test(model, what_is_known_is_not_located_again)
 {
 	static const uint64_t one[] = { 0x11000, 0x12000, 0x12000 }, two[] = { 0x12000, 0x19000 }, three[] = { 0x13000 };
-	struct cut_site sites[] = {
-		{ .site = 7, .proc = 1, .counts = { ALLOCS(1, 1) }, .frames = one, .n_frames = 3 },
-		{ .site = 2, .proc = 1, .counts = { ALLOCS(1, 1) }, .frames = two, .n_frames = 2 },
-		{ .site = 9, .proc = 1, .counts = { ALLOCS(1, 1) }, .frames = three, .n_frames = 1 },
+	struct snap_site sites[] = {
+		{ .number = 7, .proc = 1, .c = { ALLOCS(1, 1) }, .frames = one, .n_frames = 3 },
+		{ .number = 2, .proc = 1, .c = { ALLOCS(1, 1) }, .frames = two, .n_frames = 2 },
+		{ .number = 9, .proc = 1, .c = { ALLOCS(1, 1) }, .frames = three, .n_frames = 1 },
 	};
 	struct cut_proc proc = { .proc = 1 };
 	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = 2, .procs = &proc, .n_procs = 1 };

@@ -40,7 +40,7 @@ static const struct model_calls calls = { locate, function, thread_comm, NULL, N
 
 struct play {
 	struct model *m;
-	struct cut_site sites[MAX_SITES];
+	struct snap_site sites[MAX_SITES];
 	struct cut_proc proc;
 	struct cut cut;
 	uint64_t rss;
@@ -49,14 +49,14 @@ struct play {
 
 static void allocate(struct play *p, uint32_t site, uint64_t calls, uint64_t bytes)
 {
-	struct cut_site *at = &p->sites[site];
+	struct snap_site *at = &p->sites[site];
 
-	if (!at->site) {
-		*at = (struct cut_site){ .site = site + 1, .proc = 1, .first_ns = p->cut.now_ns, .oldest_born_ns = p->cut.now_ns };
+	if (!at->number) {
+		*at = (struct snap_site){ .number = site + 1, .proc = 1, .first_ns = p->cut.now_ns, .oldest_born_ns = p->cut.now_ns };
 		p->cut.n_sites = MAX(p->cut.n_sites, site + 1);
 	}
-	at->counts.alloc_calls += calls;
-	at->counts.alloc_bytes += bytes;
+	at->c.alloc_calls += calls;
+	at->c.alloc_bytes += bytes;
 	at->last_ns = p->cut.now_ns;
 	/* what is allocated is touched */
 	p->rss += bytes;
@@ -64,9 +64,9 @@ static void allocate(struct play *p, uint32_t site, uint64_t calls, uint64_t byt
 
 static void release(struct play *p, uint32_t site, uint64_t calls, uint64_t bytes)
 {
-	p->sites[site].counts.free_calls += calls;
-	p->sites[site].counts.free_bytes += bytes;
-	p->sites[site].counts.lifetime_ns += calls * 500000000;
+	p->sites[site].c.free_calls += calls;
+	p->sites[site].c.free_bytes += bytes;
+	p->sites[site].lifetime_sum_ns += calls * 500000000;
 	p->rss -= bytes;
 }
 
@@ -83,7 +83,7 @@ static char *sentence(void (*second)(struct play *p), int seconds, void (*change
 	p->m = model__new();
 	p->rss = FIRST_RSS;
 	model__begin(p->m, START, 0, 0);
-	model__add_life(p->m, &(struct life_info){ .proc = 1, .pid = 10, .comm = "shop", .age_at_attach_ns = DAY, .rss_bytes = FIRST_RSS });
+	model__add_life(p->m, &(struct snap_process){ .proc = 1, .pid = 10, .comm = "shop", .age_at_attach_ns = DAY, .rss_bytes = FIRST_RSS });
 	p->proc = (struct cut_proc){ .proc = 1, .pid = 10 };
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .procs = &p->proc, .n_procs = 1 };
 	for (p->t = 0; p->t < seconds; p->t++) {
@@ -275,7 +275,7 @@ static void leak_beside_a_faster_cache(struct play *p)
 	if (p->t <= 20)
 		return;
 	release(p, 1, 40, 320 * KIB);
-	p->sites[1].counts.lifetime_ns += 40 * 20 * S;
+	p->sites[1].lifetime_sum_ns += 40 * 20 * S;
 }
 
 static const struct snap_root cache_root = { .kind = ROOT_GLOBAL, .name = "cache[abi:cxx11]" };
@@ -284,10 +284,12 @@ static const struct site_look lost_look = { .proc = 1, .scans = 3 }, held_look =
 /* A search at this moment: no pointer leads to so many of a site's blocks. */
 static void search(struct play *p, uint32_t site, uint64_t lost_blocks, uint64_t lost_bytes)
 {
-	struct cut_site *at = &p->sites[site];
+	struct snap_site *at = &p->sites[site];
 
-	at->look = (struct cut_look){ at->counts.alloc_calls - at->counts.free_calls, lost_blocks, lost_bytes,
-				      lost_blocks ? &lost_look : &held_look };
+	at->look = lost_blocks ? &lost_look : &held_look;
+	at->looked_blocks = at->c.alloc_calls - at->c.free_calls;
+	at->unreached_blocks = lost_blocks;
+	at->unreached_bytes = lost_bytes;
 }
 
 /* One object of each request is lost; a cache that is larger and grows faster keeps another. */
@@ -295,7 +297,7 @@ static void lose_and_remember(struct play *p)
 {
 	allocate(p, 0, 100, 10 * KIB);
 	allocate(p, 1, 200, 80 * KIB);
-	search(p, 0, p->sites[0].counts.alloc_calls, p->sites[0].counts.alloc_bytes);
+	search(p, 0, p->sites[0].c.alloc_calls, p->sites[0].c.alloc_bytes);
 	search(p, 1, 0, 0);
 }
 
@@ -313,7 +315,7 @@ static void lose_little(struct play *p)
 {
 	allocate(p, 0, 1, 100);
 	allocate(p, 1, 200, 80 * KIB);
-	search(p, 0, p->sites[0].counts.alloc_calls, p->sites[0].counts.alloc_bytes);
+	search(p, 0, p->sites[0].c.alloc_calls, p->sites[0].c.alloc_bytes);
 	search(p, 1, 0, 0);
 }
 

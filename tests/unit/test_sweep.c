@@ -177,37 +177,37 @@ Test(sweep, generations)
 Test(recycle, two_sites_of_one_stack)
 {
 	const uint64_t a[] = { 1, 2, 3 }, b[] = { 1, 2, 4 };
-	struct cut_site sites[] = {
-		{ .site = 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 1, .alloc_bytes = 10 },
+	struct snap_site sites[] = {
+		{ .number = 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 1, .alloc_bytes = 10 },
 		  .min_size = 10, .max_size = 10, .first_ns = 50, .last_ns = 60, .oldest_born_ns = 50, .scan_blocks = 1 },
-		{ .site = 2, .proc = 1, .hash = 9, .frames = b, .n_frames = 3, .counts = { .alloc_calls = 2 } },
-		{ .site = 3, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 4, .alloc_bytes = 8, .free_calls = 1 },
+		{ .number = 2, .proc = 1, .hash = 9, .frames = b, .n_frames = 3, .c = { .alloc_calls = 2 } },
+		{ .number = 3, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 4, .alloc_bytes = 8, .free_calls = 1 },
 		  .min_size = 2, .max_size = 3, .first_ns = 40, .last_ns = 70, .oldest_born_ns = 55, .scan_blocks = 3 },
-		{ .site = 4, .proc = 2, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 8 } },
-		{ .site = 5, .proc = 1, .func = 1, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 16 } },
-		{ .site = 6, .proc = 1, .counts = { .alloc_calls = 32 } },
-		{ .site = 7, .proc = 2, .counts = { .alloc_calls = 64 } },
-		{ .site = 8, .proc = 1, .tid = 7, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 128 } },
+		{ .number = 4, .proc = 2, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 8 } },
+		{ .number = 5, .proc = 1, .func = 1, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 16 } },
+		{ .number = 6, .proc = 1, .c = { .alloc_calls = 32 } },
+		{ .number = 7, .proc = 2, .c = { .alloc_calls = 64 } },
+		{ .number = 8, .proc = 1, .named_tid = 7, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 128 } },
 	};
 	struct cut cut = { .sites = sites, .n_sites = ARRAY_SIZE(sites) };
 	uint64_t sum = 0;
 
 	collect__merge_repeats(&cut, NULL);
 	cr_assert_eq(cut.n_sites, 7);
-	cr_expect_eq(sites[0].site, 1);
-	cr_expect_eq(sites[0].counts.alloc_calls, 5);
-	cr_expect_eq(sites[0].counts.alloc_bytes, 18);
-	cr_expect_eq(sites[0].counts.free_calls, 1);
+	cr_expect_eq(sites[0].number, 1);
+	cr_expect_eq(sites[0].c.alloc_calls, 5);
+	cr_expect_eq(sites[0].c.alloc_bytes, 18);
+	cr_expect_eq(sites[0].c.free_calls, 1);
 	cr_expect_eq(sites[0].min_size, 2);
 	cr_expect_eq(sites[0].max_size, 10);
 	cr_expect_eq(sites[0].first_ns, 40);
 	cr_expect_eq(sites[0].last_ns, 70);
 	cr_expect_eq(sites[0].oldest_born_ns, 50);
 	cr_expect_eq(sites[0].scan_blocks, 4);
-	cr_expect_eq(sites[1].site, 2);
-	cr_expect_eq(sites[2].site, 4);
+	cr_expect_eq(sites[1].number, 2);
+	cr_expect_eq(sites[2].number, 4);
 	for (size_t i = 0; i < cut.n_sites; i++)
-		sum += sites[i].counts.alloc_calls;
+		sum += sites[i].c.alloc_calls;
 	cr_expect_eq(sum, 255);
 }
 
@@ -232,16 +232,17 @@ Test(recycle, peaks_of_two_sites_of_one_stack)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct peak_of_site *of[] = { &cases[i].first, &cases[i].second };
-		struct cut_site sites[2];
+		struct snap_site sites[2];
 		struct cut cut = { .sites = sites, .n_sites = 2 };
 
 		for (uint32_t k = 0; k < 2; k++)
-			sites[k] = (struct cut_site){ .site = k + 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3,
-						      .counts = { .alloc_calls = 9, .alloc_bytes = 1000, .free_bytes = 1000 - of[k]->live },
-						      .peak_bytes = of[k]->peak, .at_peak_bytes = of[k]->at_peak };
+			sites[k] = (struct snap_site){ .number = k + 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3,
+						      .c = { .alloc_calls = 9, .alloc_bytes = 1000, .free_bytes = 1000 - of[k]->live,
+							     .peak_bytes = of[k]->peak },
+						      .at_peak_bytes = of[k]->at_peak };
 		collect__merge_repeats(&cut, NULL);
 		cr_assert_eq(cut.n_sites, 1);
-		cr_expect_eq(sites[0].peak_bytes, cases[i].peak, "%s", cases[i].what);
+		cr_expect_eq(sites[0].c.peak_bytes, cases[i].peak, "%s", cases[i].what);
 		cr_expect_eq(sites[0].at_peak_bytes, of[0]->at_peak + of[1]->at_peak, "%s: both are of one instant", cases[i].what);
 		cr_expect_eq(sites[0].peak_at_most, cases[i].at_most, "%s", cases[i].what);
 	}
@@ -251,31 +252,31 @@ Test(recycle, peaks_of_two_sites_of_one_stack)
 Test(recycle, a_bound_stays_one)
 {
 	const uint64_t a[] = { 1, 2, 3 };
-	struct cut_site sites[] = {
-		{ .site = 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .peak_bytes = 100, .at_peak_bytes = 100 },
-		{ .site = 2, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .peak_bytes = 60 },
-		{ .site = 3, .proc = 1, .hash = 9, .frames = a, .n_frames = 3 },
+	struct snap_site sites[] = {
+		{ .number = 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .c.peak_bytes = 100, .at_peak_bytes = 100 },
+		{ .number = 2, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .c.peak_bytes = 60 },
+		{ .number = 3, .proc = 1, .hash = 9, .frames = a, .n_frames = 3 },
 	};
 	struct cut cut = { .sites = sites, .n_sites = ARRAY_SIZE(sites) };
 
 	collect__merge_repeats(&cut, NULL);
 	cr_assert_eq(cut.n_sites, 1);
-	cr_expect_eq(sites[0].peak_bytes, 160);
+	cr_expect_eq(sites[0].c.peak_bytes, 160);
 	cr_expect(sites[0].peak_at_most);
 }
 
 Test(recycle, frees_of_two_sites_of_one_stack)
 {
 	const uint64_t a[] = { 1, 2, 3 }, w[] = { 7, 8 };
-	struct cut_site sites[] = {
-		{ .site = 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 10, .free_calls = 6 } },
-		{ .site = 3, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 4, .free_calls = 4 } },
-		{ .site = 5, .proc = 2, .hash = 9, .frames = a, .n_frames = 3, .counts = { .alloc_calls = 1, .free_calls = 1 } },
+	struct snap_site sites[] = {
+		{ .number = 1, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 10, .free_calls = 6 } },
+		{ .number = 3, .proc = 1, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 4, .free_calls = 4 } },
+		{ .number = 5, .proc = 2, .hash = 9, .frames = a, .n_frames = 3, .c = { .alloc_calls = 1, .free_calls = 1 } },
 	};
-	struct cut_site wheres[] = {
-		{ .site = 2, .proc = 1, .hash = 8, .frames = w, .n_frames = 2 },
-		{ .site = 6, .proc = 2, .hash = 8, .frames = w, .n_frames = 2 },
-		{ .site = 4, .proc = 1, .hash = 8, .frames = w, .n_frames = 2 },
+	struct snap_site wheres[] = {
+		{ .number = 2, .proc = 1, .hash = 8, .frames = w, .n_frames = 2 },
+		{ .number = 6, .proc = 2, .hash = 8, .frames = w, .n_frames = 2 },
+		{ .number = 4, .proc = 1, .hash = 8, .frames = w, .n_frames = 2 },
 	};
 	struct cut_free frees[] = {
 		{ .site = 1, .where = 2, .tid = 7, .calls = 5, .bytes = 50, .lifetime_ns = 500 },

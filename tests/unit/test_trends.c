@@ -32,7 +32,7 @@ static const struct model_calls calls = { locate, function, thread_comm, NULL };
 /* Sites: 1 leaks, 2 is traffic, 3 was there from the start; 4 is of another process, and leaks. */
 struct play {
 	struct model *m;
-	struct cut_site sites[4];
+	struct snap_site sites[4];
 	struct cut_proc procs[2];
 	struct cut cut;
 };
@@ -43,14 +43,14 @@ static void play__begin(struct play *p)
 	cr_assert_not_null(p->m);
 	model__begin(p->m, START, 0, 0);
 	for (uint32_t i = 1; i <= 2; i++) {
-		struct life_info info = { .proc = i, .pid = (pid_t)i * 10, .comm = "x", .age_at_attach_ns = DAY };
+		struct snap_process info = { .proc = i, .pid = (pid_t)i * 10, .comm = "x", .age_at_attach_ns = DAY };
 
 		model__add_life(p->m, &info);
 		p->procs[i - 1] = (struct cut_proc){ .proc = i, .pid = i * 10 };
 	}
 	for (uint32_t i = 0; i < 4; i++)
-		p->sites[i] = (struct cut_site){ .site = i + 1, .proc = i < 3 ? 1 : 2, .first_ns = START + i };
-	p->sites[2].counts = (struct mt_counts){ .alloc_calls = 1, .alloc_bytes = 1 << 20 };
+		p->sites[i] = (struct snap_site){ .number = i + 1, .proc = i < 3 ? 1 : 2, .first_ns = START + i };
+	p->sites[2].c = (struct counters){ .alloc_calls = 1, .alloc_bytes = 1 << 20 };
 	p->sites[2].oldest_born_ns = p->sites[0].oldest_born_ns = p->sites[3].oldest_born_ns = START + 1;
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .n_sites = 4, .procs = p->procs, .n_procs = 2 };
 }
@@ -59,15 +59,15 @@ static void play__second(struct play *p)
 {
 	p->cut.now_ns += S;
 	for (int i = 0; i < 4; i += 3) {
-		p->sites[i].counts.alloc_calls += 10;
-		p->sites[i].counts.alloc_bytes += 40960;
+		p->sites[i].c.alloc_calls += 10;
+		p->sites[i].c.alloc_bytes += 40960;
 		p->sites[i].last_ns = p->cut.now_ns;
 	}
-	p->sites[1].counts.alloc_calls += 1000;
-	p->sites[1].counts.alloc_bytes += 100000;
-	p->sites[1].counts.free_calls = p->sites[1].counts.alloc_calls - 5;
-	p->sites[1].counts.free_bytes = p->sites[1].counts.alloc_bytes - 500;
-	p->sites[1].counts.lifetime_ns += 5000000;
+	p->sites[1].c.alloc_calls += 1000;
+	p->sites[1].c.alloc_bytes += 100000;
+	p->sites[1].c.free_calls = p->sites[1].c.alloc_calls - 5;
+	p->sites[1].c.free_bytes = p->sites[1].c.alloc_bytes - 500;
+	p->sites[1].lifetime_sum_ns += 5000000;
 	p->sites[1].last_ns = p->cut.now_ns;
 	model__note(p->m, &p->cut);
 }
@@ -191,8 +191,9 @@ Test(trends, a_rate_that_is_not_known_is_left_out)
 
 	play__begin(&p);
 	play__second(&p);
-	p.sites[0].look = (struct cut_look){ .most = &most, .blocks = 10, .unreached_blocks = 10 };
-	p.sites[2].counts = (struct mt_counts){};
+	p.sites[0].look = &most;
+	p.sites[0].looked_blocks = p.sites[0].unreached_blocks = 10;
+	p.sites[2].c = (struct counters){};
 	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect_str_eq(s->sites[0].trend.verdict, "leak");
 	cr_expect_str_eq(s->processes[0].trend.verdict, "leak");
@@ -211,9 +212,9 @@ static struct snapshot *steady_with_rss(struct play *p, uint64_t (*rss_of)(int s
 {
 	cr_assert_not_null((*p = (struct play){ .m = model__new() }).m);
 	model__begin(p->m, START, 0, 0);
-	model__add_life(p->m, &(struct life_info){ .proc = 1, .pid = 10, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = rss_of(0) });
+	model__add_life(p->m, &(struct snap_process){ .proc = 1, .pid = 10, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = rss_of(0) });
 	p->procs[0] = (struct cut_proc){ .proc = 1, .pid = 10 };
-	p->sites[0] = (struct cut_site){ .site = 1, .proc = 1, .first_ns = START, .counts = { .alloc_calls = 1, .alloc_bytes = 1 << 20 } };
+	p->sites[0] = (struct snap_site){ .number = 1, .proc = 1, .first_ns = START, .c = { .alloc_calls = 1, .alloc_bytes = 1 << 20 } };
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .n_sites = 1, .procs = p->procs, .n_procs = 1 };
 	for (int i = 1; i <= seconds; i++) {
 		p->cut.now_ns += S;
@@ -316,10 +317,10 @@ Test(trends, an_ended_process)
 	model__life_ended(p.m, 2);
 	p.procs[1].ended = 1;
 	for (int i = 0; i < 600; i++) {
-		struct mt_counts then = p.sites[3].counts;
+		struct counters then = p.sites[3].c;
 
 		play__second(&p);
-		p.sites[3].counts = then;
+		p.sites[3].c = then;
 	}
 	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect_eq(s->sites[3].n_history, 60);
@@ -362,8 +363,8 @@ Test(trends, changes_since_a_baseline)
 	p.cut.n_sites = 4;
 	for (int i = 0; i < 5; i++)
 		play__second(&p);
-	p.sites[2].counts.free_calls = 1;
-	p.sites[2].counts.free_bytes = 1 << 20;
+	p.sites[2].c.free_calls = 1;
+	p.sites[2].c.free_bytes = 1 << 20;
 	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect(s->baseline);
 	cr_expect_eq(s->baseline_ns, 10 * S);
@@ -412,22 +413,22 @@ Test(trends, frees_of_older_blocks_are_compared_with_all_of_the_process)
 {
 	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1,
 				      .duration_ns = 60 * S };
-	struct cut_site sites[2] = { { .site = 1, .proc = 3, .first_ns = START }, { .site = 2, .proc = 3, .first_ns = START } };
+	struct snap_site sites[2] = { { .number = 1, .proc = 3, .first_ns = START }, { .number = 2, .proc = 3, .first_ns = START } };
 	struct cut_proc proc = { .proc = 3, .pid = 30, .unknown_frees = 7000 };
 	struct snapshot *s;
 	struct play p;
 
 	play__begin(&p);
-	model__add_life(p.m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
+	model__add_life(p.m, &(struct snap_process){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
 	p.cut.procs = &proc;
 	p.cut.n_procs = 1;
 	p.cut.sites = sites;
 	p.cut.n_sites = 2;
-	sites[1].counts = (struct mt_counts){ .alloc_calls = 200000, .alloc_bytes = 12800000 };
+	sites[1].c = (struct counters){ .alloc_calls = 200000, .alloc_bytes = 12800000 };
 	for (int i = 0; i < 60; i++) {
 		p.cut.now_ns += S;
-		sites[0].counts.alloc_calls += 100;
-		sites[0].counts.alloc_bytes += 6400;
+		sites[0].c.alloc_calls += 100;
+		sites[0].c.alloc_bytes += 6400;
 		sites[0].last_ns = p.cut.now_ns;
 		model__set_rss(p.m, 3, 100 << 20);
 		model__note(p.m, &p.cut);
@@ -441,17 +442,17 @@ Test(trends, frees_of_older_blocks_are_compared_with_all_of_the_process)
 /* What the memory of a process did is asked by each of its sites, and judged once. */
 Test(trends, resident_memory_is_judged_once)
 {
-	struct cut_site *sites = calloc(N_SITES, sizeof(*sites));
+	struct snap_site *sites = calloc(N_SITES, sizeof(*sites));
 	struct cut_proc proc = { .proc = 3, .pid = 30 };
 	double without, with;
 	struct play p;
 
 	play__begin(&p);
-	model__add_life(p.m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
+	model__add_life(p.m, &(struct snap_process){ .proc = 3, .pid = 30, .comm = "x", .age_at_attach_ns = DAY, .rss_bytes = 100 << 20 });
 	p.cut.procs = &proc;
 	p.cut.n_procs = 1;
 	for (uint32_t i = 0; i < N_SITES; i++)
-		sites[i] = (struct cut_site){ .site = i + 1, .proc = 3, .first_ns = START, .counts = { .alloc_calls = 1, .alloc_bytes = 100 } };
+		sites[i] = (struct snap_site){ .number = i + 1, .proc = 3, .first_ns = START, .c = { .alloc_calls = 1, .alloc_bytes = 100 } };
 	p.cut.sites = sites;
 	p.cut.n_sites = 1;
 	for (uint64_t i = 0; i < N_SECONDS; i++) {

@@ -14,7 +14,7 @@
 #include "top_screen.h"
 #include "written.h"
 
-static void want_error(const struct cut_error *e, double is)
+static void want_error(const struct std_error *e, double is)
 {
 	cr_expect_eq(e->alloc_calls, is);
 	cr_expect_eq(e->alloc_bytes, is);
@@ -69,15 +69,15 @@ Test(unmet, sites_that_were_not_met_are_in_the_error_of_the_sum)
 {
 	const struct times window = { .seen = true, .unseen = 1e8, .gap = 1e9, .speaks = 1e9, .busy = 0.1, .ran = 0.1,
 				      .call = { .rate = 1e-6, .seen.own_ns = 1e6 } };
-	struct cut_site site = { .proc = 1 };
+	struct snap_site site = { .proc = 1 };
 	struct cut_proc proc = { .proc = 1 };
 	struct cut cut = { .procs = &proc, .n_procs = 1, .sites = &site, .n_sites = 1 };
 	struct estimate *es;
 
 	es = estimate__new(NULL, 1, 2);
 	for (uint64_t i = 1; i <= 8; i++) {
-		site.counts.alloc_calls += 10;
-		site.counts.alloc_bytes += 640;
+		site.c.alloc_calls += 10;
+		site.c.alloc_bytes += 640;
 		estimate__time(es, 1, &window);
 		estimate__stretch(es, i, i + 1, &cut);
 	}
@@ -91,7 +91,7 @@ Test(unmet, sites_that_were_not_met_are_in_the_error_of_the_sum)
 /* Of two processes one is known; both leave the tables, and become one row. */
 Test(unmet, sums_do_not_know_it_either)
 {
-	struct cut_proc procs[] = { { .proc = 1, .var = { 9, 900, 4, 400 } }, { .proc = 2, .var = { INFINITY, INFINITY, INFINITY, INFINITY } } };
+	struct cut_proc procs[] = { { .proc = 1, .var = { 9, 900, 4, 400, 0 } }, { .proc = 2, .var = { INFINITY, INFINITY, INFINITY, INFINITY, 0 } } };
 	struct cut cut = { .now_ns = START + 5, .procs = procs, .n_procs = 2 };
 	struct snapshot_info of = info;
 	struct model *m = new_model(8, 8);
@@ -99,7 +99,7 @@ Test(unmet, sums_do_not_know_it_either)
 
 	of.observed_share = 0.5;
 	for (uint32_t i = 1; i <= 2; i++)
-		model__add_life(m, &(struct life_info){ .proc = i, .pid = (pid_t)i, .comm = "p", .exe = "/p" });
+		model__add_life(m, &(struct snap_process){ .proc = i, .pid = (pid_t)i, .comm = "p", .exe = "/p" });
 	for (int archived = 0; archived < 2; archived++) {
 		s = model__snapshot(m, &cut, &of, &calls);
 		cr_assert_eq(s->n_processes, 2);

@@ -14,10 +14,11 @@
 #include "budget/estimate.h"
 #include "budget/looks.h"
 #include "budget/survival.h"
+#include "model/schema.h"
 #include "util/util.h"
 
 struct site_state {
-	struct mt_counts last;
+	struct counters last;
 	uint32_t proc;
 	struct site_looks looks;
 	uint64_t peak_bytes, at_peak_bytes;
@@ -102,23 +103,23 @@ void estimate__forget(struct estimate *es, uint32_t proc)
 		es->procs[MT_PROC_SLOT(proc)] = (struct proc_state){};
 }
 
-static bool is_known(const struct estimate *es, const struct cut_site *row)
+static bool is_known(const struct estimate *es, const struct snap_site *row)
 {
-	return row->site < es->n_sites && MT_PROC_SLOT(row->proc) < es->n_procs;
+	return row->number < es->n_sites && MT_PROC_SLOT(row->proc) < es->n_procs;
 }
 
-static struct site_state *state_of(struct estimate *es, const struct cut_site *row)
+static struct site_state *state_of(struct estimate *es, const struct snap_site *row)
 {
 	if (!is_known(es, row))
 		return NULL;
-	if (!es->sites[row->site]) {
-		es->sites[row->site] = xcalloc(1, sizeof(struct site_state));
-		es->sites[row->site]->proc = row->proc;
+	if (!es->sites[row->number]) {
+		es->sites[row->number] = xcalloc(1, sizeof(struct site_state));
+		es->sites[row->number]->proc = row->proc;
 	}
-	return es->sites[row->site];
+	return es->sites[row->number];
 }
 
-static void count_more(const struct mt_counts *c, const struct mt_counts *last, double ret[N_SCALED])
+static void count_more(const struct counters *c, const struct counters *last, double ret[N_SCALED])
 {
 	ret[CALLS] = c->alloc_calls - last->alloc_calls;
 	ret[BYTES] = c->alloc_bytes - last->alloc_bytes;
@@ -145,18 +146,18 @@ struct stretch {
 	} *procs;		/* of all sites of each */
 };
 
-static void report_site(struct estimate *es, const struct stretch *at, struct site_state *s, const struct cut_site *row)
+static void report_site(struct estimate *es, const struct stretch *at, struct site_state *s, const struct snap_site *row)
 {
 	struct proc_state *p = &es->procs[MT_PROC_SLOT(s->proc)];
 	struct proc_rates *all = &at->procs[MT_PROC_SLOT(s->proc)];
-	struct call_rate call = rate_of_call(es, p, row->site);
+	struct call_rate call = rate_of_call(es, p, row->number);
 	double more[N_SCALED], rate[N_SCALED], doubt[2];
 	struct weight looked = {};
 
-	count_more(&row->counts, &s->last, more);
-	if (row->counts.free_calls > s->last.free_calls)
+	count_more(&row->c, &s->last, more);
+	if (row->c.free_calls > s->last.free_calls)
 		s->freed_ns = at->to_ns;
-	s->last = row->counts;
+	s->last = row->c;
 	for (int k = 0; k < N_SCALED; k++) {
 		rate[k] = more[k] * call.rate;
 		all->rate[k] += rate[k];
@@ -252,8 +253,8 @@ static void find_common(struct estimate *es, const struct cut *cut, uint32_t pro
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct mt_ages *ages = meter__ages(es->meter, cut->sites[i].site);
-		const struct site_state *s = cut->sites[i].site < es->n_sites ? es->sites[cut->sites[i].site] : NULL;
+		const struct mt_ages *ages = meter__ages(es->meter, cut->sites[i].number);
+		const struct site_state *s = cut->sites[i].number < es->n_sites ? es->sites[cut->sites[i].number] : NULL;
 
 		if (!s || !ages || cut->sites[i].proc != proc)
 			continue;
@@ -292,9 +293,9 @@ struct whole_calls {
 };
 
 static struct whole_calls whole_calls_of(const struct proc_state *p, const struct site_looks *looks,
-					 const struct mt_counts *seen)
+					 const struct counters *seen)
 {
-	static const struct mt_counts none;
+	static const struct counters none;
 	struct whole_calls w;
 
 	count_more(seen, &none, w.v);
@@ -324,9 +325,9 @@ static double may_live(const struct site_state *s, const struct curve *c, bool b
 	return pow(MAX(then - live, 0) / 2, 2);
 }
 
-static void estimate_site(struct estimate *es, struct cut_site *row, const struct common *common, uint64_t now_ns)
+static void estimate_site(struct estimate *es, struct snap_site *row, const struct common *common, uint64_t now_ns)
 {
-	const struct mt_ages *ages = meter__ages(es->meter, row->site);
+	const struct mt_ages *ages = meter__ages(es->meter, row->number);
 	struct site_state *s = state_of(es, row);
 	double live_blocks, live_bytes, per_block, per_byte, cross;
 	struct curve blocks, bytes;
@@ -351,19 +352,19 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 	row->var.live_blocks += survival__error_of_calls(w.var[CALLS], live_blocks, w.v[CALLS], s->last.alloc_calls, s->looks.n_met);
 	row->var.live_bytes += survival__error_of_calls(w.var[BYTES], live_bytes, w.v[BYTES], s->last.alloc_calls, s->looks.n_met);
 
-	row->counts.alloc_calls = whole(w.v[CALLS]);
-	row->counts.alloc_bytes = whole(w.v[BYTES]);
-	row->counts.realloc_calls = whole(w.v[REALLOCS]);
-	row->counts.temp_calls = whole(w.v[TEMPS]);
-	row->counts.failed_calls = whole(w.v[FAILS]);
-	cross = part(row->cross_frees, row->counts.free_calls);
+	row->c.alloc_calls = whole(w.v[CALLS]);
+	row->c.alloc_bytes = whole(w.v[BYTES]);
+	row->c.realloc_calls = whole(w.v[REALLOCS]);
+	row->c.temp_calls = whole(w.v[TEMPS]);
+	row->c.failed_calls = whole(w.v[FAILS]);
+	cross = part(row->cross_frees, row->c.free_calls);
 	/* sums in another order: none is missing, if it is by less than one */
-	row->counts.free_calls = w.v[CALLS] - live_blocks < 1 ? 0 : row->counts.alloc_calls - MIN(whole(live_blocks), row->counts.alloc_calls);
-	row->cross_frees = whole(row->counts.free_calls * cross);
-	row->counts.free_bytes = w.v[BYTES] - live_bytes < 1 ? 0 : row->counts.alloc_bytes - MIN(whole(live_bytes), row->counts.alloc_bytes);
-	row->counts.lifetime_ns = whole(row->counts.free_calls * mean_life_ns(&blocks));
-	s->peak_bytes = MAX(s->peak_bytes, row->counts.alloc_bytes - row->counts.free_bytes);
-	row->peak_bytes = s->peak_bytes;
+	row->c.free_calls = w.v[CALLS] - live_blocks < 1 ? 0 : row->c.alloc_calls - MIN(whole(live_blocks), row->c.alloc_calls);
+	row->cross_frees = whole(row->c.free_calls * cross);
+	row->c.free_bytes = w.v[BYTES] - live_bytes < 1 ? 0 : row->c.alloc_bytes - MIN(whole(live_bytes), row->c.alloc_bytes);
+	row->lifetime_sum_ns = whole(row->c.free_calls * mean_life_ns(&blocks));
+	s->peak_bytes = MAX(s->peak_bytes, row->c.alloc_bytes - row->c.free_bytes);
+	row->c.peak_bytes = s->peak_bytes;
 	/* by the part of the blocks in the table that were old */
 	if (row->scan_blocks) {
 		row->older_blocks = whole(live_blocks * row->older_blocks / row->scan_blocks);
@@ -374,8 +375,8 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 struct sums {			/* of one process: as counted, and as estimated */
 	double calls, live_bytes;
 	double whole_calls, whole_bytes, whole_live_blocks, whole_live_bytes;
-	struct cut_error var;	/* of sites, as if by chance */
-	struct cut_error most;	/* the largest of one site */
+	struct std_error var;	/* of sites, as if by chance */
+	struct std_error most;	/* the largest of one site */
 };
 
 static void scale_hist(struct mt_hist *h, const struct sums *s)
@@ -400,14 +401,15 @@ static void scale_hist(struct mt_hist *h, const struct sums *s)
 	}
 }
 
-static void scale_thread(struct mt_thread_counts *c, const struct sums *s)
+static void scale_thread(struct counters *c, const struct sums *s)
 {
 	double factor = s->calls > 0 ? s->whole_calls / s->calls : 1;
-	__u64 *const v[] = { &c->alloc_calls, &c->alloc_bytes, &c->free_calls, &c->free_bytes,
-				&c->realloc_calls, &c->temp_calls, &c->failed_calls, &c->unknown_frees };
 
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		*v[i] = whole(*v[i] * factor);
+	for (size_t i = 0; i < counter_fields.n; i++) {
+		uint64_t *v = (uint64_t *)((char *)c + counter_fields.v[i].offset);
+
+		*v = whole((double)*v * factor);
+	}
 }
 
 static void copy_rows(void **to, size_t *room, const void *from, size_t n, size_t size)
@@ -424,7 +426,7 @@ static void copy_rows(void **to, size_t *room, const void *from, size_t n, size_
 
 static void copy_cut(struct estimate *es, const struct cut *cut)
 {
-	struct cut_site *sites = es->cut.sites;
+	struct snap_site *sites = es->cut.sites;
 	struct cut_proc *procs = es->cut.procs;
 	struct cut_thread *threads = es->cut.threads;
 
@@ -447,13 +449,13 @@ static bool is_unmet(const struct proc_state *p, const struct sums *sums)
 }
 
 /* Sites are called together or not at all: what is wrong with one is wrong with the others. */
-static struct cut_error process_error(const struct proc_state *p, const struct sums *sums)
+static struct std_error process_error(const struct proc_state *p, const struct sums *sums)
 {
-	static const struct cut_error unknown = { CUT_ERROR_UNKNOWN, CUT_ERROR_UNKNOWN, CUT_ERROR_UNKNOWN, CUT_ERROR_UNKNOWN };
-	static const struct mt_counts none;
+	static const struct std_error unknown = { .alloc_calls = INFINITY, .alloc_bytes = INFINITY, .live_blocks = INFINITY, .live_bytes = INFINITY };
+	static const struct counters none;
 	struct whole_calls w = whole_calls_of(p, &p->sum, &none);
 	/* nor is the sum known better than what is known worst of it */
-	struct cut_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls),
+	struct std_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls),
 				 .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
 	double unmet = looks__unmet_variance(&p->looks), size = part(sums->whole_bytes, sums->whole_calls);
 
@@ -481,16 +483,16 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 		now_ns = p->ended_ns;
 	find_common(es, raw, proc->proc, common);
 	for (size_t i = 0; i < es->cut.n_sites; i++) {
-		struct cut_site *row = &es->cut.sites[i];
+		struct snap_site *row = &es->cut.sites[i];
 
 		if (row->proc != proc->proc)
 			continue;
-		sums.calls += row->counts.alloc_calls;
+		sums.calls += row->c.alloc_calls;
 		estimate_site(es, row, common, now_ns);
-		sums.whole_calls += row->counts.alloc_calls;
-		sums.whole_bytes += row->counts.alloc_bytes;
-		sums.whole_live_blocks += row->counts.alloc_calls - row->counts.free_calls;
-		sums.whole_live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+		sums.whole_calls += row->c.alloc_calls;
+		sums.whole_bytes += row->c.alloc_bytes;
+		sums.whole_live_blocks += row->c.alloc_calls - row->c.free_calls;
+		sums.whole_live_bytes += row->c.alloc_bytes - row->c.free_bytes;
 		sums.most.alloc_calls = MAX(sums.most.alloc_calls, row->var.alloc_calls);
 		sums.most.alloc_bytes = MAX(sums.most.alloc_bytes, row->var.alloc_bytes);
 		sums.var.live_blocks += row->var.live_blocks;
@@ -503,13 +505,13 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 		p->peak_ns = now_ns;
 	}
 	for (size_t i = 0; i < es->cut.n_sites; i++) {
-		struct cut_site *row = &es->cut.sites[i];
+		struct snap_site *row = &es->cut.sites[i];
 		struct site_state *s = row->proc == proc->proc ? state_of(es, row) : NULL;
 
 		if (!s)
 			continue;
 		if (new_peak)
-			s->at_peak_bytes = row->counts.alloc_bytes - row->counts.free_bytes;
+			s->at_peak_bytes = row->c.alloc_bytes - row->c.free_bytes;
 		row->at_peak_bytes = s->at_peak_bytes;
 	}
 	proc->peak_bytes = p->peak_bytes;
@@ -517,7 +519,7 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 	scale_hist(&proc->hist, &sums);
 	for (size_t i = 0; i < es->cut.n_threads; i++)
 		if (es->cut.threads[i].proc == proc->proc)
-			scale_thread(&es->cut.threads[i].counts, &sums);
+			scale_thread(&es->cut.threads[i].c, &sums);
 }
 
 const struct cut *estimate__cut(struct estimate *es, const struct cut *cut, uint64_t now_ns)

@@ -47,7 +47,7 @@ struct tables {
 };
 
 /* What a site's record says of its stack; the time stands before the frames. */
-static inline void tables__stack(const struct tables *t, uint64_t stack, struct cut_site *to)
+static inline void tables__stack(const struct tables *t, uint64_t stack, struct snap_site *to)
 {
 	to->frames = t->words + MT_STACK_AT(stack);
 	to->n_frames = MT_STACK_DEPTH(stack);

@@ -173,7 +173,7 @@ static uint64_t missed_hits(struct kernel *k)
 	return n;
 }
 
-static void add_seen(struct cut_site *row, const struct seen *seen)
+static void add_seen(struct snap_site *row, const struct seen *seen)
 {
 	row->scan_blocks += seen->blocks;
 	row->scan_bytes += seen->bytes;
@@ -181,7 +181,7 @@ static void add_seen(struct cut_site *row, const struct seen *seen)
 	row->older_bytes += seen->older_bytes;
 }
 
-static void add_weighed(struct cut_site *row, const struct weighed *w)
+static void add_weighed(struct snap_site *row, const struct weighed *w)
 {
 	row->scan_blocks += (uint64_t)llround(w->blocks);
 	row->scan_bytes += (uint64_t)llround(w->bytes);
@@ -189,7 +189,7 @@ static void add_weighed(struct cut_site *row, const struct weighed *w)
 	row->older_bytes += (uint64_t)llround(w->older_bytes);
 }
 
-static void see_oldest(struct cut_site *row, uint64_t born_ns)
+static void see_oldest(struct snap_site *row, uint64_t born_ns)
 {
 	if (!row->oldest_born_ns || born_ns < row->oldest_born_ns) {
 		row->oldest_born_ns = born_ns;
@@ -202,19 +202,19 @@ static void see_oldest(struct cut_site *row, uint64_t born_ns)
  * blocks all the same. How old those were that the programs took is not known but
  * for the oldest; they are older than what was requested when all of the site's are.
  */
-static void add_gone(struct collect *c, struct cut_site *row, const struct cut_opts *o)
+static void add_gone(struct collect *c, struct snap_site *row, const struct cut_opts *o)
 {
-	const struct mt_site *s = &c->tables.sites[row->site];
+	const struct mt_site *s = &c->tables.sites[row->number];
 	uint64_t blocks = s->gone_calls, bytes = s->gone_bytes, had_blocks = row->scan_blocks,
 		 had_bytes = row->scan_bytes;
 	uint64_t now_ns = c->cut.now_ns;
 
-	if (c->sweep.gone && c->sweep.gone[row->site].blocks) {
-		see_oldest(row, c->sweep.gone[row->site].oldest_born_ns);
+	if (c->sweep.gone && c->sweep.gone[row->number].blocks) {
+		see_oldest(row, c->sweep.gone[row->number].oldest_born_ns);
 		if (c->sweep.weighed)
-			add_weighed(row, &c->sweep.weighed[row->site]);
+			add_weighed(row, &c->sweep.weighed[row->number]);
 		else
-			add_seen(row, &c->sweep.gone[row->site]);
+			add_seen(row, &c->sweep.gone[row->number]);
 	}
 	if (blocks) {
 		see_oldest(row, ~s->gone_born_inv);
@@ -230,10 +230,10 @@ static void add_gone(struct collect *c, struct cut_site *row, const struct cut_o
 		row->older_bytes = row->scan_bytes;
 	}
 	if (o->scan && o->ages && row->scan_blocks > had_blocks)
-		row->ages = age_counts__range(&c->ages, now_ns - MIN(row->last_ns, now_ns),
+		row->raw_ages = age_counts__range(&c->ages, now_ns - MIN(row->last_ns, now_ns),
 					      now_ns - MIN(row->oldest_born_ns, now_ns),
 					      row->scan_blocks - had_blocks, row->scan_bytes - had_bytes,
-					      row->ages);
+					      row->raw_ages);
 }
 
 /* Ages, from a pass of this moment or from those that are made a part at a time. */
@@ -262,25 +262,25 @@ static void read_ages(struct collect *c, const struct cut_opts *o)
 	if (cut->has_ages)
 		age_counts__make_rows(&c->ages, cut->n_sites);
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		struct cut_site *row = &cut->sites[i];
-		const struct seen *seen = &c->scan.last[row->site];
+		struct snap_site *row = &cut->sites[i];
+		const struct seen *seen = &c->scan.last[row->number];
 
 		if (o->scan) {
 			row->oldest_born_ns = seen->oldest_born_ns;
 			if (c->scan.weighed)
-				add_weighed(row, &c->scan.weighed[row->site]);
+				add_weighed(row, &c->scan.weighed[row->number]);
 			else
 				add_seen(row, seen);
 			if (cut->has_ages)
-				row->ages = age_counts__rows(&c->ages, row->site, NULL);
-		} else if (row->counts.alloc_calls > row->counts.free_calls) {
+				row->raw_ages = age_counts__rows(&c->ages, row->number, NULL);
+		} else if (row->c.alloc_calls > row->c.free_calls) {
 			/* one that never freed still has its first block; spare sites do not know theirs */
 			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[MT_PROC_SLOT(row->proc)].started_ns;
 
 			bool known = true;
 
-			row->oldest_born_ns = row->counts.free_calls || !row->first_ns ?
-						      scan__oldest_born_ns(&c->scan, row->site, first_ns, &known) :
+			row->oldest_born_ns = row->c.free_calls || !row->first_ns ?
+						      scan__oldest_born_ns(&c->scan, row->number, first_ns, &known) :
 						      first_ns;
 			row->oldest_at_most = !known;
 		}
@@ -343,7 +343,7 @@ static bool has_replaced(const struct collect *c)
  * The programs learn some milliseconds late that code may have been written over: what they called
  * whole meanwhile may be wrong.
  */
-static void distrust(struct cut_site *v, size_t n, const struct code_calls *code)
+static void distrust(struct snap_site *v, size_t n, const struct code_calls *code)
 {
 	for (size_t i = 0; i < n; i++)
 		if ((v[i].end == MT_END_WHOLE || v[i].end == MT_END_DEPTH) &&
@@ -351,28 +351,24 @@ static void distrust(struct cut_site *v, size_t n, const struct code_calls *code
 			v[i].end = MT_END_UNSURE;
 }
 
-/* Of a scan after the snapshot: blocks that came within its last clock tick are not the snapshot's. */
-static void bound_look(const struct cut *cut, struct cut_site *row)
-{
-	uint64_t live = row->counts.alloc_calls - row->counts.free_calls;
-
-	if (row->look.most->looked_ns <= cut->now_ns)
-		return;
-	row->look.blocks = MIN(row->look.blocks, live);
-	row->look.unreached_blocks = MIN(row->look.unreached_blocks, row->look.blocks);
-}
-
 /* A number may have been another process's when the look was taken. */
 void collect__put_looks(struct collect *c, const struct site_look *v, size_t n)
 {
 	for (size_t i = 0; i < c->cut.n_sites && v; i++) {
-		struct cut_site *row = &c->cut.sites[i];
-		const struct site_look *l = row->site < n ? &v[row->site] : NULL;
+		struct snap_site *row = &c->cut.sites[i];
+		const struct site_look *l = row->number < n ? &v[row->number] : NULL;
 
 		if (!l || !l->blocks || l->proc != row->proc || row->first_ns > l->looked_ns)
 			continue;
-		row->look = (struct cut_look){ l->blocks, l->unreached_blocks, l->unreached_bytes, l };
-		bound_look(&c->cut, row);
+		row->look = l;
+		row->looked_blocks = l->blocks;
+		row->unreached_blocks = l->unreached_blocks;
+		row->unreached_bytes = l->unreached_bytes;
+		if (l->looked_ns <= c->cut.now_ns)
+			continue;
+		/* of a scan after the snapshot: blocks that came within its last clock tick are not the snapshot's */
+		row->looked_blocks = MIN(row->looked_blocks, row->c.alloc_calls - row->c.free_calls);
+		row->unreached_blocks = MIN(row->unreached_blocks, row->looked_blocks);
 	}
 }
 

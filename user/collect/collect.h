@@ -89,7 +89,7 @@ bool collect__goes_on(const struct collect *c, uint32_t proc);
  * Without a cut (sums_now.c): the stack of a site of this process, as of a row of a cut; all else in
  * ret is 0. false: the number is not, or no longer, one of its sites.
  */
-bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct cut_site *ret);
+bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct snap_site *ret);
 
 /*
  * Without a cut (live_blocks.c): all of a process's, by address; *ret_now_ns is when, on the programs' clock. to is the

@@ -12,6 +12,8 @@
 
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
+#include "model/merge.h"
+#include "model/schema.h"
 #include "probe/sampler.h"
 #include "util/util.h"
 
@@ -41,7 +43,13 @@ static void weigh_proc(struct cut_proc *row)
 		row->hist.lifetimes[i] = sampler__calls(row->hist.lifetimes[i]);
 	}
 	row->peak_bytes = sampler__bytes(row->peak_bytes);
-	sampler__round_thread(&row->untold);
+}
+
+static struct counters thread_counters(const struct collect *c, struct mt_thread_counts counts)
+{
+	if (c->kernel->recording.sample_bytes)
+		sampler__round_thread(&counts);
+	return counters__of_thread(&counts);
 }
 
 void cut_rows__read_procs(struct collect *c, uint32_t bank)
@@ -79,7 +87,7 @@ void cut_rows__read_procs(struct collect *c, uint32_t bank)
 		row->lost_stacks = p->lost_stacks;
 		row->missed_frees = p->missed_frees;
 		row->n_untold = p->n_untold;
-		row->untold = p->untold;
+		row->untold = thread_counters(c, p->untold);
 		row->peak_bytes = m->peak_bytes;
 		row->peak_ns = m->peak_ns;
 		memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
@@ -118,20 +126,19 @@ static bool empty(const struct mt_counts *c)
 }
 
 /* Sampled figures: whole numbers, and how far they may be off. */
-static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
+static void weigh_site(struct collect *c, struct snap_site *row, uint32_t bank)
 {
 	double unit = (double)sampler__unit(c->kernel->recording.sample_bytes);
 	double calls_unit = ldexp((double)sampler__calls_unit(c->kernel->recording.sample_bytes), -MT_CALLS_SHIFT);
 	uint32_t n_shards = c->kernel->sizes.n_shards;
-	struct memory *m = &c->sites[row->site];
+	struct memory *m = &c->sites[row->number];
 	struct mt_vars sum;
 
 	memset(&m->vars[bank], 0, sizeof(m->vars[bank]));
 	for (uint32_t i = 0; i < n_shards; i++)
-		add_words(&m->vars[bank], &c->tables.vars[((uint64_t)row->site * n_shards + i) * 2 + bank],
+		add_words(&m->vars[bank], &c->tables.vars[((uint64_t)row->number * n_shards + i) * 2 + bank],
 			  sizeof(m->vars[bank]));
-	sampler__round_counts(&row->counts);
-	row->peak_bytes = sampler__bytes(row->peak_bytes);
+	row->c.peak_bytes = sampler__bytes(row->c.peak_bytes);
 	row->at_peak_bytes = sampler__bytes(row->at_peak_bytes);
 	row->cross_frees = sampler__calls(row->cross_frees);
 	sum = m->vars[0];
@@ -142,19 +149,38 @@ static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
 	row->var.live_blocks = (double)(sum.alloc_calls - sum.free_calls) * calls_unit * calls_unit;
 }
 
-/* Where realloc was never called there is nothing to read. */
-static void read_moves(struct collect *c, struct cut_site *row, uint32_t bank)
+static void read_counts(struct collect *c, struct snap_site *row)
 {
-	struct memory *m = &c->sites[row->site];
+	const struct memory *m = &c->sites[row->number];
+	struct mt_counts sum = m->bank[0];
 
-	if (c->kernel->sizes.n_moves <= 1 || !row->counts.realloc_calls)
-		return;
-	m->moves[bank] = c->tables.moves[row->site * 2ull + bank];
-	row->moves = m->moves[0];
-	moves__add(&row->moves, &m->moves[1]);
+	add_counts(&sum, &m->bank[1]);
+	if (c->kernel->recording.sample_bytes)
+		sampler__round_counts(&sum);
+	row->c.alloc_calls = sum.alloc_calls;
+	row->c.alloc_bytes = sum.alloc_bytes;
+	row->c.free_calls = sum.free_calls;
+	row->c.free_bytes = sum.free_bytes;
+	row->c.temp_calls = sum.temp_calls;
+	row->c.realloc_calls = sum.realloc_calls;
+	row->c.failed_calls = sum.failed_calls;
+	row->lifetime_sum_ns = sum.lifetime_ns;
 }
 
-struct cut_site *cut_rows__new_site(struct collect *c)
+/* Where realloc was never called there is nothing to read. */
+static void read_moves(struct collect *c, struct snap_site *row, uint32_t bank)
+{
+	struct memory *m = &c->sites[row->number];
+
+	if (c->kernel->sizes.n_moves <= 1 || !row->c.realloc_calls)
+		return;
+	_Static_assert(sizeof(row->moves) == sizeof(*c->tables.moves), "the same members");
+	memcpy(&m->moves[bank], &c->tables.moves[row->number * 2ull + bank], sizeof(m->moves[bank]));
+	row->moves = m->moves[0];
+	fields__merge(&move_fields, &row->moves, &m->moves[1]);
+}
+
+struct snap_site *cut_rows__new_site(struct collect *c)
 {
 	struct cut *cut = &c->cut;
 
@@ -173,7 +199,7 @@ static void read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint3
 	const struct mt_site *s = &c->tables.sites[site];
 	struct memory *m = &c->sites[site];
 	uint32_t n_shards = c->kernel->sizes.n_shards, proc = spare_of ? spare_of : s->proc;
-	struct cut_site *row;
+	struct snap_site *row;
 	uint64_t stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
 
 	if ((!stack && !spare_of) || MT_PROC_SLOT(proc) >= c->kernel->sizes.n_procs ||
@@ -190,13 +216,12 @@ static void read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint3
 
 	row = cut_rows__new_site(c);
 	memset(row, 0, sizeof(*row));
-	row->site = site;
+	row->number = site;
 	row->proc = proc;
-	row->func = spare_of ? CUT_FUNC_SPARE : s->func;
-	add_counts(&row->counts, &m->bank[0]);
-	add_counts(&row->counts, &m->bank[1]);
-	row->tid = s->tid;
-	row->peak_bytes = s->peak_bytes;
+	row->func = spare_of ? SITE_FUNC_SPARE : s->func;
+	read_counts(c, row);
+	row->named_tid = s->tid;
+	row->c.peak_bytes = s->peak_bytes;
 	row->at_peak_bytes = m->at_peak_bytes;
 	row->min_size = ~s->min_size_inv;
 	row->max_size = s->max_size;
@@ -211,10 +236,12 @@ static void read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint3
 	if (c->kernel->recording.sample_bytes)
 		weigh_site(c, row, bank);
 	/* not in a bank: frees since the cut are in it */
-	if (recording__is_growth(&c->kernel->recording))
-		row->guessed_calls = MIN(row->guessed_calls, row->counts.alloc_calls);
-	else
-		row->cross_frees = MIN(row->cross_frees, row->counts.free_calls);
+	if (recording__is_growth(&c->kernel->recording)) {
+		row->guessed_calls = MIN(row->cross_frees, row->c.alloc_calls);
+		row->cross_frees = 0;
+	} else {
+		row->cross_frees = MIN(row->cross_frees, row->c.free_calls);
+	}
 }
 
 void cut_rows__read_sites(struct collect *c, uint32_t bank)
@@ -265,8 +292,6 @@ void cut_rows__read_threads(struct collect *c)
 		row->tid = MT_TID(t->named_tid);
 		row->probe_hits = t->probe_hits;
 		row->frames = t->frames;
-		row->counts = t->counts;
-		if (c->kernel->recording.sample_bytes)
-			sampler__round_thread(&row->counts);
+		row->c = thread_counters(c, t->counts);
 	}
 }

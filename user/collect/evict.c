@@ -2,7 +2,7 @@
 /*
  * Owns the giving up of stacks that hold nothing, also while their process lives, so that new
  * stacks find room. What they counted goes on in a row of their process and function
- * without a stack, whose `n_evicted` says of how many it is the sum.
+ * without a stack, whose `evicted_stacks` says of how many it is the sum.
  *
  *   choose    sites of which no block is left and that were not used for a while leave the index, and what
  *             threads remember of them is void (mt_proc.gen)
@@ -20,6 +20,7 @@
 
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
+#include "model/merge.h"
 
 /*
  * What was used within this time may be used again at once; where room is about to run out, within the other: in that time a
@@ -169,39 +170,33 @@ void collect__evict(struct collect *c, bool *ret_any)
 
 /* ---- settle */
 
-static bool is_over(const struct collect *c, const struct cut_site *row)
+static bool is_over(const struct collect *c, const struct snap_site *row)
 {
 	return !recording__keeps_blocks(&c->kernel->recording) ||
-	       (row->counts.alloc_calls == row->counts.free_calls && row->counts.alloc_bytes == row->counts.free_bytes);
-}
-
-/* The row that it becomes part of. */
-static struct cut_site *row_for(struct collect *c, const struct cut_site *row)
-{
-	struct evicted_rows *rows = &c->evict.rows[MT_PROC_SLOT(row->proc)];
-	struct cut_site *to;
-
-	for (size_t i = 0; i < rows->v.n; i++)
-		if (rows->v.v[i].func == row->func)
-			return &rows->v.v[i];
-	to = vec_push(&rows->v);
-	*to = (struct cut_site){ .site = c->tables.n_sites + MT_PROC_SLOT(row->proc), .proc = row->proc, .func = row->func };
-	return to;
+	       (row->c.alloc_calls == row->c.free_calls && row->c.alloc_bytes == row->c.free_bytes);
 }
 
 /* False: something of it is alive, and it stays. */
-static bool move_row(struct collect *c, const struct cut_site *row)
+static bool move_row(struct collect *c, const struct snap_site *row)
 {
-	struct cut_site *to;
+	struct evicted_rows *rows = &c->evict.rows[MT_PROC_SLOT(row->proc)];
+	struct snap_site sum = *row, *to = NULL;
 
 	if (!is_over(c, row))
 		return false;
-	to = row_for(c, row);
-	cut_site__add(to, row);
-	to->n_evicted++;
+	sum.number = c->tables.n_sites + MT_PROC_SLOT(row->proc);
+	sum.named_tid = sum.n_frames = sum.end = 0;
+	sum.hash = sum.met_ns = 0;
+	sum.frames = NULL;
+	sum.evicted_stacks++;
 	/* nothing of it is alive, and these hold until the next cut only */
-	to->ages = NULL;
-	to->look = (struct cut_look){};
+	sum.raw_ages = NULL;
+	for (size_t i = 0; i < rows->v.n && !to; i++)
+		to = rows->v.v[i].func == row->func ? &rows->v.v[i] : NULL;
+	if (to)
+		site__add(to, &sum);
+	else
+		*vec_push(&rows->v) = sum;
 	return true;
 }
 
@@ -212,8 +207,8 @@ static void take_rows(struct collect *c)
 	size_t to = 0;
 
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		struct cut_site *row = &cut->sites[i];
-		uint8_t *state = row->site < c->kernel->sizes.n_sites ? &c->evict.state[row->site] : NULL;
+		struct snap_site *row = &cut->sites[i];
+		uint8_t *state = row->number < c->kernel->sizes.n_sites ? &c->evict.state[row->number] : NULL;
 
 		if (state && *state == EVICT_CHOSEN) {
 			*state = move_row(c, row) ? EVICT_SETTLED : EVICT_NOT;
@@ -240,14 +235,14 @@ void evict__settle(struct collect *c)
 		struct evicted_rows *rows = &c->evict.rows[MT_PROC_SLOT(p->proc)];
 
 		for (size_t k = 0; k < rows->v.n; k++) {
-			struct cut_site *to = cut_rows__new_site(c);
+			struct snap_site *to = cut_rows__new_site(c);
 
 			/* what is gone held nothing at that moment */
 			if (c->procs[MT_PROC_SLOT(p->proc)].new_peak)
 				rows->v.v[k].at_peak_bytes = 0;
 			*to = rows->v.v[k];
 			/* that of the sum is not known, but no site of a process had more than that one */
-			to->peak_bytes = MIN(to->peak_bytes, p->peak_bytes);
+			to->c.peak_bytes = MIN(to->c.peak_bytes, p->peak_bytes);
 		}
 	}
 }

@@ -40,11 +40,11 @@ void freed__fold(struct freed *f)
 	}
 }
 
-void freed__settle(const struct freed *f, struct cut_site *v, size_t n)
+void freed__settle(const struct freed *f, struct snap_site *v, size_t n)
 {
 	for (size_t i = 0; i < n && f->sites; i++) {
-		v[i].counts.free_calls += f->sites[v[i].site].calls;
-		v[i].counts.free_bytes += f->sites[v[i].site].bytes;
+		v[i].c.free_calls += f->sites[v[i].number].calls;
+		v[i].c.free_bytes += f->sites[v[i].number].bytes;
 	}
 }
 

@@ -35,7 +35,7 @@ void freed__done(struct freed *f);
 /* What was taken out so far is in the cuts from now on. Called after the flip of a cut of our own. */
 void freed__fold(struct freed *f);
 /* Adds it to the frees of a cut's rows. */
-void freed__settle(const struct freed *f, struct cut_site *v, size_t n);
+void freed__settle(const struct freed *f, struct snap_site *v, size_t n);
 /* A site's number is given to another. */
 void freed__forget(struct freed *f, uint32_t site);
 /* Takes what is not in use out of the table. If all is in use, nobody has to know that it is asked. */

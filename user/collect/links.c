@@ -32,23 +32,23 @@ void links__done(struct links *l)
 static void add_where(struct links *l, uint32_t where, uint32_t first_spare)
 {
 	const struct mt_site *s = &l->tables->sites[where];
-	struct cut_site *to;
+	struct snap_site *to;
 	uint64_t stack;
 
 	if (l->seen[where] == l->n_cuts)
 		return;
 	l->seen[where] = l->n_cuts;
 	to = vec_push(&l->wheres);
-	to->site = where;
+	to->number = where;
 	if (where >= first_spare) {
 		to->proc = l->tables->procs[where - first_spare].number;
-		to->func = CUT_FUNC_SPARE;
+		to->func = SITE_FUNC_SPARE;
 		return;
 	}
 	stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
 	to->proc = s->proc;
 	to->func = s->func;
-	to->tid = s->tid;
+	to->named_tid = s->tid;
 	to->hash = s->hash;
 	tables__stack(l->tables, stack, to);
 }

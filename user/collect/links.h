@@ -14,7 +14,7 @@ struct links {
 	uint32_t *seen;		/* by site number: the cut that has it among its wheres */
 	uint32_t n_cuts;
 	struct vec(struct cut_free) frees;
-	struct vec(struct cut_site) wheres;
+	struct vec(struct snap_site) wheres;
 };
 
 void links__init(struct links *l, const struct tables *t);

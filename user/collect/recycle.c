@@ -41,7 +41,7 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 
 	/* weights are no entries, and where frees are not seen there are none at all */
 	for (size_t i = 0; i < cut->n_sites && !c->kernel->recording.sample_bytes && recording__keeps_blocks(&c->kernel->recording); i++)
-		blocks += cut->sites[i].counts.alloc_calls - cut->sites[i].counts.free_calls;
+		blocks += cut->sites[i].c.alloc_calls - cut->sites[i].c.free_calls;
 	return cut->n_procs * of > sizes->n_procs * parts || c->n_used_sites * of > sizes->n_sites * parts ||
 	       blocks * of > sizes->max_live * parts || *c->tables.n_over * of > sizes->n_over * parts ||
 	       (c->tables.n_links && *c->tables.links_used * of > c->tables.n_links * parts);

@@ -13,7 +13,7 @@
 struct memory {
 	struct mt_counts bank[2];
 	struct mt_vars vars[2];
-	struct mt_moves moves[2];
+	struct snap_moves moves[2];
 	uint64_t at_peak_bytes;
 };
 
@@ -33,7 +33,7 @@ enum evict_state {
 
 /* The sums of a process's sites that were given up, one for each function. */
 struct evicted_rows {
-	struct vec(struct cut_site) v;
+	struct vec(struct snap_site) v;
 };
 
 struct evict {
@@ -85,7 +85,7 @@ void cut_rows__read_spots(struct collect *c, uint32_t bank);
 void cut_rows__read_sites(struct collect *c, uint32_t bank);
 void cut_rows__read_threads(struct collect *c);
 /* One more of a site, not zeroed. */
-struct cut_site *cut_rows__new_site(struct collect *c);
+struct snap_site *cut_rows__new_site(struct collect *c);
 
 /* A site whose number nobody knows is given back; or only, it is not found by its stack any more. */
 void recycle__free_site(struct collect *c, uint32_t site);

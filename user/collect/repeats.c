@@ -11,6 +11,7 @@
 
 #include "bpf/hash.h"
 #include "collect/recycle.h"
+#include "model/merge.h"
 #include "util/ids.h"
 
 struct renamed {
@@ -22,7 +23,7 @@ struct renames {
 };
 
 /* The same addresses: do they mean the same? */
-static bool is_same_code(const struct cut_site *a, const struct cut_site *b, const struct code_calls *code)
+static bool is_same_code(const struct snap_site *a, const struct snap_site *b, const struct code_calls *code)
 {
 	for (uint32_t i = 0; i < a->n_frames; i++)
 		if (!code->is_same(a->proc, a->frames[i], a->met_ns, b->met_ns, code->arg))
@@ -30,16 +31,16 @@ static bool is_same_code(const struct cut_site *a, const struct cut_site *b, con
 	return true;
 }
 
-static bool is_same(const struct cut_site *a, const struct cut_site *b, const struct code_calls *code)
+static bool is_same(const struct snap_site *a, const struct snap_site *b, const struct code_calls *code)
 {
-	return (code || a->hash == b->hash) && a->proc == b->proc && a->func == b->func && a->tid == b->tid &&
+	return (code || a->hash == b->hash) && a->proc == b->proc && a->func == b->func && a->named_tid == b->named_tid &&
 	       a->n_frames == b->n_frames && a->end == b->end &&
 	       !memcmp(a->frames, b->frames, a->n_frames * sizeof(*a->frames)) &&
 	       (a->hash == b->hash || is_same_code(a, b, code));
 }
 
 /* What is equal if they are the same. */
-static uint64_t key_of(const struct cut_site *s, const struct code_calls *code)
+static uint64_t key_of(const struct snap_site *s, const struct code_calls *code)
 {
 	uint64_t key = s->proc;
 
@@ -50,19 +51,19 @@ static uint64_t key_of(const struct cut_site *s, const struct code_calls *code)
 	return key;
 }
 
-static void join(struct cut_site *to, const struct cut_site *s, struct renames *renames)
+static void join(struct snap_site *to, const struct snap_site *s, struct renames *renames)
 {
 	struct renamed *r = vec_push(&renames->v);
 
-	*r = (struct renamed){ s->site, to->site };
-	cut_site__add(to, s);
+	*r = (struct renamed){ s->number, to->number };
+	site__add(to, s);
 	/* of one process: there was an instant at which they held this together */
-	if (to->peak_bytes == to->at_peak_bytes || to->peak_bytes == to->counts.alloc_bytes - to->counts.free_bytes)
+	if (to->c.peak_bytes == to->at_peak_bytes || to->c.peak_bytes == to->c.alloc_bytes - to->c.free_bytes)
 		to->peak_at_most = false;
 }
 
 struct want {
-	const struct cut_site *v, *site;
+	const struct snap_site *v, *site;
 	const struct code_calls *code;
 };
 
@@ -73,7 +74,7 @@ static bool same_row(const void *arg, uint32_t number)
 	return is_same(&want->v[number], want->site, want->code);
 }
 
-static void join_sites(struct cut_site *v, size_t *n, const struct code_calls *code, struct renames *renames)
+static void join_sites(struct snap_site *v, size_t *n, const struct code_calls *code, struct renames *renames)
 {
 	struct id_table rows = {};
 	size_t to = 0;

@@ -27,7 +27,7 @@ static void peek_at_cut(const struct collect *c, uint32_t proc, struct proc_now 
 	ret->live_bytes = 0;
 	for (size_t i = 0; i < c->cut.n_sites; i++)
 		if (c->cut.sites[i].proc == proc) {
-			const struct mt_counts *v = &c->cut.sites[i].counts;
+			const struct counters *v = &c->cut.sites[i].c;
 
 			ret->live_bytes += v->alloc_bytes - v->free_bytes;
 			ret->live_blocks += v->alloc_calls - v->free_calls;
@@ -73,13 +73,13 @@ bool collect__goes_on(const struct collect *c, uint32_t proc)
 	return MT_PROC_SLOT(proc) < c->kernel->sizes.n_procs && p->number == proc && !__atomic_load_n(&p->ended, __ATOMIC_SEQ_CST);
 }
 
-bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct cut_site *ret)
+bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct snap_site *ret)
 {
 	const struct mt_site *s = &c->tables.sites[site];
 	uint32_t n_sites = c->kernel->sizes.n_sites;
 	uint64_t stack;
 
-	*ret = (struct cut_site){ .site = site, .proc = proc, .func = CUT_FUNC_SPARE };
+	*ret = (struct snap_site){ .number = site, .proc = proc, .func = SITE_FUNC_SPARE };
 	/* spare ones have no stack */
 	if (site >= n_sites)
 		return site - n_sites == MT_PROC_SLOT(proc);

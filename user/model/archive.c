@@ -224,26 +224,26 @@ static void keep_course(struct archive *a, struct kept_site *s, const struct cou
 }
 
 /* Its figures, without what is true of the kernel's tables alone. */
-static void keep_row(const struct cut_site *row, struct kept_site *to)
+static void keep_row(const struct snap_site *row, struct kept_site *to)
 {
 	to->row = *row;
 	to->row.frames = NULL;
 	to->row.n_frames = 0;
-	to->row.ages = NULL;
+	to->row.raw_ages = NULL;
 	/* the look that it is of will be gone */
-	to->row.look = (struct cut_look){};
+	to->row.look = NULL;
+	to->row.looked_blocks = to->row.unreached_blocks = to->row.unreached_bytes = 0;
 }
 
 /* Its stack is kept with to, and its number forgotten. */
-static void keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to)
+static void keep_stack(struct batch *b, const struct snap_site *row, struct kept_site *to)
 {
 	const uint32_t *stack;
 
-	keep_row(row, to);
 	if (!row->n_frames)
 		return;
 	stack = places__of_site(b->places, row, b->calls);
-	places__forget_site(b->places, row->site);
+	places__forget_site(b->places, row->number);
 	to->stack = xcalloc(row->n_frames, sizeof(*to->stack));
 	for (uint32_t i = 0; i < row->n_frames; i++) {
 		struct kept_place *p = place_of(b, stack[i]);
@@ -274,10 +274,10 @@ static bool *choose_bare(const struct batch *b, const struct cut *cut)
 	bool *ret = xcalloc(cut->n_sites + 1, sizeof(*ret));
 
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct cut_site *row = &cut->sites[i];
+		const struct snap_site *row = &cut->sites[i];
 
-		if (row->proc < MT_PROC_NUMBERS && b->leaving[row->proc] && row->n_frames && !cut_site__is_live(row))
-			v[n++] = (struct idle_row){ row->counts.alloc_bytes, i };
+		if (row->proc < MT_PROC_NUMBERS && b->leaving[row->proc] && row->n_frames && !site__is_live(row))
+			v[n++] = (struct idle_row){ row->c.alloc_bytes, i };
 	}
 	if (n > most)
 		qsort(v, n, sizeof(*v), by_alloc_bytes);
@@ -291,7 +291,7 @@ static bool *choose_bare(const struct batch *b, const struct cut *cut)
 static void keep_wheres(struct batch *b, const struct cut *cut, uint32_t *where_of)
 {
 	for (size_t i = 0; i < cut->n_wheres; i++) {
-		const struct cut_site *row = &cut->wheres[i];
+		const struct snap_site *row = &cut->wheres[i];
 		struct life *l = row->proc < MT_PROC_NUMBERS ? b->leaving[row->proc] : NULL;
 		struct kept_site *to;
 
@@ -299,7 +299,8 @@ static void keep_wheres(struct batch *b, const struct cut *cut, uint32_t *where_
 			continue;
 		to = vec_push(&l->kept->wheres);
 		b->archive->n_wheres++;
-		where_of[row->site] = l->kept->wheres.n;
+		where_of[row->number] = l->kept->wheres.n;
+		keep_row(row, to);
 		keep_stack(b, row, to);
 	}
 }
@@ -311,15 +312,15 @@ static void keep_frees(struct batch *b, const struct cut *cut)
 	size_t n_numbers = 0;
 
 	for (size_t i = 0; i < cut->n_wheres; i++)
-		n_numbers = MAX(n_numbers, cut->wheres[i].site + (size_t)1);
+		n_numbers = MAX(n_numbers, cut->wheres[i].number + (size_t)1);
 	if (!n_numbers)
 		return;
 	where_of = xcalloc(n_numbers, sizeof(*where_of));
 	life_of = xcalloc(n_numbers, sizeof(*life_of));
 	keep_wheres(b, cut, where_of);
 	for (size_t i = 0; i < cut->n_wheres; i++)
-		if (where_of[cut->wheres[i].site])
-			life_of[cut->wheres[i].site] = b->leaving[cut->wheres[i].proc];
+		if (where_of[cut->wheres[i].number])
+			life_of[cut->wheres[i].number] = b->leaving[cut->wheres[i].proc];
 	for (size_t i = 0; i < cut->n_frees; i++) {
 		const struct cut_free *f = &cut->frees[i];
 		struct life *l = f->where < n_numbers ? life_of[f->where] : NULL;
@@ -344,23 +345,24 @@ static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
 }
 
 /* Appended to those of its life, with its stack or without */
-static void keep_site(struct model *m, struct batch *b, struct kept *k, const struct cut_site *row, bool bare)
+static void keep_site(struct model *m, struct batch *b, struct kept *k, const struct snap_site *row, bool bare)
 {
-	struct kept_site *to, folded = { .since_baseline_bytes = baseline__change(&m->baseline, row) };
+	struct kept_site *to, folded = {};
 
-	k->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+	k->live_bytes += row->c.alloc_bytes - row->c.free_bytes;
+	keep_row(row, &folded);
+	folded.row.since_baseline_bytes = baseline__change(&m->baseline, row);
 	if (bare) {
-		keep_row(row, &folded);
-		places__forget_site(b->places, row->site);
+		places__forget_site(b->places, row->number);
 		if (kept__fold_into(k, &folded)) {
-			b->site_of[row->site] = folded.moves_to + 1;
+			b->site_of[row->number] = folded.moves_to + 1;
 			return;
 		}
 	}
 	to = vec_push(&k->sites);
 	*to = folded;
 	b->archive->n_sites++;
-	b->site_of[row->site] = k->sites.n;
+	b->site_of[row->number] = k->sites.n;
 	if (bare) {
 		kept__note_bare(k, k->sites.n - 1);
 		return;
@@ -369,7 +371,7 @@ static void keep_site(struct model *m, struct batch *b, struct kept *k, const st
 	if (!row->n_frames)
 		kept__note_bare(k, k->sites.n - 1);
 	to->row.most_calls_per_s = history__most_calls_per_s(&m->history, row);
-	if (kept_site__is_live(to))
+	if (site__is_live(&to->row))
 		keep_course(b->archive, to, history__of_site(&m->history, row));
 }
 
@@ -378,18 +380,18 @@ static void keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 	_cleanup_free_ bool *bare = choose_bare(b, cut);
 
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct cut_site *row = &cut->sites[i];
+		const struct snap_site *row = &cut->sites[i];
 		struct life *l = row->proc < MT_PROC_NUMBERS ? b->leaving[row->proc] : NULL;
 
 		if (l)
-			keep_site(m, b, l->kept, row, bare[i] || row->n_evicted);
+			keep_site(m, b, l->kept, row, bare[i] || row->evicted_stacks);
 	}
 }
 
 static void number_sites(struct batch *b, const struct cut *cut)
 {
 	for (size_t i = 0; i < cut->n_sites; i++)
-		b->n_numbers = MAX(b->n_numbers, cut->sites[i].site + (size_t)1);
+		b->n_numbers = MAX(b->n_numbers, cut->sites[i].number + (size_t)1);
 	b->site_of = xcalloc(b->n_numbers + 1, sizeof(*b->site_of));
 }
 
@@ -420,7 +422,7 @@ void model__archive(struct model *m, const uint32_t *procs, size_t n, const stru
 		l->kept = xcalloc(1, sizeof(*l->kept));
 		if (row)
 			l->kept->row = *row;
-		l->ended = true;
+		l->row.ended = true;
 		leaving[procs[i]] = l;
 		m->archive.n_lives++;
 	}

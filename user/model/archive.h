@@ -17,11 +17,10 @@ struct kept_module;
 
 struct kept_site {
 	/* without frames; its number is another's now. The sum of several where sites were folded. */
-	struct cut_site row;
+	struct snap_site row;
 	struct kept_place **stack;	/* owned, with a reference to each */
 	uint32_t n_stack;	/* 0: there was none, or others were folded into it */
 	struct course course;	/* owned; empty: none was known, or there was no room */
-	int64_t since_baseline_bytes;
 	bool folded;		/* it is about to go */
 	uint32_t moves_to;	/* while others are folded: the row that it becomes part of, or its own next place */
 };
@@ -72,11 +71,6 @@ void kept__note_bare(struct kept *k, size_t site);	/* it has no stack */
  * says; false: it would be the first of them.
  */
 bool kept__fold_into(struct kept *k, struct kept_site *s);
-
-static inline bool kept_site__is_live(const struct kept_site *s)
-{
-	return cut_site__is_live(&s->row);
-}
 
 /* archive_fold.c: until there is room again. */
 void archive__fold(struct model *m);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "model/life.h"
+#include "model/merge.h"
+#include "model/schema.h"
 #include "util/ids.h"
 
 /* Folded down to this share, so that it need not be done again at once. */
@@ -17,10 +19,10 @@
 
 static uint64_t live_bytes(const struct kept_site *s)
 {
-	return s->row.counts.alloc_bytes - s->row.counts.free_bytes;
+	return s->row.c.alloc_bytes - s->row.c.free_bytes;
 }
 
-COMPARATOR(by_bytes_down, struct life_thread, ORDER(b->counts.alloc_bytes, a->counts.alloc_bytes))
+COMPARATOR(by_bytes_down, struct snap_thread, ORDER(b->c.alloc_bytes, a->c.alloc_bytes))
 
 void life__fold_threads(struct life *l, size_t keep)
 {
@@ -28,22 +30,22 @@ void life__fold_threads(struct life *l, size_t keep)
 		return;
 	qsort(l->ended_threads.v, l->ended_threads.n, sizeof(*l->ended_threads.v), by_bytes_down);
 	for (size_t i = keep; i < l->ended_threads.n; i++) {
-		l->n_more_ended++;
-		thread_counts__add(&l->more_ended, &l->ended_threads.v[i].counts);
+		l->more_ended.stands_for++;
+		counters__add(&l->more_ended.c, &l->ended_threads.v[i].c);
+		free((char *)l->ended_threads.v[i].comm);
 	}
 	l->ended_threads.n = keep;
 }
 
 bool kept__fold_into(struct kept *k, struct kept_site *s)
 {
-	if (!s->row.n_evicted && s->row.func != CUT_FUNC_SPARE)
-		s->row.n_evicted = 1;
+	if (!s->row.evicted_stacks && s->row.func != SITE_FUNC_SPARE)
+		s->row.evicted_stacks = 1;
 	for (size_t i = 0; i < k->bare.n; i++) {
 		struct kept_site *to = &k->sites.v[k->bare.v[i]];
 
 		if (to->row.func == s->row.func) {
-			cut_site__add(&to->row, &s->row);
-			to->since_baseline_bytes += s->since_baseline_bytes;
+			site__add(&to->row, &s->row);
 			s->moves_to = k->bare.v[i];
 			return true;
 		}
@@ -92,7 +94,7 @@ static void fold_frees_of(struct archive *a, struct kept *k)
 		kept_site__drop_stack(a, &k->wheres.v[i]);
 	a->n_wheres -= k->wheres.n - 1;
 	k->wheres.n = 1;
-	k->wheres.v[0] = (struct kept_site){ .row = { .proc = k->wheres.v[0].row.proc, .func = CUT_FUNC_SPARE } };
+	k->wheres.v[0] = (struct kept_site){ .row = { .proc = k->wheres.v[0].row.proc, .func = SITE_FUNC_SPARE } };
 	for (size_t i = 0; i < k->frees.n; i++)
 		k->frees.v[i].where = k->frees.v[i].tid = 0;
 	join_rows(a, k);
@@ -119,7 +121,7 @@ static void move_frees(struct archive *a, struct kept *to, struct kept *from)
 	struct kept_site *where = from->frees.n && !to->wheres.n ? vec_push(&to->wheres) : NULL;
 
 	if (where) {
-		where->row.func = CUT_FUNC_SPARE;
+		where->row.func = SITE_FUNC_SPARE;
 		a->n_wheres++;
 	}
 	for (size_t i = 0; i < from->frees.n && to->wheres.n; i++) {
@@ -187,7 +189,7 @@ static void fold_sites(struct model *m)
 			struct choice *c = s->n_stack ? vec_push(&all) : NULL;
 
 			if (c)
-				*c = (struct choice){ k, j, live_bytes(s), s->row.counts.alloc_bytes };
+				*c = (struct choice){ k, j, live_bytes(s), s->row.c.alloc_bytes };
 		}
 	}
 	if (all.n)
@@ -223,7 +225,7 @@ static struct life *others_of(struct model *m)
 {
 	if (!m->others) {
 		m->others = model__new_life(m);
-		m->others->ended = true;
+		m->others->row.ended = true;
 		m->others->kept = xcalloc(1, sizeof(*m->others->kept));
 	}
 	return m->others;
@@ -240,16 +242,16 @@ static void add_sums(struct life *sum, struct life *l)
 	to->row.lost_stacks += from->row.lost_stacks;
 	to->row.missed_frees += from->row.missed_frees;
 	to->row.n_untold += from->row.n_untold;
-	thread_counts__add(&to->row.untold, &from->row.untold);
+	counters__add(&to->row.untold, &from->row.untold);
 	to->row.peak_bytes += from->row.peak_bytes;
-	cut_error__add(&to->row.var, &from->row.var);
+	fields__merge(&variance_fields, &to->row.var, &from->row.var);
 	add_hist(&to->row.hist, &from->row.hist);
-	sum->unseen_ns = MAX(sum->unseen_ns, l->unseen_ns);
-	sum->n_heaps_unread += l->n_heaps_unread;
-	sum->unsure_blocks += MIN(l->unsure_blocks, UINT64_MAX - sum->unsure_blocks);
+	sum->row.unseen_ns = MAX(sum->row.unseen_ns, l->row.unseen_ns);
+	sum->row.n_heaps_unread += l->row.n_heaps_unread;
+	sum->row.unsure_blocks += MIN(l->row.unsure_blocks, UINT64_MAX - sum->row.unsure_blocks);
 	life__fold_threads(l, 0);
-	sum->n_more_ended += l->n_more_ended;
-	thread_counts__add(&sum->more_ended, &l->more_ended);
+	sum->more_ended.stands_for += l->more_ended.stands_for;
+	counters__add(&sum->more_ended.c, &l->more_ended.c);
 }
 
 static void fold_life(struct model *m, struct life *l)
@@ -268,7 +270,6 @@ static void fold_life(struct model *m, struct life *l)
 		row = vec_push(&to->sites);
 		s->moves_to = to->sites.n - 1;
 		row->row = s->row;
-		row->since_baseline_bytes = s->since_baseline_bytes;
 		a->n_sites++;
 		kept__note_bare(to, to->sites.n - 1);
 	}
@@ -282,7 +283,7 @@ static void fold_life(struct model *m, struct life *l)
 }
 
 COMPARATOR(by_live_bytes, struct life *const,
-	   ORDER((*a)->kept->live_bytes, (*b)->kept->live_bytes) ?: ORDER((*a)->id, (*b)->id))
+	   ORDER((*a)->kept->live_bytes, (*b)->kept->live_bytes) ?: ORDER((*a)->row.id, (*b)->row.id))
 
 struct lives {
 	struct vec(struct life *) v;

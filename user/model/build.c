@@ -10,6 +10,7 @@
 #include "model/life.h"
 #include "model/merge.h"
 #include "model/model.h"
+#include "model/schema.h"
 #include "util/util.h"
 
 _Static_assert(MOVES_LONGEST_MAX == MT_CHAIN_MAX, "what a block can carry");
@@ -20,11 +21,7 @@ struct build {
 	const struct model_calls *calls;
 	struct places *places;	/* the model's */
 	uint64_t unit_ns;	/* of the programs' clock */
-	struct {
-		const struct course *course;
-		const struct cut_look *look;
-		int64_t since_baseline_bytes;
-	} *past;		/* by site: what it is judged by once all of them are there */
+	const struct course **courses;	/* by site: what it is judged by once all of them are there */
 	const char *names[MT_MAX_NAMES + 1];	/* of threads, by number; NULL: not read yet */
 };
 
@@ -52,83 +49,20 @@ static const char *thread_name(struct build *b, uint32_t number)
 	return b->names[number];
 }
 
-static void build_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
-		       uint32_t process, struct snap_site *to)
-{
-	const struct mt_counts *c = &from->counts;
-
-	to->process = process;
-	to->function = b->calls->function(from->func, b->calls->arg);
-	to->growth = recording__is_growth(&b->s->recording) ? growth__of(to->function) : GROWTH_NONE;
-	to->c = (struct counters){
-		.alloc_calls = c->alloc_calls,
-		.alloc_bytes = c->alloc_bytes,
-		.free_calls = c->free_calls,
-		.free_bytes = c->free_bytes,
-		.live_blocks = c->alloc_calls - c->free_calls,
-		.live_bytes = c->alloc_bytes - c->free_bytes,
-		.peak_bytes = from->peak_bytes,
-		.realloc_calls = c->realloc_calls,
-		.temp_calls = c->temp_calls,
-		.failed_calls = c->failed_calls,
-	};
-	to->moves = (struct snap_moves){
-		.calls = from->moves.calls,
-		.moved_calls = from->moves.moved_calls,
-		.moved_bytes = from->moves.moved_bytes,
-		.grown_calls = from->moves.grown_calls,
-		.grown_bytes = from->moves.grown_bytes,
-		.shrunk_calls = from->moves.shrunk_calls,
-		.doubled_calls = from->moves.doubled_calls,
-		.longest = from->moves.longest,
-	};
-	*(to->growth == GROWTH_NONE ? &to->cross_frees : &to->guessed_calls) = from->cross_frees;
-	to->evicted_stacks = from->n_evicted;
-	to->tid = (int)MT_TID(from->tid);
-	to->thread = MT_NAME(from->tid) ? thread_name(b, MT_NAME(from->tid)) : NULL;
-	to->peak_at_most = from->peak_at_most;
-	to->at_peak_bytes = from->at_peak_bytes;
-	to->min_size = c->alloc_calls ? from->min_size : 0;
-	to->max_size = from->max_size;
-	to->first_ns = moment(b, m, from->first_ns);
-	to->last_ns = moment(b, m, from->last_ns);
-	/* with --overhead most seconds are seen in part */
-	to->most_calls_per_s = b->s->observed_share < 1 || from->n_evicted ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
-	to->lifetime_sum_ns = c->lifetime_ns;
-	if (from->oldest_born_ns)
-		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);
-	to->oldest_at_most = from->oldest_at_most;
-	to->older_blocks = from->older_blocks;
-	to->older_bytes = from->older_bytes;
-	/* with --overhead the table has but a part of them */
-	if (b->s->observed_share < 1)
-		ages__build(b->s, from->ages, to->c.live_blocks, to->c.live_bytes, to);
-	else
-		ages__build(b->s, from->ages, UINT64_MAX, UINT64_MAX, to);
-	to->end = from->end;
-	to->number = from->site;
-	cut_look__build(b->s, &from->look, to);
-}
-
-static void build_stack(struct build *b, const struct cut_site *from, struct snap_site *to)
+static void build_stack(struct build *b, const struct snap_site *from, struct snap_site *to)
 {
 	const uint32_t *places = from->n_frames ? places__of_site(b->places, from, b->calls) : NULL;
 
 	if (places) {
-		uint32_t *stack = snapshot__alloc(b->s, from->n_frames, sizeof(*stack));
-
-		to->stack = memcpy(stack, places, from->n_frames * sizeof(*stack));
+		to->stack = snapshot__copy(b->s, places, from->n_frames, sizeof(*places));
 		to->n_stack = from->n_frames;
 	}
 }
 
 /* Variances of independent estimates add up; their roots do not. */
-static void add_variance(struct std_error *sum, const struct cut_error *var)
+static void add_variance(struct std_error *sum, const struct std_error *var)
 {
-	sum->alloc_calls += var->alloc_calls;
-	sum->alloc_bytes += var->alloc_bytes;
-	sum->live_blocks += var->live_blocks;
-	sum->live_bytes += var->live_bytes;
+	fields__merge(&variance_fields, sum, var);
 }
 
 /*
@@ -170,20 +104,6 @@ static void take_root(struct std_error *e)
 	e->live_bytes = sqrt(e->live_bytes);
 }
 
-static struct counters of_thread(const struct mt_thread_counts *c)
-{
-	return (struct counters){
-		.alloc_calls = c->alloc_calls,
-		.alloc_bytes = c->alloc_bytes,
-		.free_calls = c->free_calls,
-		.free_bytes = c->free_bytes,
-		.realloc_calls = c->realloc_calls,
-		.temp_calls = c->temp_calls,
-		.failed_calls = c->failed_calls,
-		.unknown_frees = c->unknown_frees,
-	};
-}
-
 /* Which of the cut's threads are whose: those of process i are order[first[i]] to order[first[i + 1] - 1]. */
 struct thread_lists {
 	uint32_t *order, *first;
@@ -211,11 +131,9 @@ static void list_threads(struct build *b, const struct cut *cut, const uint32_t 
 }
 
 /* What a thread did under a name that it has no more, taken from what it did in all. */
-static struct snap_thread former_name(struct build *b, const struct life_thread *was, struct mt_thread_counts *left)
+static struct snap_thread former_name(struct build *b, const struct snap_thread *was, struct counters *left)
 {
-	const struct mt_thread_counts its = thread_counts__take(left, &was->counts);
-
-	return (struct snap_thread){ .tid = was->tid, .comm = snapshot__strdup(b->s, was->comm), .c = of_thread(&its) };
+	return (struct snap_thread){ .tid = was->tid, .comm = snapshot__strdup(b->s, was->comm), .c = counters__take(left, &was->c) };
 }
 
 static bool runs(const struct cut *cut, const struct thread_lists *lists, size_t from, size_t to, pid_t tid)
@@ -233,24 +151,23 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 {
 	size_t from = lists->first[number], to = lists->first[number + 1];
 	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + l->former_names.n + 1, sizeof(*t));
-	struct mt_thread_counts more = l->more_ended;
-	uint64_t n_more = l->n_more_ended;
+	struct snap_thread more = l->more_ended;
 
 	p->threads = t;
 	if (row_of_it) {
-		n_more += row_of_it->n_untold;
-		thread_counts__add(&more, &row_of_it->untold);
+		more.stands_for += row_of_it->n_untold;
+		counters__add(&more.c, &row_of_it->untold);
 	}
 	for (size_t i = from; i < to; i++) {
 		const struct cut_thread *row = &cut->threads[lists->order[i]];
 		struct snap_thread *its = t++;
-		struct mt_thread_counts left = row->counts;
+		struct counters left = row->c;
 		char comm[32] = "";
 
-		b->calls->thread_comm(l->pid, row->tid, comm, b->calls->arg);
+		b->calls->thread_comm(l->row.pid, row->tid, comm, b->calls->arg);
 		p->probe_hits += row->probe_hits;
 		for (size_t k = 0; k < l->former_names.n; k++) {
-			const struct life_thread *was = &l->former_names.v[k];
+			const struct snap_thread *was = &l->former_names.v[k];
 
 			if (was->tid == (pid_t)row->tid && strcmp(was->comm, comm))
 				*t++ = former_name(b, was, &left);
@@ -258,29 +175,25 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 		*its = (struct snap_thread){
 			.tid = row->tid,
 			.comm = snapshot__strdup(b->s, comm),
-			.c = of_thread(&left),
+			.c = left,
 		};
 	}
 	/* it has ended without a message of its own: what it did is part of the others' */
 	for (size_t k = 0; k < l->former_names.n; k++)
 		if (!runs(cut, lists, from, to, l->former_names.v[k].tid)) {
-			*t = former_name(b, &l->former_names.v[k], &more);
+			*t = former_name(b, &l->former_names.v[k], &more.c);
 			t++->ended = true;
 		}
-	for (size_t i = 0; i < l->ended_threads.n; i++)
-		*t++ = (struct snap_thread){
-			.tid = l->ended_threads.v[i].tid,
-			.comm = snapshot__strdup(b->s, l->ended_threads.v[i].comm),
-			.ended = true,
-			.c = of_thread(&l->ended_threads.v[i].counts),
-		};
-	if (n_more)
-		*t++ = (struct snap_thread){
-			.comm = "(more that ended)",
-			.ended = true,
-			.stands_for = n_more,
-			.c = of_thread(&more),
-		};
+	for (size_t i = 0; i < l->ended_threads.n; i++) {
+		*t = l->ended_threads.v[i];
+		t->comm = snapshot__strdup(b->s, t->comm);
+		t++;
+	}
+	if (more.stands_for) {
+		more.comm = "(more that ended)";
+		more.ended = true;
+		*t++ = more;
+	}
 	p->n_threads = t - p->threads;
 }
 
@@ -332,9 +245,8 @@ static void copy_timeline(struct snapshot *s, const struct life *l, struct snap_
 static void build_process(struct build *b, const struct model *m, const struct life *l, const struct cut_proc *from,
 			  struct snap_process *p)
 {
-	p->id = l->id;
-	p->pid = l->pid;
-	p->comm = snapshot__strdup(b->s, l->comm ? l->comm : "");
+	*p = l->row;
+	p->comm = snapshot__strdup(b->s, p->comm ?: "");
 	if (l == m->others) {
 		char comm[64];
 
@@ -343,28 +255,14 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->comm = snapshot__strdup(b->s, comm);
 		p->n_members = m->archive.n_folded_lives;
 	}
-	p->exe = snapshot__strdup(b->s, l->exe ? l->exe : "");
-	p->cgroup = snapshot__strdup(b->s, l->cgroup);
-	p->container = snapshot__strdup(b->s, l->container);
-	p->pod = snapshot__strdup(b->s, l->pod);
-	p->unit = snapshot__strdup(b->s, l->unit);
-	p->runtime = l->runtime;
-	p->ended = l->ended;
-	p->exit_signal = l->exit_signal;
-	p->oom_killed = l->oom_killed;
-	p->age_at_attach_ns = l->age_at_attach_ns;
-	p->container_pid = l->container_pid;
-	p->parent = l->parent;
-	p->wall_started_ns = l->wall_started_ns;
-	p->start_ticks = l->start_ticks;
-	p->unseen_ns = l->unseen_ns;
-	p->n_heaps_unread = l->n_heaps_unread;
-	p->unsure_blocks = l->unsure_blocks;
+	p->exe = snapshot__strdup(b->s, p->exe ?: "");
+	p->cgroup = snapshot__strdup(b->s, p->cgroup);
+	p->container = snapshot__strdup(b->s, p->container);
+	p->pod = snapshot__strdup(b->s, p->pod);
+	p->unit = snapshot__strdup(b->s, p->unit);
 	/* of one that ended before it was examined, what it had at its first instruction says nothing */
-	p->rss_bytes = l->ended && !l->rss_seen && !l->age_at_attach_ns ? 0 : l->rss_bytes;
-	p->most_rss_bytes = l->most_rss_bytes;
-	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
-	p->memory = l->memory;
+	if (p->ended && !l->rss_seen && !p->age_at_attach_ns)
+		p->rss_bytes = 0;
 	copy_timeline(b->s, l, p);
 	if (from) {
 		p->c.unknown_frees = from->unknown_frees;
@@ -390,13 +288,13 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 		if (cut->procs[i].proc < MT_PROC_NUMBERS)
 			rows[cut->procs[i].proc] = &cut->procs[i];
 	for (size_t i = 0; i < m->lives.n; i++)
-		if (model__life(m, m->lives.v[i]->proc) == m->lives.v[i])
-			process_of_proc[m->lives.v[i]->proc] = i + 1;
+		if (model__life(m, m->lives.v[i]->row.proc) == m->lives.v[i])
+			process_of_proc[m->lives.v[i]->row.proc] = i + 1;
 	process_of_proc[0] = 0;
 	list_threads(b, cut, process_of_proc, m->lives.n, &threads);
 	for (size_t i = 0; i < m->lives.n; i++) {
 		const struct life *l = m->lives.v[i];
-		const struct cut_proc *row = l->kept ? &l->kept->row : l->proc < MT_PROC_NUMBERS ? rows[l->proc] : NULL;
+		const struct cut_proc *row = l->kept ? &l->kept->row : l->row.proc < MT_PROC_NUMBERS ? rows[l->row.proc] : NULL;
 
 		build_process(b, m, l, row, &p[i]);
 		build_threads(b, l, cut, &threads, i + 1, row, &p[i]);
@@ -409,24 +307,42 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 	}
 }
 
-/* A row of the snapshot, and what it adds to its process and to the totals. */
+/* A row of the snapshot, from a raw one, and what it adds to its process and to the totals. */
 static struct snap_site *add_site(struct build *b, const struct model *m, const struct cut *cut,
-				  const struct cut_site *from, uint32_t process)
+				  const struct snap_site *from, uint32_t process)
 {
 	struct snapshot *s = b->s;
 	struct snap_process *p = (struct snap_process *)&s->processes[process];
 	struct snap_site *to = &s->sites[s->n_sites++];
+	/* with --overhead most seconds are seen in part, and the table has but a part of the blocks */
+	bool in_part = s->observed_share < 1;
 
-	build_site(b, m, cut, from, process, to);
+	*to = *from;
+	to->frames = NULL;
+	to->n_frames = 0;
+	to->raw_ages = NULL;
+	to->process = process;
+	to->function = b->calls->function(from->func, b->calls->arg);
+	to->growth = recording__is_growth(&s->recording) ? growth__of(to->function) : GROWTH_NONE;
+	to->c.live_blocks = from->c.alloc_calls - from->c.free_calls;
+	to->c.live_bytes = from->c.alloc_bytes - from->c.free_bytes;
+	to->tid = (int)MT_TID(from->named_tid);
+	to->thread = MT_NAME(from->named_tid) ? thread_name(b, MT_NAME(from->named_tid)) : NULL;
+	to->min_size = from->c.alloc_calls ? from->min_size : 0;
+	to->first_ns = moment(b, m, from->first_ns);
+	to->last_ns = moment(b, m, from->last_ns);
+	to->most_calls_per_s = in_part || from->evicted_stacks ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
+	to->oldest_ns = from->oldest_born_ns ? since(cut->now_ns, from->oldest_born_ns) : 0;
+	ages__build(s, from->raw_ages, in_part ? to->c.live_blocks : UINT64_MAX, in_part ? to->c.live_bytes : UINT64_MAX, to);
 	counters__add_counts(&p->c, &to->c);
 	p->growth.calls[to->growth] += to->c.alloc_calls;
 	p->growth.bytes[to->growth] += to->c.alloc_bytes;
-	add_variance(&to->error, &from->var);
+	to->error = from->var;
 	add_passed_over(b, &to->error);
 	add_variance(&p->error, &from->var);
 	take_root(&to->error);
 	to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
-	s->n_folded_sites += from->n_evicted;
+	s->n_folded_sites += from->evicted_stacks;
 	s->scan_blocks += from->scan_blocks;
 	s->scan_bytes += from->scan_bytes;
 	return to;
@@ -446,9 +362,9 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 	struct snapshot *s = b->s;
 
 	s->sites = snapshot__alloc(s, cut->n_sites + m->archive.n_sites + 1, sizeof(*s->sites));
-	b->past = xcalloc(cut->n_sites + m->archive.n_sites + 1, sizeof(*b->past));
+	b->courses = xcalloc(cut->n_sites + m->archive.n_sites + 1, sizeof(*b->courses));
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct cut_site *from = &cut->sites[i];
+		const struct snap_site *from = &cut->sites[i];
 		struct snap_site *to;
 
 		if (from->proc >= MT_PROC_NUMBERS || !process_of_proc[from->proc])
@@ -456,9 +372,8 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
 		build_stack(b, from, to);
 		count_end(s, to);
-		b->past[to - s->sites].course = history__of_site(&m->history, from);
-		b->past[to - s->sites].look = &from->look;
-		b->past[to - s->sites].since_baseline_bytes = baseline__change(&m->baseline, from);
+		to->since_baseline_bytes = baseline__change(&m->baseline, from);
+		b->courses[to - s->sites] = history__of_site(&m->history, from);
 	}
 }
 
@@ -483,9 +398,7 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 			if (cut->has_ages)
 				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns,
 						  to->c.live_blocks, to->c.live_bytes, to);
-			b->past[to - s->sites].course = &from->course;
-			b->past[to - s->sites].look = &from->row.look;
-			b->past[to - s->sites].since_baseline_bytes = from->since_baseline_bytes;
+			b->courses[to - s->sites] = &from->course;
 			if (!from->n_stack)
 				continue;
 			stack = snapshot__alloc(s, from->n_stack, sizeof(*stack));
@@ -503,9 +416,11 @@ static void judge_sites(struct build *b, const struct model *m, const struct cut
 {
 	struct snapshot *s = b->s;
 
-	for (size_t i = 0; i < s->n_sites; i++)
-		trends__site(m, cut, b->info, b->past[i].course, b->past[i].look, b->past[i].since_baseline_bytes, s, &s->sites[i]);
-	free(b->past);
+	for (size_t i = 0; i < s->n_sites; i++) {
+		trends__site(m, cut, b->info, b->courses[i], s, &s->sites[i]);
+		site_look__build(s, &s->sites[i]);
+	}
+	free(b->courses);
 }
 
 /* Where the sites of a process are no independent estimates, their variances do not add up to its own. */
@@ -539,7 +454,7 @@ static void build_totals(const struct build *b)
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct std_error *e = &s->processes[i].error;
 
-		add_variance(&s->error, &(struct cut_error){ e->alloc_calls, e->alloc_bytes, e->live_blocks, e->live_bytes });
+		add_variance(&s->error, e);
 	}
 	add_passed_over(b, &s->error);
 	take_root(&s->error);

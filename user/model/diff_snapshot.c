@@ -34,18 +34,12 @@ struct work {
 
 static struct snapshot *copy(const struct snapshot *s)
 {
-	struct snapshot *to = s->n_processes > 1 ? snapshot__group(s, grouping__find("comm")) : snapshot__new();
-	struct obstack arena;
+	struct snapshot *to = s->n_processes > 1 ? snapshot__group(s, grouping__find("comm")) : snapshot__like(s);
 
-	if (s->n_processes > 1) {
-		if (snapshot__is_grouped(s))
-			to->by = s->by;
-	} else {
-		arena = to->arena;
-		*to = *s;
-		to->arena = arena;
+	if (s->n_processes <= 1)
 		to->by = "process";
-	}
+	else if (snapshot__is_grouped(s))
+		to->by = s->by;
 	/* of one moment, and no difference */
 	to->machine = (struct snap_machine){};
 	return to;

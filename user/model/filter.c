@@ -271,15 +271,10 @@ static void keep_heaps(struct snapshot *to, const struct snapshot *s, const stru
 
 struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter *f)
 {
-	struct snapshot *to = snapshot__new();
-	_cleanup_free_ unsigned char *places = NULL;
+	struct snapshot *to = snapshot__like(s);
+	_cleanup_free_ unsigned char *places = match_all(f, s);
 	_cleanup_free_ uint32_t *site_of = xcalloc(s->n_sites + 1, sizeof(*site_of));
-	struct obstack arena;
 
-	places = match_all(f, s);
-	arena = to->arena;
-	*to = *s;
-	to->arena = arena;
 	to->n_sites = 0;
 	to->sites = snapshot__alloc(to, s->n_sites + 1, sizeof(*to->sites));
 	to->hidden.by = options_of(f);

@@ -35,13 +35,13 @@ static uint32_t last_number(const struct cut *cut)
 	uint32_t last = 0;
 
 	for (size_t i = 0; i < cut->n_sites; i++)
-		last = MAX(last, cut->sites[i].site);
+		last = MAX(last, cut->sites[i].number);
 	for (size_t i = 0; i < cut->n_wheres; i++)
-		last = MAX(last, cut->wheres[i].site);
+		last = MAX(last, cut->wheres[i].number);
 	return last;
 }
 
-static bool has_process(const struct cut_site *row, const uint32_t *process_of_proc)
+static bool has_process(const struct snap_site *row, const uint32_t *process_of_proc)
 {
 	return row->proc < MT_PROC_NUMBERS && process_of_proc[row->proc];
 }
@@ -69,7 +69,7 @@ static void build_wheres(struct work *w, struct places *places, const struct cut
 	struct snap_free_site *v = (struct snap_free_site *)w->s->free_sites;
 
 	for (size_t i = 0; i < cut->n_wheres; i++) {
-		const struct cut_site *from = &cut->wheres[i];
+		const struct snap_site *from = &cut->wheres[i];
 		const uint32_t *stack = NULL;
 		struct snap_free_site *to;
 
@@ -78,7 +78,7 @@ static void build_wheres(struct work *w, struct places *places, const struct cut
 		if (from->n_frames)
 			stack = places__of_site(places, from, calls);
 		to = &v[w->s->n_free_sites++];
-		w->where_of[from->site] = (uint32_t)w->s->n_free_sites;
+		w->where_of[from->number] = (uint32_t)w->s->n_free_sites;
 		to->process = process_of_proc[from->proc] - 1;
 		to->function = calls->function(from->func, calls->arg);
 		to->end = from->end;
@@ -172,7 +172,7 @@ void frees__build(struct snapshot *s, struct model *m, const struct cut *cut, co
 	/* the snapshot has the cut's sites in their order, those of processes that it knows */
 	for (size_t i = 0; i < cut->n_sites; i++)
 		if (has_process(&cut->sites[i], process_of_proc))
-			w.site_of[cut->sites[i].site] = ++n_sites;
+			w.site_of[cut->sites[i].number] = ++n_sites;
 	list_threads(&w);
 	build_wheres(&w, &m->places, cut, process_of_proc, calls);
 	build_rows(&w, cut);

@@ -123,10 +123,7 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 		add_trend(&g->trend, &p->trend, first_running);
 	counters__add(&g->c, &p->c);
 	std_error__add(&g->error, &p->error);
-	for (size_t k = 0; k < GROWTH_N_KINDS; k++) {
-		g->growth.calls[k] += p->growth.calls[k];
-		g->growth.bytes[k] += p->growth.bytes[k];
-	}
+	fields__merge(&growth_fields, &g->growth, &p->growth);
 	g->n_threads += p->n_threads;
 	/* one of them stands for those of which nothing was seen, if nothing was of all */
 	if (p->blind.is && (!g->blind.is || g->blind.idle))
@@ -206,8 +203,7 @@ static void build_group(struct work *w, const uint32_t *members, size_t n, struc
 		add_member(w->from, g, v[i]);
 	}
 	timelines__add_up(w->to, lines, n, &g->timeline, &g->n_timeline);
-	sizes__add_up(w->to, v, n, g);
-	lifetimes__add_up(w->to, v, n, g);
+	histograms__add_up(w->to, v, n, g);
 	/* of a row that has ended that is all it held */
 	if (g->ended)
 		g->ended_live_blocks = g->ended_live_bytes = 0;
@@ -550,12 +546,8 @@ static void keep_marks(struct work *w)
 
 struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping *by)
 {
-	struct work w = { .by = by, .from = s, .to = snapshot__new() };
-	struct obstack arena;
+	struct work w = { .by = by, .from = s, .to = snapshot__like(s) };
 
-	arena = w.to->arena;
-	*w.to = *s;
-	w.to->arena = arena;
 	w.to->by = by->name;
 	if (by->threads) {
 		name_threads(&w);
@@ -617,13 +609,8 @@ static void merge_rows(struct work *w, size_t n_rows)
 
 struct snapshot *snapshot__merge_sites(const struct snapshot *s, const uint32_t *row_of, size_t n_rows, uint64_t leak_after_ns)
 {
-	struct work w = { .from = s, .to = snapshot__new() };
-	struct obstack arena;
+	struct work w = { .from = s, .to = snapshot__like(s), .merged_into = (uint32_t *)row_of };
 
-	arena = w.to->arena;
-	*w.to = *s;
-	w.to->arena = arena;
-	w.merged_into = (uint32_t *)row_of;
 	merge_rows(&w, n_rows);
 	merge_histories(&w);
 	merge_frees(&w);

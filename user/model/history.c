@@ -156,20 +156,20 @@ void history__done(struct history *h)
 	vec_done(&h->wanted);
 }
 
-static uint64_t live_bytes(const struct cut_site *s)
+static uint64_t live_bytes(const struct snap_site *s)
 {
-	return s->counts.alloc_bytes > s->counts.free_bytes ? s->counts.alloc_bytes - s->counts.free_bytes : 0;
+	return s->c.alloc_bytes > s->c.free_bytes ? s->c.alloc_bytes - s->c.free_bytes : 0;
 }
 
-static struct site_course *course_of(const struct history *h, const struct cut_site *s)
+static struct site_course *course_of(const struct history *h, const struct snap_site *s)
 {
-	uint32_t slot = s->site < h->slot_of.n ? h->slot_of.v[s->site] : 0;
+	uint32_t slot = s->number < h->slot_of.n ? h->slot_of.v[s->number] : 0;
 	struct site_course *c = slot ? &h->sites.v[slot - 1] : NULL;
 
-	return c && c->site == s->site && c->proc == s->proc && c->first_ns == s->first_ns ? c : NULL;
+	return c && c->site == s->number && c->proc == s->proc && c->first_ns == s->first_ns ? c : NULL;
 }
 
-const struct course *history__of_site(const struct history *h, const struct cut_site *site)
+const struct course *history__of_site(const struct history *h, const struct snap_site *site)
 {
 	const struct site_course *c = course_of(h, site);
 
@@ -179,9 +179,9 @@ const struct course *history__of_site(const struct history *h, const struct cut_
 static void make_room(struct history *h, const struct cut *cut)
 {
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		while (h->slot_of.n <= cut->sites[i].site)
+		while (h->slot_of.n <= cut->sites[i].number)
 			vec_push(&h->slot_of);
-		while (h->base.n <= cut->sites[i].site)
+		while (h->base.n <= cut->sites[i].number)
 			vec_push(&h->base);
 	}
 	while (h->keys.n < 2 * cut->n_sites)
@@ -191,9 +191,9 @@ static void make_room(struct history *h, const struct cut *cut)
 }
 
 /* NULL: it was not seen yet. */
-static struct site_base *base_of(const struct history *h, const struct cut_site *s)
+static struct site_base *base_of(const struct history *h, const struct snap_site *s)
 {
-	struct site_base *base = &h->base.v[s->site];
+	struct site_base *base = &h->base.v[s->number];
 
 	return base->proc == s->proc && base->first_ns == s->first_ns ? base : NULL;
 }
@@ -202,9 +202,9 @@ static struct site_base *base_of(const struct history *h, const struct cut_site 
  * Cuts may follow each other within milliseconds: calls are those of at least half a second, and of no more than a second where they
  * are fewer. A site that was called at all has at least one.
  */
-static void note_rate(struct site_base *base, const struct cut_site *s, uint64_t t_ns)
+static void note_rate(struct site_base *base, const struct snap_site *s, uint64_t t_ns)
 {
-	uint64_t calls = s->counts.alloc_calls, span_ns = t_ns - base->rate_ns;
+	uint64_t calls = s->c.alloc_calls, span_ns = t_ns - base->rate_ns;
 
 	if (t_ns < base->rate_ns + RATE_MIN_NS)
 		return;
@@ -215,7 +215,7 @@ static void note_rate(struct site_base *base, const struct cut_site *s, uint64_t
 	base->rate_ns = t_ns;
 }
 
-static void note_base(struct history *h, const struct cut_site *s, uint64_t t_ns)
+static void note_base(struct history *h, const struct snap_site *s, uint64_t t_ns)
 {
 	struct site_base *base = base_of(h, s);
 	double live = (double)live_bytes(s);
@@ -223,27 +223,27 @@ static void note_base(struct history *h, const struct cut_site *s, uint64_t t_ns
 	if (base) {
 		base->live_bytes += (live - base->live_bytes) / SMOOTH;
 	} else {
-		base = &h->base.v[s->site];
+		base = &h->base.v[s->number];
 		/* all of its calls came after the last note */
 		*base = (struct site_base){ .proc = s->proc, .first_ns = s->first_ns, .live_bytes = live, .rate_ns = h->noted_ns };
 	}
 	note_rate(base, s, t_ns);
 }
 
-uint64_t history__most_calls_per_s(const struct history *h, const struct cut_site *site)
+uint64_t history__most_calls_per_s(const struct history *h, const struct snap_site *site)
 {
-	const struct site_base *base = site->site < h->base.n ? base_of(h, site) : NULL;
+	const struct site_base *base = site->number < h->base.n ? base_of(h, site) : NULL;
 
 	return base ? base->most_calls_per_s : 0;
 }
 
 /* What the three lists are ordered by. */
-static uint64_t by_live(const struct history *h, const struct cut_site *s)
+static uint64_t by_live(const struct history *h, const struct snap_site *s)
 {
 	return live_bytes(s);
 }
 
-static uint64_t by_growth(const struct history *h, const struct cut_site *s)
+static uint64_t by_growth(const struct history *h, const struct snap_site *s)
 {
 	const struct site_base *base = base_of(h, s);
 	double more = (double)live_bytes(s) - (base ? base->live_bytes : 0);
@@ -251,13 +251,13 @@ static uint64_t by_growth(const struct history *h, const struct cut_site *s)
 	return more >= 1 ? (uint64_t)more : 0;
 }
 
-static uint64_t by_calls(const struct history *h, const struct cut_site *s)
+static uint64_t by_calls(const struct history *h, const struct snap_site *s)
 {
-	return s->counts.alloc_calls;
+	return s->c.alloc_calls;
 }
 
 static const struct list {
-	uint64_t (*key)(const struct history *h, const struct cut_site *s);
+	uint64_t (*key)(const struct history *h, const struct snap_site *s);
 	size_t room;
 } lists[] = {
 	{ by_live, HISTORY_MAX_SITES / 2 },
@@ -269,7 +269,7 @@ static const struct list {
  * A site that has a course is ahead by a quarter: those at the end of a list would lose it and
  * begin anew, over and over.
  */
-static uint64_t key_of(const struct history *h, const struct list *list, const struct cut_site *s)
+static uint64_t key_of(const struct history *h, const struct list *list, const struct snap_site *s)
 {
 	uint64_t key = list->key(h, s);
 
@@ -311,9 +311,9 @@ struct over {
 	uint64_t word[(MAX_PROC + 1) / 64];
 };
 
-static bool is_over(const struct over *o, const struct cut_site *s)
+static bool is_over(const struct over *o, const struct snap_site *s)
 {
-	return s->n_evicted || s->proc > MAX_PROC || o->word[s->proc / 64] >> (s->proc % 64) & 1;
+	return s->evicted_stacks || s->proc > MAX_PROC || o->word[s->proc / 64] >> (s->proc % 64) & 1;
 }
 
 static void list_over(struct over *o, const struct cut *cut)
@@ -391,13 +391,13 @@ static struct site_course *least_wanted(struct history *h)
 }
 
 /* NULL: none is wanted less. */
-static struct site_course *take_slot(struct history *h, const struct cut_site *s)
+static struct site_course *take_slot(struct history *h, const struct snap_site *s)
 {
 	struct site_course *c = NULL;
 
 	/* of another process, which had the same number before */
-	if (h->slot_of.v[s->site])
-		c = &h->sites.v[h->slot_of.v[s->site] - 1];
+	if (h->slot_of.v[s->number])
+		c = &h->sites.v[h->slot_of.v[s->number] - 1];
 	else
 		c = h->sites.n < HISTORY_MAX_SITES ? vec_push(&h->sites) : least_wanted(h);
 	if (!c)
@@ -405,8 +405,8 @@ static struct site_course *take_slot(struct history *h, const struct cut_site *s
 	if (h->slot_of.v[c->site] == (uint32_t)(c - h->sites.v) + 1)
 		h->slot_of.v[c->site] = 0;
 	c->course.points.n = 0;
-	h->slot_of.v[s->site] = (uint32_t)(c - h->sites.v) + 1;
-	c->site = s->site;
+	h->slot_of.v[s->number] = (uint32_t)(c - h->sites.v) + 1;
+	c->site = s->number;
 	c->proc = s->proc;
 	c->first_ns = s->first_ns;
 	c->wanted_at = h->n_notes;
@@ -422,7 +422,7 @@ void history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 	list_over(&over, cut);
 	choose_all(h, cut, &over);
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct cut_site *s = &cut->sites[i];
+		const struct snap_site *s = &cut->sites[i];
 		struct site_course *c;
 
 		if (is_over(&over, s))
@@ -431,11 +431,11 @@ void history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 		if (!c && h->wanted.v[i])
 			c = take_slot(h, s);
 		if (c)
-			course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
+			course__add(&c->course, t_ns, live_bytes(s), s->c.alloc_calls);
 	}
 	for (size_t i = 0; i < cut->n_sites; i++)
 		/* rows of stacks that were given up share a number */
-		if (!cut->sites[i].n_evicted)
+		if (!cut->sites[i].evicted_stacks)
 			note_base(h, &cut->sites[i], t_ns);
 	h->noted_ns = t_ns;
 }

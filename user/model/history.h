@@ -66,8 +66,8 @@ void history__done(struct history *h);
 /* A cut was taken at t_ns since the trace's start. */
 void history__note(struct history *h, const struct cut *cut, uint64_t t_ns);
 /* NULL: it has none. Holds until the next note. */
-const struct course *history__of_site(const struct history *h, const struct cut_site *site);
+const struct course *history__of_site(const struct history *h, const struct snap_site *site);
 /* Allocations in the second that had most of them; 0: not measured yet. */
-uint64_t history__most_calls_per_s(const struct history *h, const struct cut_site *site);
+uint64_t history__most_calls_per_s(const struct history *h, const struct snap_site *site);
 
 #endif

@@ -13,10 +13,9 @@
 #include "model/frees.h"
 #include "model/heaps.h"
 #include "model/merge.h"
+#include "model/schema.h"
 #include "util/ids.h"
 #include "util/util.h"
-
-#define VARIOUS "various"
 
 bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 {
@@ -55,88 +54,25 @@ int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb,
 }
 
 /* What was recorded alike is the same in all: see above. */
-static void join_recordings(struct recording *to, const struct recording *r)
+static void join_conditions(struct snapshot *to, const struct snapshot *s)
 {
-	/* what is left out of one of them is not in the whole */
-	if (strcmp(to->within ?: "", r->within ?: ""))
-		to->within = VARIOUS;
-	to->sample_bytes = MAX(to->sample_bytes, r->sample_bytes);
-	to->free_stacks &= r->free_stacks;
-	/* blocks older than this and blocks older than that are not the same kind */
-	if (to->older_ns != r->older_ns)
-		to->older_ns = 0;
-}
+	static const struct fields *const tables[] = { &tool_fields, &host_fields, &recording_fields, &scan_fields, &folded_fields, &stack_fields, &overhead_fields };
 
-static void join_conditions(struct snapshot *to, const struct snapshot *s, bool first)
-{
-	if (first) {
-		struct obstack arena = to->arena;
-
-		*to = *s;
-		to->arena = arena;
-		to->losses = to->edges = NULL;
-		to->n_losses = to->n_edges = 0;
-		return;
-	}
-	if (strcmp(to->version, s->version))
-		to->version = VARIOUS;
-	if (strcmp(to->kernel, s->kernel))
-		to->kernel = VARIOUS;
-	if (to->boot_id && strcmp(to->boot_id, s->boot_id ?: ""))
-		to->boot_id = NULL;
-	if (strcmp(to->arch, s->arch))
-		to->arch = VARIOUS;
-	join_recordings(&to->recording, &s->recording);
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		fields__merge(tables[i], to, s);
+	fields__merge(&hidden_fields, &to->hidden, &s->hidden);
+	counters__add(&to->totals, &s->totals);
+	std_error__add(&to->error, &s->error);
 	/* of two moments, or two machines, no one figure is */
 	to->machine = (struct snap_machine){ .known = to->machine.known && s->machine.known };
-	to->n_selected += s->n_selected;
-	to->n_watched += s->n_watched;
-	to->watched_cpu_ns += s->watched_cpu_ns;
-	to->machine_cpu_ns += s->machine_cpu_ns;
-	to->observed_share = MIN(to->observed_share, s->observed_share);
-	to->estimated |= s->estimated;
+	to->recording.free_stacks &= s->recording.free_stacks;
 	to->known &= s->known;
-	to->duration_ns = MAX(to->duration_ns, s->duration_ns);
-	to->paused_ns = MAX(to->paused_ns, s->paused_ns);
-	to->n_unfollowed += s->n_unfollowed;
-	to->n_left_out += s->n_left_out;
-	to->n_unread += s->n_unread;
-	to->reading.at_ns = MAX(to->reading.at_ns, s->reading.at_ns);
-	to->reading.exact_asked |= s->reading.exact_asked;
-	to->reading.n_unread += s->reading.n_unread;
-	to->reading.unsure_blocks += s->reading.unsure_blocks;
-	to->reading.paused_ns = MAX(to->reading.paused_ns, s->reading.paused_ns);
-	to->reading.took_ns = MAX(to->reading.took_ns, s->reading.took_ns);
-	to->wall_start_ns = MIN(to->wall_start_ns, s->wall_start_ns);
-	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
-	to->ended &= s->ended;
+	to->scanned &= s->scanned;
+	to->losses_total += s->losses_total;
 	to->trigger = NULL;
 	/* their times count from other moments */
 	to->started_on = to->stopped_on = to->waiting_for = NULL;
 	to->n_marks = 0;
-	to->n_marks_seen += s->n_marks_seen;
-	to->n_marks_whole += s->n_marks_whole;
-	counters__add(&to->totals, &s->totals);
-	std_error__add(&to->error, &s->error);
-	to->scanned &= s->scanned;
-	to->scan_blocks += s->scan_blocks;
-	to->scan_bytes += s->scan_bytes;
-	to->losses_total += s->losses_total;
-	for (size_t i = 0; i < SNAPSHOT_N_ENDS; i++)
-		to->stacks_by_end[i] += s->stacks_by_end[i];
-	to->frames_walked += s->frames_walked;
-	to->probe_hits += s->probe_hits;
-	to->target_cpu_ns += s->target_cpu_ns;
-	to->tool_cpu_ns += s->tool_cpu_ns;
-	to->probe_ns_estimate += s->probe_ns_estimate;
-	to->n_folded_processes += s->n_folded_processes;
-	to->n_folded_sites += s->n_folded_sites;
-	to->hidden.by = to->hidden.by ? to->hidden.by : s->hidden.by;
-	to->hidden.n_sites += s->hidden.n_sites;
-	to->hidden.alloc_calls += s->hidden.alloc_calls;
-	to->hidden.alloc_bytes += s->hidden.alloc_bytes;
-	to->hidden.live_blocks += s->hidden.live_blocks;
-	to->hidden.live_bytes += s->hidden.live_bytes;
 }
 
 /* By name, in the order in which they first appear. */
@@ -291,9 +227,9 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		err = err_set(e, -E2BIG, "the profiles together are too large to combine");
 	if (err)
 		return err;
-	to = snapshot__new();
-	for (size_t i = 0; i < n; i++)
-		join_conditions(to, v[i], !i);
+	to = snapshot__like(v[0]);
+	for (size_t i = 1; i < n; i++)
+		join_conditions(to, v[i]);
 	to->n_processes = all.processes;
 	to->processes = snapshot__alloc(to, all.processes + 1, sizeof(*to->processes));
 	to->n_sites = all.sites;

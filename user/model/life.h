@@ -9,36 +9,14 @@
 #include "model/trends.h"
 #include "util/util.h"
 
-struct life_thread {
-	pid_t tid;
-	char comm[32];
-	struct mt_thread_counts counts;
-};
-
 struct life {
-	uint32_t id, proc;
-	pid_t pid;
-	char *comm, *exe, *cgroup, *container, *pod, *unit;
-	const char *runtime;	/* of the table in runtimes.c; NULL: none */
-	bool ended;
-	int exit_signal;	/* that ended it; 0: none */
-	bool oom_killed;
-	uint64_t age_at_attach_ns;
-	uint64_t began_ns;	/* see life_info */
-	pid_t container_pid;
-	uint32_t parent;	/* id, 0: none */
-	int64_t wall_started_ns, started_ns;	/* see life_info */
-	uint64_t start_ticks;
-	uint64_t unseen_ns;
-	uint64_t n_heaps_unread, unsure_blocks;	/* see model__set_unsure() */
-	uint64_t rss_bytes, rss_at_attach_bytes;
-	uint64_t most_rss_bytes;	/* 0: not known */
+	struct snap_process row;	/* its strings are owned; what is in the kernel's tables is 0 here */
 	bool rss_seen;		/* since it was added */
-	struct snap_memory memory, first_memory;
-	struct vec(struct life_thread) ended_threads;
-	struct vec(struct life_thread) former_names;	/* of threads that run: what each did under a name that it has no more */
-	uint64_t n_more_ended;	/* threads beyond those kept one by one */
-	struct mt_thread_counts more_ended;
+	struct snap_memory first_memory;
+	/* of which comm is owned */
+	struct vec(struct snap_thread) ended_threads;
+	struct vec(struct snap_thread) former_names;	/* of threads that run: what each did under a name that it has no more */
+	struct snap_thread more_ended;	/* those beyond these: stands_for says how many */
 	struct vec(struct snap_point) timeline;
 	uint64_t n_notes, note_every;
 	struct kept *kept;	/* owned; what it had in the kernel's tables; NULL: it is there still */
@@ -68,9 +46,5 @@ void model__forget_number(struct model *m, struct life *l);
 void life__fold_threads(struct life *l, size_t keep);
 /* Lives that are folded go. */
 void model__drop_folded(struct model *m);
-
-void thread_counts__add(struct mt_thread_counts *sum, const struct mt_thread_counts *c);
-/* Takes c from *left, as far as it has that, and hands back what was taken: a raw snapshot may be older than a message. */
-struct mt_thread_counts thread_counts__take(struct mt_thread_counts *left, const struct mt_thread_counts *c);
 
 #endif

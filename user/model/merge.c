@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/ages.h"
 #include "model/schema.h"
+#include "model/site_look.h"
 #include "util/util.h"
 
 void counters__add_counts(struct counters *sum, const struct counters *c)
@@ -22,6 +24,34 @@ void counters__add_counts(struct counters *sum, const struct counters *c)
 void counters__add(struct counters *sum, const struct counters *c)
 {
 	fields__merge(&counter_fields, sum, c);
+}
+
+struct counters counters__take(struct counters *left, const struct counters *c)
+{
+	struct counters ret = *c;
+
+	for (size_t i = 0; i < counter_fields.n; i++) {
+		uint64_t *from = (uint64_t *)((char *)left + counter_fields.v[i].offset);
+		uint64_t *taken = (uint64_t *)((char *)&ret + counter_fields.v[i].offset);
+
+		*taken = MIN(*taken, *from);
+		*from -= *taken;
+	}
+	return ret;
+}
+
+struct counters counters__of_thread(const struct mt_thread_counts *c)
+{
+	return (struct counters){
+		.alloc_calls = c->alloc_calls,
+		.alloc_bytes = c->alloc_bytes,
+		.free_calls = c->free_calls,
+		.free_bytes = c->free_bytes,
+		.realloc_calls = c->realloc_calls,
+		.temp_calls = c->temp_calls,
+		.failed_calls = c->failed_calls,
+		.unknown_frees = c->unknown_frees,
+	};
 }
 
 void std_error__add(struct std_error *sum, const struct std_error *e)
@@ -90,6 +120,11 @@ const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n
 
 void site__add(struct snap_site *sum, const struct snap_site *site)
 {
+	struct cut_age **ages = &sum->raw_ages;
+
+	while (*ages)
+		ages = &(*ages)->next;
+	*ages = site->raw_ages;
 	/* the smallest of no allocation is 0 and means nothing */
 	if (site->c.alloc_calls && (!sum->c.alloc_calls || site->min_size < sum->min_size))
 		sum->min_size = site->min_size;
@@ -102,7 +137,18 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 	std_error__add(&sum->error, &site->error);
 	fields__merge(&site_fields, sum, site);
 	fields__merge(&move_fields, &sum->moves, &site->moves);
+	fields__merge(&variance_fields, &sum->var, &site->var);
 	sum->lifetime_sum_ns += site->lifetime_sum_ns;
+	sum->scan_blocks += site->scan_blocks;
+	sum->scan_bytes += site->scan_bytes;
+	if (site->oldest_born_ns && (!sum->oldest_born_ns || site->oldest_born_ns < sum->oldest_born_ns)) {
+		sum->oldest_born_ns = site->oldest_born_ns;
+		sum->oldest_at_most = site->oldest_at_most;
+	}
+	if (site->look && (!sum->look || site->look->blocks > sum->look->blocks))
+		sum->look = site->look;
+	if (sum->named_tid != site->named_tid)
+		sum->named_tid = 0;
 	/* of one stack, two tags are two threads: what is of both is of neither */
 	if (sum->tag != site->tag)
 		sum->tag = 0;
@@ -191,64 +237,54 @@ void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, c
 	*ret_n = n_times;
 }
 
-/* ---- histograms: lists of classes, ordered by their bound */
+/* ---- histograms: lists of classes, ordered by their bound, which comes first in each */
 
-void sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+struct class_list {
+	char *v;
+	size_t n;
+};
+
+static uint64_t bound_of(const struct class_list *l, size_t i, size_t size)
 {
-	_cleanup_free_ struct snap_size *sum = NULL;
-	size_t n_sum = 0;
+	uint64_t bound;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct snap_size *more = v[i]->sizes;
-		struct snap_size *all = xcalloc(n_sum + v[i]->n_sizes + 1, sizeof(*all));
-		size_t a = 0, b = 0, k = 0;
-
-		while (a < n_sum || b < v[i]->n_sizes) {
-			bool both = a < n_sum && b < v[i]->n_sizes && sum[a].below == more[b].below;
-
-			if (a < n_sum && (b >= v[i]->n_sizes || sum[a].below <= more[b].below))
-				all[k] = sum[a++];
-			else
-				all[k] = more[b++];
-			if (both) {
-				all[k].alloc_calls += more[b].alloc_calls;
-				all[k].live_blocks += more[b++].live_blocks;
-			}
-			k++;
-		}
-		free(sum);
-		sum = all;
-		n_sum = k;
-	}
-	to->n_sizes = n_sum;
-	to->sizes = n_sum ? memcpy(snapshot__alloc(s, n_sum, sizeof(*sum)), sum, n_sum * sizeof(*sum)) : NULL;
+	memcpy(&bound, l->v + i * size, sizeof(bound));
+	return bound;
 }
 
-void lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+/* Rows of one bound become one. */
+static void add_classes(struct class_list *sum, const struct class_list *more, const struct fields *fields, size_t size)
 {
-	_cleanup_free_ struct snap_lifetime *sum = NULL;
-	size_t n_sum = 0;
+	struct class_list both = { .v = xcalloc(sum->n + more->n + 1, size) };
+	size_t a = 0, b = 0;
+
+	for (; a < sum->n || b < more->n; both.n++) {
+		bool of_sum = a < sum->n && (b >= more->n || bound_of(sum, a, size) <= bound_of(more, b, size));
+		bool of_more = b < more->n && (a >= sum->n || bound_of(more, b, size) <= bound_of(sum, a, size));
+		char *to = both.v + both.n * size;
+
+		memcpy(to, of_sum ? sum->v + a * size : more->v + b * size, size);
+		if (of_sum && of_more)
+			fields__merge(fields, to, more->v + b * size);
+		a += of_sum;
+		b += of_more;
+	}
+	free(sum->v);
+	*sum = both;
+}
+
+void histograms__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to)
+{
+	struct class_list sizes = {}, lifetimes = {};
 
 	for (size_t i = 0; i < n; i++) {
-		const struct snap_lifetime *more = v[i]->lifetimes;
-		struct snap_lifetime *all = xcalloc(n_sum + v[i]->n_lifetimes + 1, sizeof(*all));
-		size_t a = 0, b = 0, k = 0;
-
-		while (a < n_sum || b < v[i]->n_lifetimes) {
-			bool both = a < n_sum && b < v[i]->n_lifetimes && sum[a].below_ns == more[b].below_ns;
-
-			if (a < n_sum && (b >= v[i]->n_lifetimes || sum[a].below_ns <= more[b].below_ns))
-				all[k] = sum[a++];
-			else
-				all[k] = more[b++];
-			if (both)
-				all[k].blocks += more[b++].blocks;
-			k++;
-		}
-		free(sum);
-		sum = all;
-		n_sum = k;
+		add_classes(&sizes, &(struct class_list){ (char *)v[i]->sizes, v[i]->n_sizes }, &size_fields, sizeof(*to->sizes));
+		add_classes(&lifetimes, &(struct class_list){ (char *)v[i]->lifetimes, v[i]->n_lifetimes }, &lifetime_fields, sizeof(*to->lifetimes));
 	}
-	to->n_lifetimes = n_sum;
-	to->lifetimes = n_sum ? memcpy(snapshot__alloc(s, n_sum, sizeof(*sum)), sum, n_sum * sizeof(*sum)) : NULL;
+	to->sizes = snapshot__copy(s, sizes.v, sizes.n, sizeof(*to->sizes));
+	to->n_sizes = sizes.n;
+	to->lifetimes = snapshot__copy(s, lifetimes.v, lifetimes.n, sizeof(*to->lifetimes));
+	to->n_lifetimes = lifetimes.n;
+	free(sizes.v);
+	free(lifetimes.v);
 }

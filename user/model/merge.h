@@ -13,10 +13,13 @@
  */
 void counters__add(struct counters *sum, const struct counters *c);
 void counters__add_counts(struct counters *sum, const struct counters *c);	/* all but the peak */
+/* Takes c from *left, as far as it has that, and hands back what was taken: a raw snapshot may be older than a message. */
+struct counters counters__take(struct counters *left, const struct counters *c);
+struct counters counters__of_thread(const struct mt_thread_counts *c);
 /* Of what both know. */
 void memory__add(struct snap_memory *sum, const struct snap_memory *m);
 void std_error__add(struct std_error *sum, const struct std_error *e);	/* of independent estimates: variances add up */
-void site__add(struct snap_site *sum, const struct snap_site *site);	/* all but stack, history and who it is */
+void site__add(struct snap_site *sum, const struct snap_site *site);	/* all but stack, history and who it is; also of raw rows */
 bool verdict__is_alarm(const char *verdict);	/* leak, suspect, growing; NULL: no */
 /* The verdict of the other one, with its reasons, if that is more alarming. */
 void trend__worsen(struct trend *t, const struct trend *other);
@@ -42,7 +45,6 @@ void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, c
 		      size_t *ret_n);
 
 /* Histograms of n processes, class by class, in the arena of s. */
-void sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
-void lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
+void histograms__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
 
 #endif

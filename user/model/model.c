@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/life.h"
+#include "model/merge.h"
 #include "model/model.h"
 #include "util/util.h"
 
@@ -36,8 +37,8 @@ void model__keep_modules(struct model *m, const struct module_calls *calls)
 /* It began while the probes were still on their way: not all that it did was seen. */
 static void note_early(const struct model *m, struct life *l)
 {
-	if (!l->age_at_attach_ns && l->began_ns && l->began_ns < m->start_clock_ns)
-		l->age_at_attach_ns = m->start_clock_ns - l->began_ns;
+	if (!l->row.age_at_attach_ns && l->row.began_ns && l->row.began_ns < m->start_clock_ns)
+		l->row.age_at_attach_ns = m->start_clock_ns - l->row.began_ns;
 }
 
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns, uint64_t start_ns)
@@ -51,10 +52,10 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 		struct life *l = m->lives.v[i];
 
 		note_early(m, l);
-		if ((l->age_at_attach_ns || again) && l->wall_started_ns && (int64_t)start_ns > l->started_ns)
-			l->age_at_attach_ns = MAX(l->age_at_attach_ns, (uint64_t)((int64_t)start_ns - l->started_ns));
+		if ((l->row.age_at_attach_ns || again) && l->row.wall_started_ns && (int64_t)start_ns > l->row.started_ns)
+			l->row.age_at_attach_ns = MAX(l->row.age_at_attach_ns, (uint64_t)((int64_t)start_ns - l->row.started_ns));
 		if (again)
-			l->rss_at_attach_bytes = l->rss_bytes;
+			l->row.rss_at_attach_bytes = l->row.rss_bytes;
 	}
 	/* one that was set while nothing was recorded is the beginning */
 	if (again)
@@ -70,18 +71,21 @@ uint32_t model__life_id(const struct model *m, uint32_t proc)
 {
 	const struct life *l = model__life(m, proc);
 
-	return l ? l->id : 0;
+	return l ? l->row.id : 0;
 }
 
 static void life_free(struct model *m, struct life *l)
 {
-	free(l->comm);
-	free(l->exe);
-	free(l->cgroup);
-	free(l->container);
-	free(l->pod);
-	free(l->unit);
+	free((char *)l->row.comm);
+	free((char *)l->row.exe);
+	free((char *)l->row.cgroup);
+	free((char *)l->row.container);
+	free((char *)l->row.pod);
+	free((char *)l->row.unit);
+	life__fold_threads(l, 0);
 	vec_done(&l->ended_threads);
+	for (size_t i = 0; i < l->former_names.n; i++)
+		free((char *)l->former_names.v[i].comm);
 	vec_done(&l->former_names);
 	vec_done(&l->timeline);
 	kept__free(&m->archive, l->kept);
@@ -110,9 +114,9 @@ struct life *model__life(const struct model *m, uint32_t proc)
 
 void model__forget_number(struct model *m, struct life *l)
 {
-	if (model__life(m, l->proc) == l)
-		m->by_proc[l->proc] = NULL;
-	l->proc = 0;
+	if (model__life(m, l->row.proc) == l)
+		m->by_proc[l->row.proc] = NULL;
+	l->row.proc = 0;
 }
 
 void model__drop_folded(struct model *m)
@@ -137,77 +141,44 @@ struct life *model__new_life(struct model *m)
 	struct life *l = xcalloc(1, sizeof(*l)), **slot = vec_push(&m->lives);
 
 	*slot = l;
-	l->id = ++m->last_id;
+	l->row.id = ++m->last_id;
 	return l;
 }
 
-void model__add_life(struct model *m, const struct life_info *info)
+void model__add_life(struct model *m, const struct snap_process *p)
 {
-	struct life *l = model__new_life(m), *parent;
+	struct life *l = model__new_life(m), *parent = p->parent_proc ? model__life(m, p->parent_proc) : NULL;
+	uint32_t id = l->row.id;
 
-	l->proc = info->proc;
 	/* the first of a number has it */
-	if (info->proc < MT_PROC_NUMBERS && !m->by_proc[info->proc])
-		m->by_proc[info->proc] = l;
-	l->pid = info->pid;
-	l->comm = copy(info->comm);
-	l->exe = copy(info->exe);
-	l->cgroup = copy(info->cgroup);
-	l->container = copy(info->container);
-	l->pod = copy(info->pod);
-	l->unit = copy(info->unit);
-	l->age_at_attach_ns = info->age_at_attach_ns;
-	l->began_ns = info->began_ns;
+	if (p->proc < MT_PROC_NUMBERS && !m->by_proc[p->proc])
+		m->by_proc[p->proc] = l;
+	l->row = *p;
+	l->row.id = id;
+	l->row.comm = copy(p->comm);
+	l->row.exe = copy(p->exe);
+	l->row.cgroup = copy(p->cgroup);
+	l->row.container = copy(p->container);
+	l->row.pod = copy(p->pod);
+	l->row.unit = copy(p->unit);
+	l->row.parent = parent ? parent->row.id : 0;
+	l->row.rss_at_attach_bytes = p->rss_bytes;
 	note_early(m, l);
-	l->container_pid = info->container_pid;
-	l->wall_started_ns = info->wall_started_ns;
-	l->start_ticks = info->start_ticks;
-	l->started_ns = info->started_ns;
-	parent = info->parent_proc ? model__life(m, info->parent_proc) : NULL;
-	l->parent = parent ? parent->id : 0;
-	l->rss_bytes = l->rss_at_attach_bytes = info->rss_bytes;
-}
-
-void thread_counts__add(struct mt_thread_counts *sum, const struct mt_thread_counts *c)
-{
-	sum->alloc_calls += c->alloc_calls;
-	sum->alloc_bytes += c->alloc_bytes;
-	sum->free_calls += c->free_calls;
-	sum->free_bytes += c->free_bytes;
-	sum->realloc_calls += c->realloc_calls;
-	sum->temp_calls += c->temp_calls;
-	sum->failed_calls += c->failed_calls;
-	sum->unknown_frees += c->unknown_frees;
-}
-
-struct mt_thread_counts thread_counts__take(struct mt_thread_counts *left, const struct mt_thread_counts *c)
-{
-	__u64 *from[] = { &left->alloc_calls, &left->alloc_bytes, &left->free_calls, &left->free_bytes,
-			  &left->realloc_calls, &left->temp_calls, &left->failed_calls, &left->unknown_frees };
-	struct mt_thread_counts ret = *c;
-	__u64 *of[] = { &ret.alloc_calls, &ret.alloc_bytes, &ret.free_calls, &ret.free_bytes,
-			&ret.realloc_calls, &ret.temp_calls, &ret.failed_calls, &ret.unknown_frees };
-
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++) {
-		*of[i] = MIN(*of[i], *from[i]);
-		*from[i] -= *of[i];
-	}
-	return ret;
 }
 
 void model__thread_renamed(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c)
 {
-	static const struct mt_thread_counts none;
+	static const struct counters none;
 	struct life *l = model__life(m, proc);
-	struct mt_thread_counts left = c ? *c : none;
-	struct life_thread *t = NULL;
+	struct counters left = c ? counters__of_thread(c) : none;
+	struct snap_thread *t = NULL;
 
 	if (!l)
 		return;
 	m->n_renamed_unkept += !c;
 	for (size_t i = 0; i < l->former_names.n; i++)
 		if (l->former_names.v[i].tid == tid) {
-			thread_counts__take(&left, &l->former_names.v[i].counts);
+			counters__take(&left, &l->former_names.v[i].c);
 			t = strcmp(l->former_names.v[i].comm, comm) ? t : &l->former_names.v[i];
 		}
 	if (!memcmp(&left, &none, sizeof(left)))
@@ -218,10 +189,9 @@ void model__thread_renamed(struct model *m, uint32_t proc, pid_t tid, const char
 			m->n_renamed_unkept++;
 			return;
 		}
-		*t = (struct life_thread){ .tid = tid };
-		snprintf(t->comm, sizeof(t->comm), "%s", comm);
+		*t = (struct snap_thread){ .tid = tid, .comm = xstrdup(comm) };
 	}
-	thread_counts__add(&t->counts, &left);
+	counters__add(&t->c, &left);
 }
 
 uint64_t model__n_renamed_unkept(const struct model *m)
@@ -229,40 +199,38 @@ uint64_t model__n_renamed_unkept(const struct model *m)
 	return m->n_renamed_unkept;
 }
 
-static void end_thread(struct life *l, pid_t tid, const char *comm, const struct mt_thread_counts *c)
+static void end_thread(struct life *l, pid_t tid, const char *comm, const struct counters *c)
 {
-	struct life_thread *t;
-
 	if (l->ended_threads.n >= MAX_ENDED_THREADS) {
-		l->n_more_ended++;
-		thread_counts__add(&l->more_ended, c);
+		l->more_ended.stands_for++;
+		counters__add(&l->more_ended.c, c);
 		return;
 	}
-	t = vec_push(&l->ended_threads);
-	t->tid = tid;
-	snprintf(t->comm, sizeof(t->comm), "%s", comm);
-	t->counts = *c;
+	*vec_push(&l->ended_threads) = (struct snap_thread){ .tid = tid, .comm = xstrdup(comm), .ended = true, .c = *c };
 }
 
 /* A row for each name that it had. */
 void model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c)
 {
 	struct life *l = model__life(m, proc);
-	struct mt_thread_counts left = *c;
+	struct counters left = counters__of_thread(c);
 	size_t n = 0;
 
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->former_names.n; i++) {
-		const struct life_thread was = l->former_names.v[i];
+		const struct snap_thread was = l->former_names.v[i];
 
 		if (was.tid != tid) {
 			l->former_names.v[n++] = was;
-		} else if (strcmp(was.comm, comm)) {
-			struct mt_thread_counts its = thread_counts__take(&left, &was.counts);
+			continue;
+		}
+		if (strcmp(was.comm, comm)) {
+			struct counters its = counters__take(&left, &was.c);
 
 			end_thread(l, tid, was.comm, &its);
 		}
+		free((char *)was.comm);
 	}
 	l->former_names.n = n;
 	end_thread(l, tid, comm, &left);
@@ -273,7 +241,7 @@ void model__life_ended(struct model *m, uint32_t proc)
 	struct life *l = model__life(m, proc);
 
 	if (l)
-		l->ended = true;
+		l->row.ended = true;
 }
 
 void model__set_death(struct model *m, uint32_t proc, int exit_signal, bool oom)
@@ -282,15 +250,15 @@ void model__set_death(struct model *m, uint32_t proc, int exit_signal, bool oom)
 
 	if (!l)
 		return;
-	l->exit_signal = exit_signal;
-	l->oom_killed = oom;
+	l->row.exit_signal = exit_signal;
+	l->row.oom_killed = oom;
 }
 
 int model__exit_signal(const struct model *m, uint32_t proc)
 {
 	const struct life *l = model__life(m, proc);
 
-	return l ? l->exit_signal : 0;
+	return l ? l->row.exit_signal : 0;
 }
 
 void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
@@ -298,7 +266,7 @@ void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
 	struct life *l = model__life(m, proc);
 
 	if (l)
-		l->unseen_ns = unseen_ns;
+		l->row.unseen_ns = unseen_ns;
 }
 
 void model__set_unsure(struct model *m, uint32_t proc, bool is_unread, uint64_t unsure_blocks)
@@ -307,8 +275,8 @@ void model__set_unsure(struct model *m, uint32_t proc, bool is_unread, uint64_t 
 
 	if (!l)
 		return;
-	l->n_heaps_unread = is_unread;
-	l->unsure_blocks = unsure_blocks;
+	l->row.n_heaps_unread = is_unread;
+	l->row.unsure_blocks = unsure_blocks;
 }
 
 void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit)
@@ -317,14 +285,14 @@ void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const
 
 	if (!l)
 		return;
-	free(l->cgroup);
-	free(l->container);
-	free(l->pod);
-	free(l->unit);
-	l->cgroup = copy(cgroup);
-	l->container = copy(container);
-	l->pod = copy(pod);
-	l->unit = copy(unit);
+	free((char *)l->row.cgroup);
+	free((char *)l->row.container);
+	free((char *)l->row.pod);
+	free((char *)l->row.unit);
+	l->row.cgroup = copy(cgroup);
+	l->row.container = copy(container);
+	l->row.pod = copy(pod);
+	l->row.unit = copy(unit);
 }
 
 void model__set_runtime(struct model *m, uint32_t proc, const char *runtime)
@@ -332,14 +300,14 @@ void model__set_runtime(struct model *m, uint32_t proc, const char *runtime)
 	struct life *l = model__life(m, proc);
 
 	if (l)
-		l->runtime = runtime;
+		l->row.runtime = runtime;
 }
 
 bool model__has_ended(const struct model *m, uint32_t proc)
 {
 	const struct life *l = model__life(m, proc);
 
-	return l && l->ended;
+	return l && l->row.ended;
 }
 
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
@@ -349,7 +317,7 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 	/* of a process that ended, the last figure stays */
 	if (!l || !rss_bytes)
 		return;
-	l->rss_bytes = rss_bytes;
+	l->row.rss_bytes = rss_bytes;
 	l->rss_seen = true;
 }
 
@@ -358,7 +326,7 @@ void model__set_most_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 	struct life *l = model__life(m, proc);
 
 	if (l)
-		l->most_rss_bytes = rss_bytes;
+		l->row.most_rss_bytes = rss_bytes;
 }
 
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
@@ -366,19 +334,19 @@ void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory 
 	struct life *l = model__life(m, proc);
 
 	/* of a process that ended, the last reading stays */
-	if (!l || l->ended)
+	if (!l || l->row.ended)
 		return;
-	l->memory = *memory;
+	l->row.memory = *memory;
 	if (!l->first_memory.known)
 		return;
-	l->memory.heap_estimated |= l->first_memory.heap_estimated;
-	l->memory.large_estimated |= l->first_memory.large_estimated;
-	l->memory.grown_known = true;
-	l->memory.first_mapped = l->first_memory.heap_mapped + l->first_memory.large_mapped;
-	l->memory.first_untouched = l->first_memory.heap_mapped - MIN(l->first_memory.heap_resident, l->first_memory.heap_mapped);
-	l->memory.heap_grown = (int64_t)(memory->heap_resident - l->first_memory.heap_resident);
-	l->memory.large_grown = (int64_t)(memory->large_resident - l->first_memory.large_resident);
-	l->memory.file_grown = (int64_t)(memory->file_resident - l->first_memory.file_resident);
+	l->row.memory.heap_estimated |= l->first_memory.heap_estimated;
+	l->row.memory.large_estimated |= l->first_memory.large_estimated;
+	l->row.memory.grown_known = true;
+	l->row.memory.first_mapped = l->first_memory.heap_mapped + l->first_memory.large_mapped;
+	l->row.memory.first_untouched = l->first_memory.heap_mapped - MIN(l->first_memory.heap_resident, l->first_memory.heap_mapped);
+	l->row.memory.heap_grown = (int64_t)(memory->heap_resident - l->first_memory.heap_resident);
+	l->row.memory.large_grown = (int64_t)(memory->large_resident - l->first_memory.large_resident);
+	l->row.memory.file_grown = (int64_t)(memory->file_resident - l->first_memory.file_resident);
 }
 
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
@@ -393,7 +361,7 @@ const struct snap_memory *model__memory(struct model *m, uint32_t proc)
 {
 	const struct life *l = model__life(m, proc);
 
-	return l && l->memory.known ? &l->memory : NULL;
+	return l && l->row.memory.known ? &l->row.memory : NULL;
 }
 
 static void thin_out(struct life *l)
@@ -421,7 +389,7 @@ void model__note(struct model *m, const struct cut *cut)
 
 	max_points = MIN(MAX(max_points, FEW_POINTS), MAX_POINTS);
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct mt_counts *c = &cut->sites[i].counts;
+		const struct counters *c = &cut->sites[i].c;
 		struct snap_point *sum = &sums[cut->sites[i].proc];
 
 		if (cut->sites[i].proc >= MT_PROC_NUMBERS)
@@ -441,7 +409,7 @@ void model__note(struct model *m, const struct cut *cut)
 			l->note_every = 1;
 		if (l->timeline.n > max_points)
 			thin_out(l);
-		if (l->kept || (l->ended && l->timeline.n) || l->proc >= MT_PROC_NUMBERS || sums[l->proc].t_ns == NO_POINT)
+		if (l->kept || (l->row.ended && l->timeline.n) || l->row.proc >= MT_PROC_NUMBERS || sums[l->row.proc].t_ns == NO_POINT)
 			continue;
 		if (l->n_notes++ % l->note_every)
 			continue;
@@ -451,9 +419,9 @@ void model__note(struct model *m, const struct cut *cut)
 		while (l->timeline.n && l->timeline.v[l->timeline.n - 1].t_ns >= since_start(m, cut))
 			l->timeline.n--;
 		slot = vec_push(&l->timeline);
-		*slot = sums[l->proc];
+		*slot = sums[l->row.proc];
 		slot->t_ns = since_start(m, cut);
-		slot->rss_bytes = l->rss_bytes;
+		slot->rss_bytes = l->row.rss_bytes;
 	}
 	history__note(&m->history, cut, since_start(m, cut));
 }
@@ -466,6 +434,6 @@ void model__set_baseline(struct model *m, const struct cut *cut)
 		struct kept *k = m->lives.v[i]->kept;
 
 		for (size_t j = 0; k && j < k->sites.n; j++)
-			k->sites.v[j].since_baseline_bytes = 0;
+			k->sites.v[j].row.since_baseline_bytes = 0;
 	}
 }

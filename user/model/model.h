@@ -13,21 +13,6 @@
 #include "model/cut.h"
 #include "model/snapshot.h"
 
-/* A process between its exec, or the attachment, and its end. Strings are copied, and clean already. */
-struct life_info {
-	uint32_t proc;		/* its number in the kernel's tables */
-	pid_t pid;
-	const char *comm, *exe, *cgroup, *container, *pod, *unit;	/* may be NULL */
-	uint64_t age_at_attach_ns;
-	uint64_t began_ns;	/* by the programs' clock; 0: when it began does not matter, as its age says all */
-	uint64_t rss_bytes;
-	pid_t container_pid;	/* in its own pid namespace, if that is another one; else 0 */
-	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
-	int64_t wall_started_ns;	/* 0: unknown */
-	uint64_t start_ticks;	/* the same in clock ticks since boot */
-	int64_t started_ns;	/* the same on CLOCK_MONOTONIC, which nobody sets; before its beginning, perhaps, as it stands still while a machine sleeps */
-};
-
 /* Where an address lies, from the code that knows the mappings. */
 struct address {
 	const void *module;	/* any pointer that is the same for the same file; NULL: in no known mapping */
@@ -67,7 +52,11 @@ uint64_t model__since_start(const struct model *m, uint64_t clock_ns);
 uint32_t model__life_id(const struct model *m, uint32_t proc);
 void model__free(struct model *m);
 
-void model__add_life(struct model *m, const struct life_info *info);
+/*
+ * A process between its exec, or the attachment, and its end: who it is, when it began and what is resident. Strings are copied, and
+ * clean already; any may be NULL.
+ */
+void model__add_life(struct model *m, const struct snap_process *p);
 /* A thread of a life has ended; its name and what it did. */
 void model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 /*

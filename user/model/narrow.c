@@ -130,12 +130,8 @@ static void take_heaps(struct snapshot *to, const struct snapshot *s, const uint
 struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowing *n)
 {
 	_cleanup_free_ uint32_t *process_of = xcalloc(s->n_processes + 1, sizeof(*process_of)), *site_of = xcalloc(s->n_sites + 1, sizeof(*site_of));
-	struct snapshot *to = snapshot__new();
-	struct obstack arena;
+	struct snapshot *to = snapshot__like(s);
 
-	arena = to->arena;
-	*to = *s;
-	to->arena = arena;
 	/* it is no machine any more */
 	to->machine = (struct snap_machine){};
 	take_processes(to, s, n, process_of);

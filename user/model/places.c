@@ -122,13 +122,13 @@ static const struct known_address *locate(struct places *p, uint32_t proc, uint6
 	return known;
 }
 
-static struct known_stack *slot_of(struct places *p, const struct cut_site *site)
+static struct known_stack *slot_of(struct places *p, const struct snap_site *site)
 {
 	struct known_stack *k;
 
-	while (p->stacks.n <= site->site)
+	while (p->stacks.n <= site->number)
 		vec_push(&p->stacks);
-	k = &p->stacks.v[site->site];
+	k = &p->stacks.v[site->number];
 	if (k->room < site->n_frames) {
 		k->places = obstack_alloc(&p->arena, site->n_frames * sizeof(*k->places));
 		k->room = site->n_frames;
@@ -136,7 +136,7 @@ static struct known_stack *slot_of(struct places *p, const struct cut_site *site
 	return k;
 }
 
-const uint32_t *places__of_site(struct places *p, const struct cut_site *site, const struct model_calls *calls)
+const uint32_t *places__of_site(struct places *p, const struct snap_site *site, const struct model_calls *calls)
 {
 	struct known_stack *k = slot_of(p, site);
 

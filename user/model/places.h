@@ -31,7 +31,7 @@ void places__done(struct places *p);
 /* A snapshot begins. What was known is forgotten if mappings are other ones now. */
 void places__begin(struct places *p, uint64_t mappings);
 /* The frames of a site as indexes of places; hold until the next call. */
-const uint32_t *places__of_site(struct places *p, const struct cut_site *site, const struct model_calls *calls);
+const uint32_t *places__of_site(struct places *p, const struct snap_site *site, const struct model_calls *calls);
 /* The site's number is another's from now on. */
 void places__forget_site(struct places *p, uint32_t site);
 /* The index of a place. Its strings must hold as long as those of located addresses. */

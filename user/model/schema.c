@@ -38,6 +38,10 @@ FIELDS(error_fields,
 	ERROR(live_bytes, HAS_LIVE_BYTES),   ERROR(peak_bytes, HAS_PEAK_BYTES),
 );
 
+#define VARIANCE(name) ROW(#name, FIELD_DOUBLE, AT(std_error, name), .merge = MERGE_SUM)
+
+FIELDS(variance_fields, VARIANCE(alloc_calls), VARIANCE(alloc_bytes), VARIANCE(live_blocks), VARIANCE(live_bytes));
+
 /* What a site's or a process's live bytes did. */
 #define TREND(type) \
 	ROW("since_baseline_bytes", FIELD_I64, AT(type, since_baseline_bytes), .unit = UNIT_CHANGE, .needs = KNOWN_BASELINE | HAS_LIVE_BYTES, .merge = MERGE_SUM), \
@@ -168,7 +172,9 @@ FIELDS(blind_fields,
 	ROW("candidates", FIELD_STR, AT(snap_blind, candidates)),
 );
 
-#define GROWTH(name, kind) ROW(name "_calls", FIELD_U64, AT(growth, calls[kind])), ROW(name "_bytes", FIELD_U64, AT(growth, bytes[kind]))
+#define GROWTH(name, kind) \
+	ROW(name "_calls", FIELD_U64, AT(growth, calls[kind]), .merge = MERGE_SUM), \
+	ROW(name "_bytes", FIELD_U64, AT(growth, bytes[kind]), .merge = MERGE_SUM)
 
 /* By the names that growth__name() has for them. */
 FIELDS(growth_fields, GROWTH("page_fault", GROWTH_FAULT), GROWTH("brk", GROWTH_BRK), GROWTH("mmap", GROWTH_MMAP));
@@ -192,13 +198,13 @@ const struct fields history_fields = { point_fields_rows, 2 };
 
 FIELDS(size_fields,
 	ROW("below", FIELD_BOUND, AT(snap_size, below)),
-	ROW("alloc_calls", FIELD_U64, AT(snap_size, alloc_calls)),
-	ROW("live_blocks", FIELD_U64, AT(snap_size, live_blocks), .needs = HAS_LIFETIMES),
+	ROW("alloc_calls", FIELD_U64, AT(snap_size, alloc_calls), .merge = MERGE_SUM),
+	ROW("live_blocks", FIELD_U64, AT(snap_size, live_blocks), .needs = HAS_LIFETIMES, .merge = MERGE_SUM),
 );
 
 FIELDS(lifetime_fields,
 	ROW("below_ns", FIELD_BOUND, AT(snap_lifetime, below_ns)),
-	ROW("blocks", FIELD_U64, AT(snap_lifetime, blocks)),
+	ROW("blocks", FIELD_U64, AT(snap_lifetime, blocks), .merge = MERGE_SUM),
 );
 
 /* ---- moments, frees */
@@ -257,47 +263,49 @@ FIELDS(free_site_fields,
 FIELDS(recording_fields,
 	WHOLE_OF("mode", FIELD_ENUM, recording.mode, .choices = &mode_choices, .line = 2),
 	WHOLE_OF("size", FIELD_ENUM, recording.size, .choices = &size_choices),
-	WHOLE_OF("sample_bytes", FIELD_U64, recording.sample_bytes),
-	WHOLE_OF("estimated", FIELD_BOOL, estimated),
-	WHOLE_OF("observed_share", FIELD_DOUBLE, observed_share),
-	WHOLE_OF("selected_processes", FIELD_U64, n_selected, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("watched_processes", FIELD_U64, n_watched, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("watched_cpu_ns", FIELD_U64, watched_cpu_ns, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("machine_cpu_ns", FIELD_U64, machine_cpu_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("sample_bytes", FIELD_U64, recording.sample_bytes, .merge = MERGE_MAX),
+	WHOLE_OF("estimated", FIELD_BOOL, estimated, .merge = MERGE_ANY),
+	WHOLE_OF("observed_share", FIELD_DOUBLE, observed_share, .merge = MERGE_MIN),
+	WHOLE_OF("selected_processes", FIELD_U64, n_selected, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("watched_processes", FIELD_U64, n_watched, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("watched_cpu_ns", FIELD_U64, watched_cpu_ns, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("machine_cpu_ns", FIELD_U64, machine_cpu_ns, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("by", FIELD_STR, by),
 	WHOLE_OF("mmap", FIELD_BOOL, recording.mmap, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("arenas", FIELD_BOOL, recording.arenas, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("min_size", FIELD_U64, recording.min_size, .line = 2),
 	WHOLE_OF("max_size", FIELD_BOUND, recording.max_size),
-	WHOLE_OF("within", FIELD_STR, recording.within, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("older_ns", FIELD_U64, recording.older_ns),
+	WHOLE_OF("within", FIELD_STR, recording.within, .merge = MERGE_VARIOUS, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("older_ns", FIELD_U64, recording.older_ns, .merge = MERGE_SAME),
 	WHOLE_OF("baseline_ns", FIELD_U64, baseline_ns, .needs = KNOWN_BASELINE),
-	WHOLE_OF("duration_ns", FIELD_U64, duration_ns, .line = 2),
-	WHOLE_OF("paused_ns", FIELD_U64, paused_ns, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("untraced_children", FIELD_U64, n_unfollowed, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("left_out", FIELD_U64, n_left_out, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("unread_files", FIELD_U64, n_unread, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("heap_read_at_ns", FIELD_U64, reading.at_ns, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("heap_read_took_ns", FIELD_U64, reading.took_ns, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("heap_read_paused_ns", FIELD_U64, reading.paused_ns, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("exact_asked", FIELD_BOOL, reading.exact_asked, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("heaps_not_read", FIELD_U64, reading.n_unread, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("live_unsure_blocks", FIELD_U64, reading.unsure_blocks, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
-	WHOLE_OF("wall_now", FIELD_TIME, wall_now_ns),
-	WHOLE_OF("ended", FIELD_BOOL, ended),
+	WHOLE_OF("duration_ns", FIELD_U64, duration_ns, .merge = MERGE_MAX, .line = 2),
+	WHOLE_OF("paused_ns", FIELD_U64, paused_ns, .merge = MERGE_MAX, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("untraced_children", FIELD_U64, n_unfollowed, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("left_out", FIELD_U64, n_left_out, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("unread_files", FIELD_U64, n_unread, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heap_read_at_ns", FIELD_U64, reading.at_ns, .merge = MERGE_MAX, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heap_read_took_ns", FIELD_U64, reading.took_ns, .merge = MERGE_MAX, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heap_read_paused_ns", FIELD_U64, reading.paused_ns, .merge = MERGE_MAX, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("exact_asked", FIELD_BOOL, reading.exact_asked, .merge = MERGE_ANY, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("heaps_not_read", FIELD_U64, reading.n_unread, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("live_unsure_blocks", FIELD_U64, reading.unsure_blocks, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns, .merge = MERGE_MIN),
+	WHOLE_OF("wall_now", FIELD_TIME, wall_now_ns, .merge = MERGE_MAX),
+	WHOLE_OF("ended", FIELD_BOOL, ended, .merge = MERGE_ALL),
 	WHOLE_OF("combined", FIELD_STR, combined, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("trigger", FIELD_STR, trigger),
 	WHOLE_OF("started_on", FIELD_STR, started_on, .line = 2),
 	WHOLE_OF("stopped_on", FIELD_STR, stopped_on),
 	WHOLE_OF("waiting_for", FIELD_STR, waiting_for),
-	WHOLE_OF("marks_seen", FIELD_U64, n_marks_seen),
-	WHOLE_OF("marks_whole", FIELD_U64, n_marks_whole),
+	WHOLE_OF("marks_seen", FIELD_U64, n_marks_seen, .merge = MERGE_SUM),
+	WHOLE_OF("marks_whole", FIELD_U64, n_marks_whole, .merge = MERGE_SUM),
 );
 
+FIELDS(tool_fields, WHOLE_OF("version", FIELD_STR, version, .merge = MERGE_VARIOUS));
+
 FIELDS(host_fields,
-	WHOLE_OF("name", FIELD_STR, host), WHOLE_OF("kernel", FIELD_STR, kernel), WHOLE_OF("arch", FIELD_STR, arch),
-	WHOLE_OF("boot_id", FIELD_STR, boot_id, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("name", FIELD_STR, host), WHOLE_OF("kernel", FIELD_STR, kernel, .merge = MERGE_VARIOUS), WHOLE_OF("arch", FIELD_STR, arch, .merge = MERGE_VARIOUS),
+	WHOLE_OF("boot_id", FIELD_STR, boot_id, .merge = MERGE_SAME, .empty = EMPTY_IS_ABSENT),
 );
 
 #define MACHINE(key, name) ROW(key, FIELD_U64, AT(snap_machine, name), .unit = UNIT_BYTES)
@@ -312,14 +320,14 @@ FIELDS(machine_fields,
 );
 
 FIELDS(folded_fields,
-	WHOLE_OF("processes", FIELD_U64, n_folded_processes), WHOLE_OF("sites", FIELD_U64, n_folded_sites),
+	WHOLE_OF("processes", FIELD_U64, n_folded_processes, .merge = MERGE_SUM), WHOLE_OF("sites", FIELD_U64, n_folded_sites, .merge = MERGE_SUM),
 );
 
 FIELDS(scan_fields,
-	WHOLE_OF("live_blocks", FIELD_U64, scan_blocks), WHOLE_OF("live_bytes", FIELD_U64, scan_bytes),
+	WHOLE_OF("live_blocks", FIELD_U64, scan_blocks, .merge = MERGE_SUM), WHOLE_OF("live_bytes", FIELD_U64, scan_bytes, .merge = MERGE_SUM),
 );
 
-#define STACKS(name, end) WHOLE_OF(name, FIELD_U64, stacks_by_end[end])
+#define STACKS(name, end) WHOLE_OF(name, FIELD_U64, stacks_by_end[end], .merge = MERGE_SUM)
 
 /* By the names that stack_end__name() has for them, and in that order. */
 FIELDS(stack_fields,
@@ -328,24 +336,24 @@ FIELDS(stack_fields,
 	STACKS("no_rule", MT_END_NO_RULE),
 	STACKS("unreadable", MT_END_UNREADABLE),
 	STACKS("unsure", MT_END_UNSURE),
-	WHOLE_OF("frames_walked", FIELD_U64, frames_walked),
+	WHOLE_OF("frames_walked", FIELD_U64, frames_walked, .merge = MERGE_SUM),
 );
 _Static_assert(ARRAY_SIZE(stack_fields_rows) == SNAPSHOT_N_ENDS + 1, "a row for each end");
 
 FIELDS(overhead_fields,
-	WHOLE_OF("probe_hits", FIELD_U64, probe_hits),
-	WHOLE_OF("probe_ns_estimate", FIELD_U64, probe_ns_estimate, .empty = EMPTY_IS_NULL),
-	WHOLE_OF("target_cpu_ns", FIELD_U64, target_cpu_ns),
-	WHOLE_OF("tool_cpu_ns", FIELD_U64, tool_cpu_ns),
+	WHOLE_OF("probe_hits", FIELD_U64, probe_hits, .merge = MERGE_SUM),
+	WHOLE_OF("probe_ns_estimate", FIELD_U64, probe_ns_estimate, .merge = MERGE_SUM, .empty = EMPTY_IS_NULL),
+	WHOLE_OF("target_cpu_ns", FIELD_U64, target_cpu_ns, .merge = MERGE_SUM),
+	WHOLE_OF("tool_cpu_ns", FIELD_U64, tool_cpu_ns, .merge = MERGE_SUM),
 );
 
 FIELDS(hidden_fields,
-	ROW("by", FIELD_STR, AT(snap_hidden, by)),
-	ROW("sites", FIELD_U64, AT(snap_hidden, n_sites)),
-	ROW("alloc_calls", FIELD_U64, AT(snap_hidden, alloc_calls)),
-	ROW("alloc_bytes", FIELD_U64, AT(snap_hidden, alloc_bytes)),
-	ROW("live_blocks", FIELD_U64, AT(snap_hidden, live_blocks), .needs = HAS_LIVE_BLOCKS),
-	ROW("live_bytes", FIELD_U64, AT(snap_hidden, live_bytes), .needs = HAS_LIVE_BYTES),
+	ROW("by", FIELD_STR, AT(snap_hidden, by), .merge = MERGE_FIRST),
+	ROW("sites", FIELD_U64, AT(snap_hidden, n_sites), .merge = MERGE_SUM),
+	ROW("alloc_calls", FIELD_U64, AT(snap_hidden, alloc_calls), .merge = MERGE_SUM),
+	ROW("alloc_bytes", FIELD_U64, AT(snap_hidden, alloc_bytes), .merge = MERGE_SUM),
+	ROW("live_blocks", FIELD_U64, AT(snap_hidden, live_blocks), .merge = MERGE_SUM, .needs = HAS_LIVE_BLOCKS),
+	ROW("live_bytes", FIELD_U64, AT(snap_hidden, live_bytes), .merge = MERGE_SUM, .needs = HAS_LIVE_BYTES),
 );
 
 FIELDS(module_fields,
@@ -438,9 +446,35 @@ double field__number(const struct field *f, const void *row)
 	}
 }
 
-static void merge_u64(enum field_merge how, uint64_t *sum, uint64_t n)
+#define MERGE_NUMBERS(how, type, to, from) \
+	do { \
+		type *sum = (to), n = *(const type *)(from); \
+		*sum = (how) == MERGE_SUM ? *sum + n : (how) == MERGE_MAX ? MAX(*sum, n) : MIN(*sum, n); \
+	} while (0)
+
+static void merge_numbers(const struct field *f, void *to, const void *from)
 {
-	*sum = how == MERGE_SUM ? *sum + n : how == MERGE_MAX ? MAX(*sum, n) : MIN(*sum, n);
+	switch (f->type) {
+	case FIELD_U32:
+		MERGE_NUMBERS(f->merge, uint32_t, to, from);
+		break;
+	case FIELD_I64:
+	case FIELD_TIME:
+		MERGE_NUMBERS(f->merge, int64_t, to, from);
+		break;
+	case FIELD_DOUBLE:
+		MERGE_NUMBERS(f->merge, double, to, from);
+		break;
+	default:
+		MERGE_NUMBERS(f->merge, uint64_t, to, from);
+	}
+}
+
+static bool is_same(const struct field *f, const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return f->type == FIELD_STR ? !strcmp(*x ?: "", *y ?: "") : !memcmp(a, b, sizes[f->type]);
 }
 
 void fields__merge(const struct fields *fields, void *sum, const void *row)
@@ -462,12 +496,20 @@ void fields__merge(const struct fields *fields, void *sum, const void *row)
 		case MERGE_ANY:
 			*(bool *)to |= *(const bool *)from;
 			break;
+		case MERGE_FIRST:
+			if (field__is_empty(f, sum))
+				memcpy(to, from, sizes[f->type]);
+			break;
+		case MERGE_SAME:
+			if (!is_same(f, to, from))
+				memset(to, 0, sizes[f->type]);
+			break;
+		case MERGE_VARIOUS:
+			if (!is_same(f, to, from))
+				*(const char **)to = "various";
+			break;
 		default:
-			/* sums are the same with a sign and without; no other is taken of signed ones */
-			if (f->type == FIELD_U32)
-				*(uint32_t *)to += *(const uint32_t *)from;
-			else
-				merge_u64(f->merge, to, *(const uint64_t *)from);
+			merge_numbers(f, to, from);
 		}
 	}
 }

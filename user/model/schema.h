@@ -47,6 +47,9 @@ enum field_merge {
 	MERGE_ALL,		/* bool: if all are */
 	MERGE_ANY,		/* bool: if any is */
 	MERGE_ERROR,		/* double: standard errors of independent estimates */
+	MERGE_FIRST,		/* that of the first that has one */
+	MERGE_SAME,		/* none, unless it is the same in all */
+	MERGE_VARIOUS,		/* a string: "various", unless it is the same in all */
 };
 
 /* What a file has for a field that is 0, or not known. */
@@ -92,6 +95,7 @@ struct fields {
 
 extern const struct fields counter_fields;	/* struct counters, in the order of enum counter_bit */
 extern const struct fields error_fields;	/* struct std_error */
+extern const struct fields variance_fields;	/* the same, where it has variances: snap_site.var */
 extern const struct fields site_names;		/* struct snap_site: whose it is */
 extern const struct fields site_fields;		/* and what is reported of it beside its counters */
 extern const struct fields move_fields;		/* struct snap_moves */
@@ -125,7 +129,7 @@ extern const struct fields part_fields;		/* struct snap_part, without its stack 
 extern const struct fields block_fields;	/* struct snap_block, without its site */
 extern const struct fields recording_fields;	/* struct snapshot: how it was recorded */
 extern const struct fields machine_fields;	/* struct snap_machine */
-extern const struct fields host_fields, folded_fields, scan_fields, stack_fields, overhead_fields;	/* struct snapshot */
+extern const struct fields tool_fields, host_fields, folded_fields, scan_fields, stack_fields, overhead_fields;	/* struct snapshot */
 
 const struct field *fields__find(const struct fields *fields, const char *key);	/* NULL: no such field */
 const void *field__of(const struct field *f, const void *row);

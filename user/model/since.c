@@ -61,17 +61,12 @@ static struct key key_of(const struct side *d, const struct snap_site *site, uns
 /* Sites of one key, such as a stack that was walked in two ways, share what was there. Estimates may become less: no calls are fewer than none. */
 static void take_away(struct counters *c, struct counters *was)
 {
-	uint64_t *now[] = { &c->alloc_calls, &c->alloc_bytes, &c->free_calls, &c->free_bytes, &c->realloc_calls, &c->temp_calls, &c->failed_calls, &c->unknown_frees },
-		 *then[] = { &was->alloc_calls, &was->alloc_bytes, &was->free_calls, &was->free_bytes, &was->realloc_calls, &was->temp_calls, &was->failed_calls, &was->unknown_frees };
+	struct counters now = *c, then = *was, both = counters__take(c, was);
 
-	for (size_t i = 0; i < ARRAY_SIZE(now); i++) {
-		uint64_t n = MIN(*now[i], *then[i]);
-
-		*now[i] -= n;
-		*then[i] -= n;
-	}
-	c->live_blocks -= was->live_blocks;
-	c->live_bytes -= was->live_bytes;
+	counters__take(was, &both);
+	c->live_blocks = now.live_blocks - then.live_blocks;
+	c->live_bytes = now.live_bytes - then.live_bytes;
+	c->peak_bytes = now.peak_bytes;
 	was->live_blocks = was->live_bytes = 0;
 }
 
@@ -190,14 +185,10 @@ struct snapshot *snapshot__since(const struct snapshot *before, const struct sna
 {
 	struct counters totals = before->totals;
 	struct side a = {}, b = {};
-	struct snapshot *to = snapshot__new();
-	struct obstack arena;
+	struct snapshot *to = snapshot__like(after);
 
 	side_init(&a, before);
 	side_init(&b, after);
-	arena = to->arena;
-	*to = *after;
-	to->arena = arena;
 	to->sites = snapshot__alloc(to, after->n_sites + 1, sizeof(*to->sites));
 	memcpy(to->sites, after->sites, after->n_sites * sizeof(*to->sites));
 	take_away(&to->totals, &totals);

@@ -4,16 +4,18 @@
 #include "util/util.h"
 
 /* The look was some time before: what was freed since is live no more. */
-void cut_look__build(struct snapshot *s, const struct cut_look *look, struct snap_site *to)
+void site_look__build(struct snapshot *s, struct snap_site *to)
 {
-	const struct site_look *most = look->most;
+	const struct site_look *most = to->look;
 	struct snap_share *types;
 
 	if (!most)
 		return;
-	to->looked_blocks = most->scans ? look->blocks : 0;
-	to->unreached_blocks = MIN(look->unreached_blocks, to->c.live_blocks);
-	to->unreached_bytes = MIN(look->unreached_bytes, to->c.live_bytes);
+	to->look = NULL;
+	if (!most->scans)
+		to->looked_blocks = 0;
+	to->unreached_blocks = MIN(to->unreached_blocks, to->c.live_blocks);
+	to->unreached_bytes = MIN(to->unreached_bytes, to->c.live_bytes);
 	types = snapshot__alloc(s, most->n_types + 1, sizeof(*types));
 	for (size_t i = 0; i < most->n_types; i++) {
 		types[i] = most->types[i];

@@ -19,22 +19,7 @@ struct site_look {
 	const struct snap_root *held;	/* NULL: not known */
 };
 
-/* The same of a row: one site's, or that of several with the same stack. */
-struct cut_look {
-	uint64_t blocks, unreached_blocks, unreached_bytes;
-	const struct site_look *most;	/* of the one that has the most blocks; NULL: there was no look */
-};
-
-static inline void cut_look__add(struct cut_look *sum, const struct cut_look *l)
-{
-	if (l->most && (!sum->most || l->most->blocks > sum->most->blocks))
-		sum->most = l->most;
-	sum->blocks += l->blocks;
-	sum->unreached_blocks += l->unreached_blocks;
-	sum->unreached_bytes += l->unreached_bytes;
-}
-
-/* Into a row, whose counters are there already. */
-void cut_look__build(struct snapshot *s, const struct cut_look *look, struct snap_site *to);
+/* Into a row that has its look and its counters already. */
+void site_look__build(struct snapshot *s, struct snap_site *to);
 
 #endif

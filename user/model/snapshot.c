@@ -32,6 +32,16 @@ struct snapshot *snapshot__new(void)
 	return s;
 }
 
+struct snapshot *snapshot__like(const struct snapshot *s)
+{
+	struct snapshot *to = snapshot__new();
+	struct obstack arena = to->arena;
+
+	*to = *s;
+	to->arena = arena;
+	return to;
+}
+
 void snapshot__free(struct snapshot *s)
 {
 	if (!s)
@@ -51,6 +61,11 @@ __attribute__((no_sanitize("pointer-overflow"))) void *snapshot__alloc(struct sn
 	p = obstack_alloc(&s->arena, bytes);
 	memset(p, 0, bytes);
 	return p;
+}
+
+void *snapshot__copy(struct snapshot *s, const void *rows, size_t n, size_t size)
+{
+	return n ? memcpy(snapshot__alloc(s, n, size), rows, n * size) : NULL;
 }
 
 const char *snapshot__strdup(struct snapshot *s, const char *str)

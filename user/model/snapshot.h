@@ -227,6 +227,13 @@ struct snap_blind {
 	const char *candidates;
 };
 
+struct cut_age;
+struct site_look;
+
+/*
+ * A site, from the kernel's tables to what is shown. A raw snapshot (cut.h) has rows without what model/ finds out; there times are on
+ * the programs' clock, c has no live_blocks and live_bytes, and unreached blocks may be more than are live.
+ */
 struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
@@ -241,7 +248,7 @@ struct snap_site {
 	uint64_t first_ns, last_ns;	/* since the trace's start */
 	uint64_t most_calls_per_s;	/* allocations in the second that had most of them; 0: not measured */
 	uint64_t oldest_ns;	/* age of the oldest live block, 0 if none */
-	bool oldest_at_most;	/* it may be less: part of the block table has not been read for a while */
+	bool oldest_at_most;	/* it may be less: part of the block table has not been read for a while, see scan__oldest_born_ns() */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
 	uint64_t older_blocks, older_bytes;	/* live blocks older than recording.older_ns */
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
@@ -266,8 +273,34 @@ struct snap_site {
 	size_t n_types;
 	uint64_t sampled_blocks;	/* of its live blocks, those that types were looked up of */
 	const struct snap_root *held;	/* --roots: from where most of its bytes are reached; NULL: not known */
-	uint32_t number;	/* in the kernel's tables, while it is traced; views do not use it */
+
+	/* While it is traced; views do not use these */
+	/*
+	 * its number in the kernel's tables, which is given again; of a row of stacks that were given up one that no table has, the
+	 * same for all such rows of a process
+	 */
+	uint32_t number;
+	uint32_t proc, func;	/* numbers in the kernel's tables */
+	uint32_t named_tid;	/* --by thread: MT_NAMED_TID() of whose it is; else 0 */
+	uint64_t hash;		/* of process, function and stack; 0: spare */
+	const uint64_t *frames;	/* in the kernel's table: holds until the trace is closed */
+	uint32_t n_frames;
+	/* when this stack was first met, by CLOCK_MONOTONIC: the code that it goes through is that of then */
+	uint64_t met_ns;
+	struct std_error var;	/* variances of its counters, without the peak; all 0 where every event was recorded */
+	uint64_t oldest_born_ns;	/* on the programs' clock; 0: no live block seen */
+	uint64_t scan_blocks, scan_bytes;	/* of a scan */
+	struct cut_age *raw_ages;	/* the collector's: they hold until its next raw snapshot. NULL: none */
+	const struct site_look *look;	/* of the one site in it that had the most blocks then; NULL: there was no heap scan */
 };
+
+/* The spare site, for what found no room, is of any function. */
+#define SITE_FUNC_SPARE MT_MAX_FUNCS
+
+static inline bool site__is_live(const struct snap_site *s)
+{
+	return s->c.alloc_calls != s->c.free_calls;
+}
 
 struct snap_thread {
 	int tid;
@@ -334,6 +367,16 @@ struct snap_process {
 	const struct snap_lifetime *lifetimes;
 	size_t n_lifetimes;
 	enum { RSS_NOT_JUDGED, RSS_DOES_NOT_GROW, RSS_GROWS } rss_judged;	/* trends.c's: each of its sites asks */
+
+	/* While it is traced; views do not use these */
+	uint32_t proc;		/* its number in the kernel's tables */
+	uint32_t parent_proc;	/* that of the process instance that forked it; 0: not traced */
+	uint64_t began_ns;	/* by the programs' clock; 0: when it began does not matter, as its age says all */
+	/*
+	 * when it was started, on CLOCK_MONOTONIC, which nobody sets; before its beginning, perhaps, as that stands still while a
+	 * machine sleeps
+	 */
+	int64_t started_ns;
 };
 
 struct snap_probe {
@@ -462,8 +505,11 @@ uint64_t snapshot__sites_bytes(const struct snapshot *s);	/* what the sites that
 const char *snapshot__source_line(const struct snapshot *s, const struct line *l, uint32_t number);
 
 struct snapshot *snapshot__new(void);
+/* A new one with all rows and strings of s, which has to outlive it. */
+struct snapshot *snapshot__like(const struct snapshot *s);
 void snapshot__free(struct snapshot *s);
 void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, from the arena; never NULL */
+void *snapshot__copy(struct snapshot *s, const void *rows, size_t n, size_t size);	/* of an array; NULL: it has no rows */
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
 
 bool site__is_arena(const struct snap_site *site);	/* its blocks are arenas of Python's small objects */

@@ -39,21 +39,21 @@ void baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns)
 	struct baseline new = { .set = true, .t_ns = t_ns };
 
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct cut_site *s = &cut->sites[i];
+		const struct snap_site *s = &cut->sites[i];
 
-		while (new.sites.n <= s->site)
+		while (new.sites.n <= s->number)
 			vec_push(&new.sites);
-		new.sites.v[s->site] = (struct baseline_site){ s->proc, s->first_ns,
-							       s->counts.alloc_bytes - s->counts.free_bytes };
+		new.sites.v[s->number] = (struct baseline_site){ s->proc, s->first_ns,
+							       s->c.alloc_bytes - s->c.free_bytes };
 	}
 	baseline__done(b);
 	*b = new;
 }
 
-int64_t baseline__change(const struct baseline *b, const struct cut_site *s)
+int64_t baseline__change(const struct baseline *b, const struct snap_site *s)
 {
-	const struct baseline_site *then = s->site < b->sites.n ? &b->sites.v[s->site] : NULL;
-	uint64_t now = s->counts.alloc_bytes - s->counts.free_bytes;
+	const struct baseline_site *then = s->number < b->sites.n ? &b->sites.v[s->number] : NULL;
+	uint64_t now = s->c.alloc_bytes - s->c.free_bytes;
 
 	if (!b->set)
 		return 0;
@@ -124,9 +124,9 @@ static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_proc
 }
 
 void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info,
-		  const struct course *c, const struct cut_look *look, int64_t since_baseline_bytes, struct snapshot *s,
-		  struct snap_site *to)
+		  const struct course *c, struct snapshot *s, struct snap_site *to)
 {
+	const struct site_look *look = to->look;
 	const struct snap_process *p = &s->processes[to->process];
 	uint64_t now_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
 	struct evidence e = {
@@ -146,17 +146,16 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.unseen_frees = !(s->known & HAS_LIFETIMES),
 		.estimated = s->estimated,
 		.error_bytes = s->estimated ? to->error.live_bytes : 0,
-		.scans = look->most ? look->most->scans : 0,
-		.looked_blocks = look->blocks,
-		.unreached_blocks = look->unreached_blocks,
-		.search_partial = look->most && look->most->partial,
-		.held = look->most ? own_root(p, look->most->held) : NULL,
+		.scans = look ? look->scans : 0,
+		.looked_blocks = to->looked_blocks,
+		.unreached_blocks = to->unreached_blocks,
+		.search_partial = look && look->partial,
+		.held = look ? own_root(p, look->held) : NULL,
 	};
 
 	if (!(s->known & HAS_LIVE_BYTES))
-		return;
-	to->since_baseline_bytes = since_baseline_bytes;
-	if (!c || !c->points.n)
+		to->since_baseline_bytes = 0;
+	if (!(s->known & HAS_LIVE_BYTES) || !c || !c->points.n)
 		return;
 	e.points = c->points.v;
 	e.n_points = c->points.n;

@@ -15,15 +15,14 @@ void baseline__done(struct baseline *b);
 void baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns);
 
 /* By how much a site's live bytes have changed since then; 0 without a baseline. */
-int64_t baseline__change(const struct baseline *b, const struct cut_site *s);
+int64_t baseline__change(const struct baseline *b, const struct snap_site *s);
 
 struct model;
 struct snapshot_info;
 
 /* The row's process is in the snapshot already, with its timeline. c: its course, NULL: it has none. */
 void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info,
-		  const struct course *c, const struct cut_look *look, int64_t since_baseline_bytes, struct snapshot *s,
-		  struct snap_site *to);
+		  const struct course *c, struct snapshot *s, struct snap_site *to);
 /* A row of several sites, by its own history; leak_after_ns 0: the usual. */
 void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_ns);
 /* All sites are there. */

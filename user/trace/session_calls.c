@@ -131,7 +131,7 @@ static void look_for_reader(struct session *s)
 /* ---- names */
 
 /* A snapshot of one stack. *ret_fixed: these places will have no other names. */
-static struct snapshot *stack_snapshot(struct session *s, const struct cut_site *row, uint32_t func, bool *ret_fixed)
+static struct snapshot *stack_snapshot(struct session *s, const struct snap_site *row, uint32_t func, bool *ret_fixed)
 {
 	struct snapshot *snap = snapshot__new();
 	struct snap_module *modules;
@@ -170,7 +170,7 @@ static void forget_site(struct calls *c, uint64_t key)
 }
 
 /* key: of the table; row: its stack. */
-static const struct call_site *name_site(struct session *s, uint64_t key, const struct cut_site *row, uint32_t func)
+static const struct call_site *name_site(struct session *s, uint64_t key, const struct snap_site *row, uint32_t func)
 {
 	struct calls *c = s->calls;
 	struct call_site *site = hash__get(&c->sites, key);
@@ -196,7 +196,7 @@ static const struct call_site *site_of(struct session *s, uint32_t number, uint3
 {
 	/* never to be seen: see above; but no stack is better than another's */
 	static const struct call_site gone = { .words = "[stack gone]" };
-	struct cut_site row;
+	struct snap_site row;
 
 	if (!number)
 		return NULL;
@@ -215,7 +215,7 @@ static void name_call(struct session *s, struct kept_call *k)
 		return;
 	/* a free without a block has no stack, but --filter may name the function */
 	if (MT_TOLD_KIND(k->c.what) == MT_TOLD_UNKNOWN)
-		k->site = name_site(s, FREE_KEY(func), &(struct cut_site){}, func);
+		k->site = name_site(s, FREE_KEY(func), &(struct snap_site){}, func);
 	else
 		k->site = site_of(s, MT_TOLD_SITE(k->c.what), k->c.proc);
 	if (where)

@@ -112,7 +112,7 @@ static uint64_t live_blocks(const struct cut *cut, uint32_t proc)
 
 	for (size_t i = 0; i < cut->n_sites; i++)
 		if (cut->sites[i].proc == proc)
-			n += cut->sites[i].counts.alloc_calls - cut->sites[i].counts.free_calls;
+			n += cut->sites[i].c.alloc_calls - cut->sites[i].c.free_calls;
 	return n;
 }
 

@@ -347,7 +347,7 @@ int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
 
 void tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns)
 {
-	struct life_info info = {
+	const struct snap_process info = {
 		.proc = tracee__life(p)->proc,
 		.pid = p->process.pid,
 		.comm = p->process.comm,

@@ -142,7 +142,7 @@ struct tracee {
 	bool held;		/* it stands still while its probes are set */
 	size_t n_sharers;	/* other processes that share its memory for longer than vfork does, when they were last counted */
 	int64_t wall_started_ns;	/* since 1970 */
-	int64_t started_ns;	/* see life_info */
+	int64_t started_ns;	/* see snap_process */
 	bool ended;
 	/* whether its probes stand: tracee_pause.c */
 	pid_t debugger;		/* that was reported; 0: none */

@@ -41,7 +41,7 @@ static int read_schema(struct reader *r, const struct member *m, json_t *from, v
 
 #define WHOSE \
 	OWN("schema", write_schema, read_schema, .line = 2), \
-	OBJECT("tool", THESE(ROW("version", FIELD_STR, AT(snapshot, version))), .line = 2), \
+	OBJECT("tool", &tool_fields, .line = 2), \
 	OBJECT("host", &host_fields, .line = 2)
 
 /* ---- marks, probes, sources */
