@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "util/invoker.h"
-#include "util/trusted_dir.h"
 #include "util/util.h"
 
 /* "36 35 0:30 /root /point rw,... optional... - type source options" */

@@ -26,9 +26,9 @@
 #include "tracee/resident.h"
 #include "tracee/selection.h"
 #include "tracee/tracee.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/loop.h"
-#include "util/respite.h"
 
 /* Where CMD of -- CMD reads from and prints to: not to a terminal that has the live view on it. */
 
