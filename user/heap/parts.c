@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "heap/parts_inner.h"
 #include "heap/target.h"
 
 #define HUGE_SIZES 8

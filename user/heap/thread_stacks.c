@@ -13,7 +13,7 @@
  * One of them is found at the end of a mapping that lies above a guard, or from a stack pointer on; the list leads to the
  * others, those of threads that run too, whose stack pointer nobody knows. A thread of another C library has the mapping that its stack pointer is in, if there is a guard below and no other thread is in it.
  */
-#include "heap/parts_inner.h"
+#include "heap/parts.h"
 
 #include <string.h>
 

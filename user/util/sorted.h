@@ -34,6 +34,21 @@ void radix__sort(void *v, size_t n, size_t size);
 		sorted_low;									\
 	})
 
+/*
+ * A step ahead in one list for a step in another, both in order: the element whose key is the wanted one, from *at on; NULL if there is none.
+ * The key speaks of one element by the name given.
+ */
+#define sorted__meet(one, v, n, at, key, wanted)						\
+	({											\
+		const __typeof__((v)[0]) *one = (v) + *(at), *const sorted_end = (v) + (n);	\
+		const uint64_t sorted_wanted = (wanted);					\
+												\
+		while (one < sorted_end && (key) < sorted_wanted)				\
+			one++;									\
+		*(at) = (size_t)(one - (v));							\
+		one < sorted_end && (key) == sorted_wanted ? one : NULL;			\
+	})
+
 /* Of ranges that are in order and disjoint, and say their start and end: the one that an address is in; NULL if none is. */
 #define sorted__range_of(v, n, addr)									\
 	({												\
