@@ -15,7 +15,7 @@
 #include "model/snapshot.h"
 #include "util/hash.h"
 
-/* ---- The programs and libraries that a process has mapped: where they are, and their variables */
+/* ---- the programs and libraries that a process has mapped: where they are, and their variables */
 
 struct module {
 	uint64_t start, end;	/* from its first mapping to the end of its last, and of what is zeroed after it (.bss) */
@@ -49,9 +49,7 @@ const struct variables *module__variables(struct modules *all, struct module *m)
  */
 bool modules__read(struct modules *m, uint64_t addr, void *to, size_t n);
 
-/* ---- threads */
-
-/* The threads of a process, and where their stacks are. */
+/* ---- its threads, and where their stacks are */
 
 struct thread_stack {
 	int tid;		/* 0: a thread's that has ended; libc keeps it for the next one */

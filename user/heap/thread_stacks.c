@@ -51,11 +51,9 @@ struct search {
 static uint64_t stack_pointer(struct target *t, int tid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64], *at, *last = NULL;
-	int err;
+	char *at, *last = NULL;
+	int err = process__file(tid, "syscall", &text);
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	err = read_small_file(path, &text, NULL);
 	target__note_untold(t, err);
 	if (err)
 		return 0;
