@@ -16,11 +16,11 @@
 #include "reader/reader.h"
 #include "serve/web.h"
 #include "trace/session.h"
-#include "util/exit_status.h"
+#include "util/err.h"
 #include "util/invoker.h"
 #include "util/log.h"
 #include "util/signals.h"
-#include "util/xmalloc.h"
+#include "util/util.h"
 
 #define STACK_MIN (256u << 10)
 

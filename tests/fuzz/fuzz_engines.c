@@ -3,8 +3,7 @@
  * Names of cgroups and files of container engines are anybody's: whatever they say, a name that is told is clean and bounded, and an
  * id has the letters of one. The first byte is which of them the text is.
  */
-#include "process/cgroup_path.h"
-#include "process/engine_files.h"
+#include "process/containers.h"
 #include "util/util.h"
 #include "fuzz.h"
 

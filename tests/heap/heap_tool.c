@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "heap/heap.h"
-#include "heap/kinds.h"
+#include "heap/look.h"
 #include "heap/parts.h"
 #include "process/keeper.h"
 #include "util/util.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "process/cgroup_path.h"
+#include "process/containers.h"
 #include "util/util.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

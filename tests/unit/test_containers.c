@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "process/containers.h"
-#include "process/engine_files.h"
 #include "util/util.h"
 
 #define A "aaaa111122223333444455556666777788889999aaaabbbbccccddddeeeeffff"

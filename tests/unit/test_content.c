@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "heap/kinds.h"
+#include "heap/look.h"
 
 #define POINTER 0x0000555544434241ull	/* "ABCDUU" */
 

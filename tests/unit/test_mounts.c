@@ -13,7 +13,6 @@
 
 #include "process/mounts.h"
 #include "util/util.h"
-#include "util/xmalloc.h"
 
 static const char table[] = "22 28 0:21 / /sys rw,nosuid shared:2 - sysfs sysfs rw\n"
 			    "36 28 0:45 / /mnt\\040with rw,relatime shared:5 master:1 - fuse.sshfs them@there: rw,user_id=1000\n"

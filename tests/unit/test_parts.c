@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "heap/parts_inner.h"
+#include "heap/parts.h"
 
 static const struct target target = { .page_bytes = 4096 };
 

@@ -18,7 +18,6 @@
 
 #include "elf/trial.h"
 #include "process/containers.h"
-#include "process/engine_files.h"
 #include "process/mounts.h"
 #include "process/translator.h"
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "util/radix.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 struct record {

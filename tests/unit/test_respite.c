@@ -2,7 +2,7 @@
 /* Work that rests for as long as it took. Times here are made up; none passes. */
 #include <criterion/criterion.h>
 
-#include "util/respite.h"
+#include "util/clock.h"
 
 Test(respite, the_first_time_is_at_once)
 {

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "util/xmalloc.h"
+#include "util/util.h"
 
 /* What the program does at its end is not for a child by fork() to do. */
 static void restore(void)

@@ -17,7 +17,7 @@
 #include "budget/estimate.h"
 #include "budget/looks.h"
 #include "budget/pace.h"
-#include "util/ending.h"
+#include "util/loop.h"
 #include "util/util.h"
 
 enum state { SHUT, OPEN, SHUTTING };

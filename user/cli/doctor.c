@@ -27,7 +27,7 @@
 #include "present/telling.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
-#include "process/watch.h"
+#include "process/maps.h"
 #include "reader/reader.h"
 #include "tracee/tracee_parts.h"
 #include "util/invoker.h"

@@ -20,7 +20,7 @@
 #include "reader/reader.h"
 #include "trace/output.h"
 #include "util/clock.h"
-#include "util/exit_status.h"
+#include "util/err.h"
 #include "util/log.h"
 #include "util/signals.h"
 #include "util/util.h"

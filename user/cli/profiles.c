@@ -21,7 +21,7 @@
 #include "model/same_process.h"
 #include "present/rank.h"
 #include "trace/output.h"
-#include "util/exit_status.h"
+#include "util/err.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "serve/listen.h"
-#include "util/exit_status.h"
+#include "util/err.h"
 #include "util/log.h"
 
 static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD };

@@ -8,9 +8,7 @@
 #include <sys/types.h>
 
 #include "options/opts.h"
-#include "process/cgroup_path.h"
 #include "process/containers.h"
-#include "process/engine_files.h"
 #include "process/process.h"
 #include "util/invoker.h"
 #include "util/log.h"

@@ -6,7 +6,7 @@
 #include <bpf/bpf.h>
 
 #include "collect/recycle.h"
-#include "util/radix.h"
+#include "util/sorted.h"
 
 struct listing {
 	const struct collect *c;

@@ -30,7 +30,7 @@
 #include "elf/cfi_parts.h"
 #include "util/hash.h"
 #include "util/sorted.h"
-#include "util/stint.h"
+#include "util/clock.h"
 
 /* What compilers put between functions to align the next one. */
 #define MAX_PADDING_BYTES 15

@@ -20,8 +20,8 @@
 #include "elf/object.h"
 #include "process/mounts.h"
 #include "reader/reader.h"
+#include "util/clock.h"
 #include "util/invoker.h"
-#include "util/stint.h"
 #include "util/util.h"
 
 #define DEBUG_DIR "/usr/lib/debug"

@@ -27,8 +27,8 @@
 #include "elf/elffile.h"
 #include "elf/object.h"
 #include "elf/pool.h"
+#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/stint.h"
 #include "util/util.h"
 
 #define UNITS_MAX (1u << 20)

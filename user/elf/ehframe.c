@@ -12,9 +12,8 @@
 #include <errno.h>
 
 #include "elf/cfi_parts.h"
-#include "util/radix.h"
+#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/stint.h"
 
 #define MAX_CODE_ALIGN 64
 #define MAX_DATA_ALIGN 4096

@@ -23,8 +23,8 @@
 #include "elf/object.h"
 #include "elf/trial.h"
 #include "process/process.h"
+#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/stint.h"
 #include "util/util.h"
 
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */

@@ -13,7 +13,7 @@
 #include "elf/apart.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
-#include "util/stint.h"
+#include "util/clock.h"
 #include "util/util.h"
 
 #define MAX_PHDRS 4096

@@ -16,8 +16,8 @@
 #include "elf/elffile.h"
 #include "elf/object.h"
 #include "elf/pool.h"
+#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/stint.h"
 #include "util/util.h"
 
 #define SYMBOLS_MAX (16u << 20)

@@ -10,7 +10,7 @@
  *   - rename replaces a symbolic link and never follows it, so a link that
  *     appears between the check and the commit does no harm;
  *   - on the way to the directory, a symbolic link is followed only if another
- *     user cannot have planted it there (util/trusted_dir.h);
+ *     user cannot have planted it there (util/invoker.h);
  *   - all of it is done with the rights of the user who named the file, whatever
  *     malloctrace itself may do;
  *   - nothing else is written to, but for a descriptor that we were given and
@@ -36,7 +36,6 @@
 #include "files/export.h"
 #include "util/invoker.h"
 #include "util/parse.h"
-#include "util/trusted_dir.h"
 #include "util/util.h"
 
 #define MAX_HELD 64
@@ -318,7 +317,7 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 	return fd;
 }
 
-/* The one that is being written: a program that ends for want of memory (util/xmalloc.h) leaves none behind. */
+/* The one that is being written: a program that ends for want of memory (util/util.h) leaves none behind. */
 static struct outfile *unfinished;
 
 static void remove_unfinished(void)

@@ -3,7 +3,7 @@
 #include "files/owner.h"
 
 #include "model/group.h"
-#include "util/xmalloc.h"
+#include "util/util.h"
 
 bool owner__has_process(const struct snapshot *s)
 {

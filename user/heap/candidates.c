@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "heap/reach_parts.h"
+#include "util/sorted.h"
 
 /* ---- out of the first scan */
 
@@ -362,11 +363,9 @@ static void leave_changed(struct candidates *c, const struct census *now)
 	size_t at = 0;
 
 	for (size_t i = 0; i < c->blocks.n; i++) {
-		const struct heap_block *b = &c->blocks.v[i];
+		const struct heap_block *b = &c->blocks.v[i], *is = sorted__meet(one, now->blocks.v, now->blocks.n, &at, one->addr, b->addr);
 
-		while (at < now->blocks.n && now->blocks.v[at].addr < b->addr)
-			at++;
-		if (at == now->blocks.n || now->blocks.v[at].addr != b->addr || now->blocks.v[at].usable != b->usable)
+		if (!is || is->usable != b->usable)
 			leave(c, i, 0);
 	}
 }

@@ -126,25 +126,20 @@ static void drop_freed(struct taking *k)
 	for (size_t i = 0; i < c->blocks.n; i++) {
 		struct heap_block b = c->blocks.v[i];
 		struct heap_arena *a = &c->arenas.v[b.arena];
+		const uint64_t *freed = freed__meet(k, &j, b.addr);
 		uint64_t bytes = b.usable + 8;
 
-		while (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) < b.addr)
-			j++;
-		if (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) == b.addr) {
-			*(k->freed.v[j] & FROM_FAST ? &a->bins_bytes : &a->tcache_bytes) += bytes;
+		if (freed) {
+			*(*freed & FROM_FAST ? &a->bins_bytes : &a->tcache_bytes) += bytes;
 			a->free_resident_bytes += bytes;
 			continue;
 		}
 		if (b.flags & BLOCK_LINKED)
 			*vec_push(&k->linked) = n;
 		b.flags &= ~(BLOCK_KEYED | BLOCK_LINKED);
-		while (m < k->tcaches.n && k->tcaches.v[m] < b.addr)
-			m++;
-		if (m < k->tcaches.n && k->tcaches.v[m] == b.addr)
+		if (sorted__meet(one, k->tcaches.v, k->tcaches.n, &m, *one, b.addr))
 			b.flags |= BLOCK_LIBC;
-		while (z < k->maybe_empty.n && k->maybe_empty.v[z] < b.addr)
-			z++;
-		if (z < k->maybe_empty.n && k->maybe_empty.v[z] == b.addr)
+		if (sorted__meet(one, k->maybe_empty.v, k->maybe_empty.n, &z, *one, b.addr))
 			b.flags |= BLOCK_MAYBE_LIBC;
 		*(b.flags & BLOCK_MAPPED ? &c->mapped_blocks : &a->blocks) += 1;
 		*(b.flags & BLOCK_MAPPED ? &c->mapped_bytes : &a->bytes) += b.usable;

@@ -26,14 +26,6 @@
 #define SEARCHES_MAX 8			/* of a mapping of one piece, in a process that runs */
 #define THREADS_MAX (1ull << 22)	/* of any kernel */
 
-static uint64_t word_at(const char *bytes, size_t off)
-{
-	uint64_t w;
-
-	memcpy(&w, bytes + off, sizeof(w));
-	return w;
-}
-
 static uint64_t word_of(struct target *t, uint64_t addr)
 {
 	uint64_t w = 0;

@@ -189,11 +189,7 @@ static void gather_unlisted(struct taking *k, struct addresses *to)
 	for (size_t i = 0; i < k->c->blocks.n; i++) {
 		const struct heap_block *b = &k->c->blocks.v[i];
 
-		if (!(b->flags & BLOCK_KEYED))
-			continue;
-		while (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) < b->addr)
-			j++;
-		if (j == k->freed.n || (k->freed.v[j] & ~FROM_FAST) != b->addr)
+		if (b->flags & BLOCK_KEYED && !freed__meet(k, &j, b->addr))
 			*vec_push(to) = b->addr;
 	}
 }
@@ -279,10 +275,7 @@ static uint64_t n_maybe_fast(const struct taking *k, const bool *torn)
 		const struct heap_block *b = &k->c->blocks.v[i];
 		uint64_t bin = (b->usable + 8 - CHUNK_MIN) / CHUNK_ALIGN;
 
-		while (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) < b->addr)
-			j++;
-		n += bin < FAST_BINS_MAX && torn[bin] && !(b->flags & BLOCK_MAPPED) &&
-		     (j == k->freed.n || (k->freed.v[j] & ~FROM_FAST) != b->addr);
+		n += bin < FAST_BINS_MAX && torn[bin] && !(b->flags & BLOCK_MAPPED) && !freed__meet(k, &j, b->addr);
 	}
 	return n;
 }

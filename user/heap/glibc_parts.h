@@ -10,6 +10,7 @@
 #define MT_GLIBC_PARTS_H
 
 #include "heap/census.h"
+#include "util/sorted.h"
 
 #define CHUNK_PREV_IN_USE 1ull
 #define CHUNK_IS_MAPPED 2ull
@@ -38,6 +39,14 @@
 #define BLOCK_LINKED 0x40
 
 struct addresses vec(uint64_t);
+
+static inline uint64_t word_at(const char *bytes, size_t off)
+{
+	uint64_t w;
+
+	__builtin_memcpy(&w, bytes + off, sizeof(w));
+	return w;
+}
 
 /* The book-keeping of a thread's cache. */
 struct tcache_shape {
@@ -225,6 +234,9 @@ static inline uint64_t anon_end(const struct maps *maps, const struct mapping *m
 #define SMALL_BINS 64		/* of a tcache: one for each size, from CHUNK_MIN on */
 #define TCACHE_BYTES_MAX 1024
 #define TRIED_AGAIN_MAX 4096	/* tcaches change; as many blocks that look like one are none */
+
+/* Of taking.freed, from *at on: the entry of this block; NULL: it is not free. */
+#define freed__meet(k, at, addr) sorted__meet(one_, (k)->freed.v, (k)->freed.n, at, *one_ & ~FROM_FAST, addr)
 
 void addresses__sort(struct addresses *a);
 void addresses__unite(struct addresses *a);	/* each once, by address */

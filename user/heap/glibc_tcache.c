@@ -26,14 +26,6 @@ const struct tcache_shape tcache_shapes[] = {
 };
 const size_t n_tcache_shapes = ARRAY_SIZE(tcache_shapes);
 
-static uint64_t word_at(const char *bytes, size_t off)
-{
-	uint64_t w;
-
-	memcpy(&w, bytes + off, sizeof(w));
-	return w;
-}
-
 COMPARATOR(by_address, uint64_t, ORDER(*a, *b))
 
 void addresses__sort(struct addresses *a)

@@ -121,14 +121,6 @@ bool chain__ends(struct taking *k, const struct segment *s, uint64_t *ret_end)
 
 /* ---- the window that moves along */
 
-static uint64_t word_at(const char *bytes, size_t off)
-{
-	uint64_t w;
-
-	memcpy(&w, bytes + off, sizeof(w));
-	return w;
-}
-
 /* n bytes at addr, which end at limit at the latest. */
 static const char *look(struct taking *k, uint64_t addr, size_t n, uint64_t limit)
 {

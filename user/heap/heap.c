@@ -307,11 +307,7 @@ static void put_census(struct look *l)
 }
 
 /* Blocks by size and by kind: all of them, those that nothing reaches, those that are older than the trace. */
-struct tallies {
-	struct tally all, unreached, older;
-};
-
-static void count_blocks(struct look *l, struct tallies *t)
+static void count_blocks(struct look *l, struct tally *all, struct tally *lost, struct tally *older)
 {
 	const struct census *c = &l->reach.first;
 	struct snap_unreached *u = &l->h->unreached;
@@ -319,23 +315,21 @@ static void count_blocks(struct look *l, struct tallies *t)
 
 	for (size_t i = 0; i < c->blocks.n; i++) {
 		const struct heap_block *b = &c->blocks.v[i];
-		struct block_facts f = { .kind = look__kind(l, &chosen, i) };
+		const struct kind *kind = look__kind(l, &chosen, i);
 		bool unreached = look__is_unreached(l, i);
 
-		f.counts = f.kind && l->for_size[chosen];
-		tally__add(&t->all, b, &f, unreached);
+		kind = kind && l->for_size[chosen] ? kind : NULL;
+		tally__add(all, b, kind, unreached);
 		if (unreached) {
-			tally__add(&t->unreached, b, &f, true);
+			tally__add(lost, b, kind, true);
 			u->blocks++;
 			u->bytes += b->usable;
 			u->direct_blocks += l->reach.state[i] == UNREACHED;
 			u->direct_bytes += l->reach.state[i] == UNREACHED ? b->usable : 0;
 		}
-		while (old < l->traced.older.n && l->traced.older.v[old].addr < b->addr)
-			old++;
-		if (old == l->traced.older.n || l->traced.older.v[old].addr != b->addr)
+		if (!sorted__meet(one, l->traced.older.v, l->traced.older.n, &old, one->addr, b->addr))
 			continue;
-		tally__add(&t->older, b, &f, unreached);
+		tally__add(older, b, kind, unreached);
 		l->h->older_blocks++;
 		l->h->older_bytes += b->usable;
 		l->h->older_unreached_blocks += unreached;
@@ -343,33 +337,18 @@ static void count_blocks(struct look *l, struct tallies *t)
 	}
 }
 
-static void put_tallies(struct look *l, struct tallies *t)
-{
-	struct snap_heap *h = l->h;
-
-	tally__end(&t->all);
-	tally__end(&t->unreached);
-	tally__end(&t->older);
-	tally__classes(&t->all, l->s, &h->classes, &h->n_classes);
-	tally__classes(&t->unreached, l->s, &h->unreached.classes, &h->unreached.n_classes);
-	tally__classes(&t->older, l->s, &h->older_classes, &h->n_older_classes);
-	tally__types(&t->all, l->s, &h->types, &h->n_types);
-	tally__types(&t->unreached, l->s, &h->unreached.types, &h->unreached.n_types);
-	tally__types(&t->older, l->s, &h->older_types, &h->n_older_types);
-}
-
 static void add_up(struct look *l)
 {
-	struct tallies t = {};
+	struct tally all, unreached, older;
+	struct snap_heap *h = l->h;
 
-	tally__init(&t.all);
-	tally__init(&t.unreached);
-	tally__init(&t.older);
-	count_blocks(l, &t);
-	put_tallies(l, &t);
-	tally__done(&t.all);
-	tally__done(&t.unreached);
-	tally__done(&t.older);
+	tally__init(&all);
+	tally__init(&unreached);
+	tally__init(&older);
+	count_blocks(l, &all, &unreached, &older);
+	tally__put(&all, l->s, &h->classes, &h->n_classes, &h->types, &h->n_types);
+	tally__put(&unreached, l->s, &h->unreached.classes, &h->unreached.n_classes, &h->unreached.types, &h->unreached.n_types);
+	tally__put(&older, l->s, &h->older_classes, &h->n_older_classes, &h->older_types, &h->n_older_types);
 }
 
 static void put_reach(struct look *l)

@@ -5,21 +5,10 @@
 
 #include "heap/census.h"
 #include "heap/reach.h"
+#include "model/site_look.h"
 #include "model/snap_heap.h"
 #include "model/snapshot.h"
 #include "model/traced_block.h"
-
-/* What a look adds to a site of the trace. */
-struct heap_of_site {
-	uint64_t blocks;	/* that were there when the heap was read */
-	unsigned int scans;	/* for pointers to them; 0: none */
-	uint64_t unreached_blocks, unreached_bytes;
-	bool partial;		/* snap_unreached__is_partial() */
-	const struct snap_share *types;
-	size_t n_types;
-	uint64_t sampled;
-	const struct snap_root *held;	/* the root that holds the most of it; NULL: not known */
-};
 
 struct heap_opts {
 	bool reachable, roots, pause;
@@ -38,8 +27,8 @@ struct heap_opts {
 	void (*traced)(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns);
 	bool traced_all;	/* the trace records every block: what it does not have is older */
 	uint64_t until_ns;	/* on the trace's clock: sites have no blocks that are younger; 0: all */
-	/* Called for each site that has blocks, after the look. */
-	void (*on_site)(uint32_t site, const struct heap_of_site *is, void *arg);
+	/* Called for each site that has blocks, after the look: proc and looked_ns of it are not known here. */
+	void (*on_site)(uint32_t site, const struct site_look *is, void *arg);
 	void *arg;
 };
 

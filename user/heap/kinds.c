@@ -6,7 +6,7 @@
  * What always holds: a word is looked up as a vtable once, as long as the process's modules stay where they are; there is
  * a bound on how many are.
  */
-#include "heap/kinds.h"
+#include "heap/look.h"
 
 #include <errno.h>
 #include <string.h>

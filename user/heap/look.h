@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A look at a heap under way, for the files that it is made of: heap.c its order, of_sites.c what sites and holders get, and --view blocks. */
+/* A look at a heap under way, for the files that it is made of: heap.c its order, traced.c what sites get, tally.c sums, holders and --view blocks. */
 #ifndef MT_LOOK_H
 #define MT_LOOK_H
 
@@ -8,10 +8,39 @@
 
 #include "heap/census.h"
 #include "heap/heap.h"
-#include "heap/kinds.h"
 #include "heap/parts.h"
 #include "heap/reach.h"
 #include "model/snapshot.h"
+#include "util/sorted.h"
+
+/*
+ * What blocks are: C++ objects by the vtable that they begin with, others by what their bytes look like. Contents
+ * are read, classified and dropped: nothing of them is shown or kept.
+ */
+
+#define CONTENT_HEAD_BYTES 256	/* of a block, at most: what it is told by */
+
+enum content { CONTENT_ZEROS, CONTENT_TEXT, CONTENT_POINTERS, CONTENT_OTHER, N_CONTENTS };
+
+/* A C++ class, or one of enum content: never changes once it was met. */
+struct kind {
+	const char *name;	/* clean; "app::Session", "text" */
+	bool is_class;
+};
+
+struct kinds;			/* what was met so far of a process: vtables and their names */
+
+/* objects: by which a vtable without type information is named (_ZTV symbols); NULL: not. */
+struct kinds *kinds__new(struct target *t, struct objects *objects);
+void kinds__free(struct kinds *k);
+/*
+ * The kinds of n blocks, by address; to[i] is NULL where the memory could not be read. Names live as long as k.
+ */
+int kinds__look(struct kinds *k, const struct heap_block *const *blocks, size_t n, const struct kind **to, struct err *e);
+/* Blocks that might be objects and were not looked up: there were too many vtables. They are told by their bytes. */
+uint64_t kinds__n_unresolved(const struct kinds *k);
+/* For the tests: what bytes look like. is_pointer says whether a word is an address of the process. */
+enum content content__of(const void *bytes, size_t n, bool (*is_pointer)(uint64_t word, void *arg), void *arg);
 
 /* Who holds what: words outside of the heap, put together by what they belong to. */
 
@@ -93,12 +122,10 @@ static inline bool look__is_unreached(const struct look *l, size_t block)
 /* The next chosen one from *at on, if that is it; NULL: it was not looked at. */
 static inline const struct kind *look__kind(const struct look *l, size_t *at, size_t block)
 {
-	while (*at < l->chosen.n && l->chosen.v[*at] < block)
-		(*at)++;
-	return *at < l->chosen.n && l->chosen.v[*at] == block ? l->kind_of[*at] : NULL;
+	return sorted__meet(one, l->chosen.v, l->chosen.n, at, *one, block) ? l->kind_of[*at] : NULL;
 }
 
-/* of_sites.c: which blocks of a site are to be looked at: a bit for each block is set. */
+/* traced.c: which blocks of a site are to be looked at: a bit for each block is set. */
 void look__choose_for_sites(struct look *l, uint8_t *bits);
 /* Reports what there is to say of each site. */
 void look__tell_sites(struct look *l);
@@ -127,29 +154,6 @@ static inline uint32_t size_class__of(uint64_t usable)
 	return SIZE_CLASS_EXACT + (i < 47 ? i : 47);
 }
 
-/* Where the range of a class begins, and ends; *ret_below 0: it is a single size, which its first block tells. */
-static inline uint64_t size_class__from(uint32_t class, uint64_t *ret_below)
-{
-	*ret_below = 0;
-	if (class < SIZE_CLASS_EXACT)
-		return class * (uint64_t)SIZE_CLASS_STEP;
-	*ret_below = 65536ull << (class - SIZE_CLASS_EXACT + 1);
-	return 65536ull << (class - SIZE_CLASS_EXACT);
-}
-
-/* What is known of a block beside where it is. */
-struct block_facts {
-	const struct kind *kind;	/* NULL: not looked at */
-	bool counts;			/* for its size class: chosen by chance, not for a site's sake */
-};
-
-struct tally_class {
-	uint64_t usable;	/* of the last one met: of an exact class, the size */
-	uint64_t blocks, bytes;
-	uint64_t unreached_blocks, unreached_bytes;
-	uint64_t sampled;	/* of blocks: their kinds were looked up */
-};
-
 struct tally_kind {
 	const struct kind *kind;
 	uint32_t class;
@@ -157,17 +161,15 @@ struct tally_kind {
 };
 
 struct tally {
-	struct tally_class *classes;	/* owned; N_SIZE_CLASSES */
-	struct vec(struct tally_kind) kinds;	/* by class and kind: tally__end() sorts them */
+	struct snap_class *classes;	/* owned; N_SIZE_CLASSES; usable: of the last block met */
+	struct vec(struct tally_kind) kinds;	/* by class and kind, once they are put */
 };
 
 void tally__init(struct tally *t);
-void tally__done(struct tally *t);
-void tally__add(struct tally *t, const struct heap_block *b, const struct block_facts *f, bool unreached);
-/* After the last one. */
-void tally__end(struct tally *t);
-/* Into the snapshot: by size; by what they are, the most bytes first. */
-void tally__classes(const struct tally *t, struct snapshot *s, const struct snap_class **ret, size_t *ret_n);
-void tally__types(const struct tally *t, struct snapshot *s, const struct snap_type **ret, size_t *ret_n);
+/* kind: NULL if it was not looked up, or not by chance but for a site's sake. */
+void tally__add(struct tally *t, const struct heap_block *b, const struct kind *kind, bool unreached);
+/* Into the snapshot, by size, and by what they are, the most bytes first; after that nothing is left of it. */
+void tally__put(struct tally *t, struct snapshot *s, const struct snap_class **ret_classes, size_t *ret_n_classes,
+		const struct snap_type **ret_types, size_t *ret_n_types);
 
 #endif

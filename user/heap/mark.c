@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "heap/reach_parts.h"
+#include "util/sorted.h"
 
 enum { IS_REACHED = 1, IS_HIT = 2, IS_TOLD = 4 /* by which root */ };
 
@@ -376,9 +377,9 @@ struct again {
 
 static bool is_the_same(struct again *a, uint64_t addr, uint32_t block)
 {
-	while (a->at < a->n_was && a->was[a->at].addr < addr)
-		a->at++;
-	return a->at < a->n_was && a->was[a->at].addr == addr && a->was[a->at].block == block;
+	const struct root_hit *was = sorted__meet(one, a->was, a->n_was, &a->at, one->addr, addr);
+
+	return was && was->block == block;
 }
 
 /*

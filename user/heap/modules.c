@@ -5,7 +5,7 @@
  *
  * What always holds: modules are by address and do not overlap; nothing of a file is read before it is wanted.
  */
-#include "heap/modules.h"
+#include "heap/parts.h"
 
 #include <string.h>
 

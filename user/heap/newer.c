@@ -16,8 +16,9 @@ struct gap {
 
 void newer__init(struct newer *n, struct target *t, const struct census *c, const struct block_index *x)
 {
-	*n = (struct newer){ .t = t, .c = c, .index = x, .hash_bits = 10 };
-	n->slots = xcalloc(1ull << n->hash_bits, sizeof(*n->slots));
+	*n = (struct newer){ .t = t, .c = c, .index = x };
+	/* of these, pages are touched where there are some */
+	id_table__init(&n->numbers, MAX_NEWER);
 	n->lines = lines__new(t);
 }
 
@@ -34,50 +35,32 @@ void newer__done(struct newer *n)
 	vec_done(&n->at);
 	vec_done(&n->grown);
 	lines__free(n->lines);
-	free(n->slots);
+	id_table__done(&n->numbers);
 	*n = (struct newer){};
 }
 
 /* ---- numbers */
 
-/* Ranges are in order and disjoint. */
-static const struct heap_range *range_of(const struct heap_range *v, size_t n, uint64_t addr)
-{
-	return sorted__range_of(v, n, addr);
-}
-
 static bool is_grown(const struct newer *n, uint64_t addr)
 {
-	return range_of(n->grown.v, n->grown.n, addr) != NULL;
-}
-
-static uint32_t *slot_of(const struct newer *n, uint64_t addr)
-{
-	size_t mask = (1ull << n->hash_bits) - 1, i = addr * 0x9e3779b97f4a7c15ull >> (64 - n->hash_bits);
-
-	while (n->slots[i] && n->at.v[n->slots[i] - 1] != addr)
-		i = (i + 1) & mask;
-	return &n->slots[i];
-}
-
-/* At most half of the slots are used. */
-static void make_slots(struct newer *n)
-{
-	uint32_t *slots;
-
-	if (n->at.n < 1ull << (n->hash_bits - 1))
-		return;
-	slots = xcalloc(2ull << n->hash_bits, sizeof(*slots));
-	free(n->slots);
-	n->slots = slots;
-	n->hash_bits++;
-	for (size_t i = 0; i < n->at.n; i++)
-		*slot_of(n, n->at.v[i]) = i + 1;
+	return sorted__range_of(n->grown.v, n->grown.n, addr) != NULL;
 }
 
 bool newer__may_be(const struct newer *n, uint64_t addr)
 {
-	return range_of(n->c->ranges.v, n->c->ranges.n, addr) || is_grown(n, addr);
+	return sorted__range_of(n->c->ranges.v, n->c->ranges.n, addr) || is_grown(n, addr);
+}
+
+struct wanted {
+	const struct newer *in;
+	uint64_t addr;
+};
+
+static bool is_wanted(const void *arg, uint32_t number)
+{
+	const struct wanted *w = arg;
+
+	return w->in->at.v[number] == w->addr;
 }
 
 uint32_t newer__number(struct newer *n, uint64_t addr)
@@ -86,15 +69,14 @@ uint32_t newer__number(struct newer *n, uint64_t addr)
 
 	if (!newer__may_be(n, addr))
 		return NO_BLOCK;
-	slot = slot_of(n, addr);
+	slot = id_table__find(&n->numbers, hash__mix(addr, 0), is_wanted, &(struct wanted){ n, addr });
 	if (*slot)
 		return *slot - 1;
 	/* a holder is not found then, and nothing else is lost */
 	if (n->at.n == MAX_NEWER)
 		return NO_BLOCK;
-	make_slots(n);
 	*vec_push(&n->at) = addr;
-	*slot_of(n, addr) = n->at.n;
+	*slot = n->at.n;
 	return n->at.n - 1;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns the rows of resident memory while they are summed up, and the choice of those that are shown. */
-#include "heap/parts_inner.h"
+#include "heap/parts.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -46,22 +46,9 @@ uint64_t part_rows__resident(const struct part_rows *r)
 }
 
 /* By kind, the most resident first. */
-static int by_size(const void *pa, const void *pb)
-{
-	const struct snap_part *a = pa, *b = pb;
-
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->resident_bytes != b->resident_bytes)
-		return a->resident_bytes > b->resident_bytes ? -1 : 1;
-	if (a->mapped_bytes != b->mapped_bytes)
-		return a->mapped_bytes > b->mapped_bytes ? -1 : 1;
-	if (a->addr != b->addr)
-		return a->addr < b->addr ? -1 : 1;
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	return a->name && b->name ? strcmp(a->name, b->name) : 0;
-}
+COMPARATOR(by_size, struct snap_part,
+	   ORDER(a->kind, b->kind) ?: ORDER(b->resident_bytes, a->resident_bytes) ?: ORDER(b->mapped_bytes, a->mapped_bytes) ?:
+	   ORDER(a->addr, b->addr) ?: ORDER(a->tid, b->tid) ?: (a->name && b->name ? strcmp(a->name, b->name) : 0))
 
 static void add_to(struct snap_part *to, const struct snap_part *from)
 {
@@ -74,10 +61,8 @@ static const char *name_of(struct snapshot *s, const struct snap_part *row)
 {
 	char text[32];
 
-	if (row->name)
-		return snapshot__strdup(s, row->name);
 	snprintf(text, sizeof(text), "at 0x%" PRIx64, row->addr);
-	return snapshot__strdup(s, text);
+	return snapshot__strdup(s, row->name ? row->name : text);
 }
 
 void part_rows__put(struct part_rows *r, struct snapshot *s, struct snap_heap *h)
@@ -148,9 +133,10 @@ void part_globals__count(struct part_globals *g, struct parts *p, struct module 
 /* Numbers of variables, the most resident first. */
 static int by_resident(const void *pa, const void *pb, void *arg)
 {
-	const uint64_t *resident = arg, a = resident[*(const size_t *)pa], b = resident[*(const size_t *)pb];
+	const uint64_t *resident = arg;
+	const size_t *a = pa, *b = pb;
 
-	return a > b ? -1 : a < b ? 1 : *(const size_t *)pa < *(const size_t *)pb ? -1 : 1;
+	return ORDER(resident[*b], resident[*a]) ?: ORDER(*a, *b);
 }
 
 static void put_variable(struct part_globals *g, struct parts *p, struct module *m, size_t i, bool listed, struct part_rows *to)

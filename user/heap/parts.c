@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "heap/parts_inner.h"
 #include "heap/target.h"
+#include "process/process.h"
 
 #define HUGE_SIZES 8
 #define RESERVED_MAX_BYTES (1ull << 30)
@@ -41,30 +41,16 @@ struct fill {
 
 /* ---- what the kernel says */
 
-static uint64_t line_of(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-	unsigned long long kib;
-
-	return at && sscanf(at + strlen(key), " %llu kB", &kib) == 1 ? kib * 1024 : 0;
-}
-
 static int read_status(const struct target *t, struct status *ret)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64];
-	int r;
+	int r = t->runner ? process__file(t->runner, "status", &text) : 0;
 
-	if (!t->runner) {
-		*ret = (struct status){};
-		return 0;
-	}
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)t->runner);
-	r = read_small_file(path, &text, NULL);
 	if (r)
 		return r;
-	*ret = (struct status){ line_of(text, "\nVmRSS:"), line_of(text, "\nVmPTE:"), line_of(text, "\nVmSwap:"),
-				line_of(text, "\nHugetlbPages:") };
+	*ret = !text ? (struct status){} :
+	       (struct status){ bytes_of_line(text, "VmRSS:"), bytes_of_line(text, "VmPTE:"), bytes_of_line(text, "VmSwap:"),
+				bytes_of_line(text, "HugetlbPages:") };
 	return 0;
 }
 

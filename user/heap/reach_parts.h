@@ -11,6 +11,7 @@
 #include "heap/reach.h"
 #include "heap/target.h"
 #include "util/hash.h"
+#include "util/ids.h"
 
 #define SEARCH_WINDOW_BYTES (128u * 1024)
 
@@ -142,8 +143,7 @@ struct newer {
 	const struct block_index *index;
 	struct lines *lines;	/* owned */
 	struct vec(uint64_t) at;	/* where words point to */
-	uint32_t *slots;	/* owned; index into at + 1, by the hash of it */
-	unsigned int hash_bits;
+	struct id_table numbers;	/* of these */
 	struct vec(struct heap_range) grown;	/* roots.grown */
 	struct hash gaps;	/* number of the block before it → struct gap */
 	uint64_t n_steps;	/* from header to header, in all */

@@ -7,6 +7,7 @@
 
 #include "heap/glibc_parts.h"
 #include "heap/reach_parts.h"
+#include "process/process.h"
 #include "util/parse.h"
 #include "util/sorted.h"
 
@@ -237,10 +238,10 @@ void roots__parse_kept(struct roots *r, const char *text, const char *key, enum 
 }
 
 /* Where the kernel or its rules do not tell them, a scan still says what memory holds. */
-static void take_kept(struct roots *r, struct target *t, const char *path, const char *key, enum root_keeper keeper)
+static void take_kept(struct roots *r, struct target *t, const char *what, const char *key, enum root_keeper keeper)
 {
 	_cleanup_free_ char *text = NULL;
-	int err = read_small_file(path, &text, NULL);
+	int err = process__file(t->runner, what, &text);
 
 	target__note_untold(t, err);
 	if (!err)
@@ -278,7 +279,7 @@ static void take_epolls(struct roots *r, struct target *t)
 		r->async_io |= !strcmp(link, "anon_inode:[io_uring]");
 		if (strcmp(link, "anon_inode:[eventpoll]"))
 			continue;
-		snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", (int)t->runner, d->d_name);
+		snprintf(name, sizeof(name), "fdinfo/%s", d->d_name);
 		take_kept(r, t, name, "data:", KEPT_FOR_EPOLL);
 	}
 	if (dir) {
@@ -290,10 +291,7 @@ static void take_epolls(struct roots *r, struct target *t)
 /* What timer_create() was given: "signal: 10/00007f...". */
 static void take_timers(struct roots *r, struct target *t)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/timers", (int)t->runner);
-	take_kept(r, t, path, "/", KEPT_FOR_TIMER);
+	take_kept(r, t, "timers", "/", KEPT_FOR_TIMER);
 }
 
 /* ---- registers */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the sums by size and by kind. What always holds: the classes add up to all blocks; the types of a size add
- * up to its blocks, whether all of these were looked at or some stand for them.
+ * Owns the sums by size, by kind and by holder, and the list of --view blocks. What always holds: the classes add up to all
+ * blocks; the types of a size add up to its blocks, whether all of these were looked at or some stand for them.
  */
 #include "heap/look.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "util/ids.h"
 
 #define MAX_SHARES 8	/* kinds that are listed of a size */
 #define MAX_TYPES 256
@@ -14,13 +15,6 @@
 void tally__init(struct tally *t)
 {
 	*t = (struct tally){ .classes = xcalloc(N_SIZE_CLASSES, sizeof(*t->classes)) };
-}
-
-void tally__done(struct tally *t)
-{
-	free(t->classes);
-	vec_done(&t->kinds);
-	*t = (struct tally){};
 }
 
 /* Neighbours are often alike: the last rows are looked at first, and few kinds share a size. */
@@ -68,10 +62,10 @@ static void join(struct tally *t)
 
 #define JOIN_AT 4096
 
-void tally__add(struct tally *t, const struct heap_block *b, const struct block_facts *f, bool unreached)
+void tally__add(struct tally *t, const struct heap_block *b, const struct kind *kind, bool unreached)
 {
 	uint32_t class = size_class__of(b->usable);
-	struct tally_class *c = &t->classes[class];
+	struct snap_class *c = &t->classes[class];
 
 	c->usable = b->usable;
 	c->blocks++;
@@ -80,18 +74,13 @@ void tally__add(struct tally *t, const struct heap_block *b, const struct block_
 		c->unreached_blocks++;
 		c->unreached_bytes += b->usable;
 	}
-	if (!f->kind || !f->counts)
+	if (!kind)
 		return;
 	c->sampled++;
 	/* where rows repeat themselves there is room to be had; where they do not, it doubles */
 	if (t->kinds.n >= JOIN_AT && t->kinds.n == t->kinds.room)
 		join(t);
-	count_kind(t, class, f->kind, b->usable);
-}
-
-void tally__end(struct tally *t)
-{
-	join(t);
+	count_kind(t, class, kind, b->usable);
 }
 
 /* ---- into a snapshot */
@@ -114,7 +103,17 @@ static void put_shares(const struct tally *t, size_t from, size_t to, struct sna
 	c->n_types = MIN(to - from, (size_t)MAX_SHARES);
 }
 
-void tally__classes(const struct tally *t, struct snapshot *s, const struct snap_class **ret, size_t *ret_n)
+/* Where the range of a class begins, and ends; *ret_below 0: it is a single size, which its first block tells. */
+static uint64_t range_from(uint32_t class, uint64_t *ret_below)
+{
+	*ret_below = 0;
+	if (class < SIZE_CLASS_EXACT)
+		return class * (uint64_t)SIZE_CLASS_STEP;
+	*ret_below = 65536ull << (class - SIZE_CLASS_EXACT + 1);
+	return 65536ull << (class - SIZE_CLASS_EXACT);
+}
+
+static void put_classes(const struct tally *t, struct snapshot *s, const struct snap_class **ret, size_t *ret_n)
 {
 	struct snap_class *v;
 	size_t n = 0, kind = 0;
@@ -122,29 +121,25 @@ void tally__classes(const struct tally *t, struct snapshot *s, const struct snap
 	for (uint32_t i = 0; i < N_SIZE_CLASSES; i++)
 		n += t->classes[i].blocks > 0;
 	v = snapshot__alloc(s, n + 1, sizeof(*v));
-	n = 0;
-	for (uint32_t i = 0; i < N_SIZE_CLASSES; i++) {
-		const struct tally_class *c = &t->classes[i];
-		struct snap_class *to = &v[n];
-		size_t from;
-
-		while (kind < t->kinds.n && t->kinds.v[kind].class < i)
-			kind++;
-		for (from = kind; kind < t->kinds.n && t->kinds.v[kind].class == i; kind++)
-			;
-		if (!c->blocks)
-			continue;
-		*to = (struct snap_class){ .blocks = c->blocks, .bytes = c->bytes, .unreached_blocks = c->unreached_blocks,
-					   .unreached_bytes = c->unreached_bytes, .sampled = c->sampled };
-		to->usable = size_class__from(i, &to->below);
-		if (!to->below)
-			to->usable = c->usable;
-		if (kind > from)
-			put_shares(t, from, kind, s, to);
-		n++;
-	}
 	*ret = v;
 	*ret_n = n;
+	for (uint32_t i = 0; i < N_SIZE_CLASSES; i++) {
+		uint64_t from, below;
+		size_t first = kind;
+
+		/* a class without blocks has no kinds either */
+		if (!t->classes[i].blocks)
+			continue;
+		while (kind < t->kinds.n && t->kinds.v[kind].class == i)
+			kind++;
+		*v = t->classes[i];
+		from = range_from(i, &below);
+		v->usable = below ? from : v->usable;
+		v->below = below;
+		if (kind > first)
+			put_shares(t, first, kind, s, v);
+		v++;
+	}
 }
 
 COMPARATOR(by_bytes, struct snap_type, ORDER(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
@@ -152,13 +147,13 @@ COMPARATOR(by_bytes, struct snap_type, ORDER(b->bytes, a->bytes) ?: strcmp(a->na
 COMPARATOR(by_name, struct snap_type, strcmp(a->name, b->name))
 
 /* What a row stands for; of the last row of a class, what is left, so that sums hold. */
-static void scale(const struct tally *t, size_t i, struct tally_class *dealt, struct snap_type *ret)
+static void scale(const struct tally *t, size_t i, struct snap_class *dealt, struct snap_type *ret)
 {
 	const struct tally_kind *row = &t->kinds.v[i];
-	const struct tally_class *c = &t->classes[row->class];
+	const struct snap_class *c = &t->classes[row->class];
 	bool last = i + 1 == t->kinds.n || t->kinds.v[i + 1].class != row->class;
 	double part = (double)row->blocks / (double)c->sampled;
-	struct tally_class *d = &dealt[row->class];
+	struct snap_class *d = &dealt[row->class];
 	uint64_t blocks = last ? c->blocks - d->blocks : (uint64_t)((double)c->blocks * part);
 	uint64_t bytes = last ? c->bytes - d->bytes : (uint64_t)((double)c->bytes * part);
 
@@ -171,9 +166,9 @@ static void scale(const struct tally *t, size_t i, struct tally_class *dealt, st
 	*ret = (struct snap_type){ row->kind->name, blocks, bytes, row->kind->is_class, c->sampled < c->blocks };
 }
 
-void tally__types(const struct tally *t, struct snapshot *s, const struct snap_type **ret, size_t *ret_n)
+static void put_types(const struct tally *t, struct snapshot *s, const struct snap_type **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct tally_class *dealt = xcalloc(N_SIZE_CLASSES, sizeof(*dealt));
+	_cleanup_free_ struct snap_class *dealt = xcalloc(N_SIZE_CLASSES, sizeof(*dealt));
 	_cleanup_free_ struct snap_type *v = xcalloc(t->kinds.n + 1, sizeof(*v));
 	struct snap_type *kept;
 	size_t n = 0;
@@ -209,4 +204,213 @@ void tally__types(const struct tally *t, struct snapshot *s, const struct snap_t
 	}
 	*ret = kept;
 	*ret_n = n;
+}
+
+void tally__put(struct tally *t, struct snapshot *s, const struct snap_class **ret_classes, size_t *ret_n_classes,
+		const struct snap_type **ret_types, size_t *ret_n_types)
+{
+	join(t);
+	put_classes(t, s, ret_classes, ret_n_classes);
+	put_types(t, s, ret_types, ret_n_types);
+	free(t->classes);
+	vec_done(&t->kinds);
+}
+
+/* ---- the list of --view blocks */
+
+/* Of each site those without a pointer, then the oldest or largest, so that a view of some sites has theirs. */
+
+#define MAX_LISTED 100000
+#define LISTED_OF_SITE 100u	/* and so many at least, if there are */
+
+struct listed {
+	const struct heap_block *block;
+	const struct traced_block *traced;	/* NULL: older than the trace, or there is none */
+	size_t at;
+	bool first;		/* no pointer was found to it: those are what somebody goes on with */
+};
+
+static uint32_t site_of(const struct listed *x)
+{
+	return x->traced ? x->traced->site + 1 : 0;
+}
+
+/* Births that are not known come first: those blocks are older than the trace. */
+static uint64_t born(const struct listed *x)
+{
+	return x->traced ? x->traced->born_ns : 0;
+}
+
+COMPARATOR(by_size, struct listed,
+	   ORDER(b->first, a->first) ?: ORDER(b->block->usable, a->block->usable) ?: ORDER(a->block->addr, b->block->addr))
+
+COMPARATOR(by_age, struct listed, ORDER(b->first, a->first) ?: ORDER(born(a), born(b)) ?: by_size(a, b))
+
+COMPARATOR(by_site_and_size, struct listed, ORDER(site_of(a), site_of(b)) ?: by_size(a, b))
+
+COMPARATOR(by_site_and_age, struct listed, ORDER(site_of(a), site_of(b)) ?: by_age(a, b))
+
+static size_t n_sites_of(const struct listed *v, size_t n)
+{
+	size_t sites = 1;
+
+	for (size_t i = 1; i < n; i++)
+		sites += site_of(&v[i]) != site_of(&v[i - 1]);
+	return sites;
+}
+
+/* Of each site, the first ones. */
+static size_t keep_first(struct listed *v, size_t n, size_t most)
+{
+	size_t to = 0, of_site = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		of_site = i && site_of(&v[i]) == site_of(&v[i - 1]) ? of_site + 1 : 1;
+		if (of_site <= most)
+			v[to++] = v[i];
+	}
+	return to;
+}
+
+static int reach_of(const struct look *l, size_t at)
+{
+	static const int words[] = { [REACHED] = REACH_REACHED, [UNREACHED] = REACH_UNREACHED, [UNREACHED_INDIRECT] = REACH_INDIRECT };
+
+	return l->reach.state ? words[l->reach.state[at]] : REACH_UNKNOWN;
+}
+
+struct asked {
+	const struct heap_block *block;
+	size_t at;		/* in the list */
+};
+
+COMPARATOR(by_addr, struct asked, ORDER(a->block->addr, b->block->addr))
+
+static void name_kinds(struct look *l, const struct listed *v, size_t n, struct snap_block *to)
+{
+	_cleanup_free_ struct asked *asked = xcalloc(n + 1, sizeof(*asked));
+	_cleanup_free_ const struct heap_block **blocks = xcalloc(n + 1, sizeof(*blocks));
+	_cleanup_free_ const struct kind **kinds = xcalloc(n + 1, sizeof(*kinds));
+
+	for (size_t i = 0; i < n; i++)
+		asked[i] = (struct asked){ v[i].block, i };
+	qsort(asked, n, sizeof(*asked), by_addr);
+	for (size_t i = 0; i < n; i++)
+		blocks[i] = asked[i].block;
+	/* what cannot be read any more has no kind */
+	if (l->kinds && !kinds__look(l->kinds, blocks, n, kinds, NULL))
+		for (size_t i = 0; i < n; i++)
+			to[asked[i].at].type = kinds[i] ? snapshot__strdup(l->s, kinds[i]->name) : NULL;
+}
+
+void look__list_blocks(struct look *l)
+{
+	const struct census *c = &l->reach.first;
+	_cleanup_free_ struct listed *v = xcalloc(c->blocks.n + 1, sizeof(*v));
+	uint64_t now = l->traced.now_ns;
+	struct snap_block *to;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->blocks.n; i++)
+		if (!(c->blocks.v[i].flags & BLOCK_LIBC))
+			v[n++] = (struct listed){ &c->blocks.v[i], traced__find(&l->traced, c->blocks.v[i].addr), i, look__is_unreached(l, i) };
+	l->h->n_list_of = n;
+	qsort(v, n, sizeof(*v), l->o->list_oldest ? by_site_and_age : by_site_and_size);
+	/* all sites have their part of the room */
+	n = keep_first(v, n, MIN(l->o->list, MAX(LISTED_OF_SITE, MAX_LISTED / n_sites_of(v, n))));
+	qsort(v, n, sizeof(*v), l->o->list_oldest ? by_age : by_size);
+	n = MIN(n, (size_t)MAX_LISTED);
+	to = snapshot__alloc(l->s, n + 1, sizeof(*to));
+	for (size_t i = 0; i < n; i++) {
+		const struct traced_block *t = v[i].traced;
+
+		to[i] = (struct snap_block){ .addr = v[i].block->addr, .bytes = v[i].block->usable, .reach = reach_of(l, v[i].at) };
+		/* the trace's number of it: the caller, who knows the snapshot's, puts that there */
+		to[i].site = t ? t->site + 1 : 0;
+		to[i].age_ns = t && t->born_ns && t->born_ns < now ? now - t->born_ns : 0;
+		to[i].tid = t ? t->tid : 0;
+	}
+	l->h->list = to;
+	l->h->n_list = n;
+	name_kinds(l, v, n, to);
+}
+
+/* ---- who holds what */
+
+#define MAX_HOLDERS 64
+
+struct ranked {
+	struct snap_root root;
+	uint32_t was;
+};
+
+COMPARATOR(by_held, struct ranked,
+	   ORDER(b->root.bytes, a->root.bytes) ?: strcmp(a->root.name, b->root.name) ?: ORDER(a->root.kind, b->root.kind) ?:
+	   strcmp(a->root.module ?: "", b->root.module ?: ""))
+
+/* The most bytes first; of_root follows. */
+static void rank(struct holders *h, size_t n_roots)
+{
+	_cleanup_free_ struct ranked *v = xcalloc(h->v.n + 1, sizeof(*v));
+	_cleanup_free_ uint32_t *to = xcalloc(h->v.n + 1, sizeof(*to));
+
+	for (size_t i = 0; i < h->v.n; i++)
+		v[i] = (struct ranked){ h->v.v[i], (uint32_t)i };
+	qsort(v, h->v.n, sizeof(*v), by_held);
+	for (size_t i = 0; i < h->v.n; i++) {
+		h->v.v[i] = v[i].root;
+		to[v[i].was] = (uint32_t)i + 1;
+	}
+	for (size_t i = 0; i < n_roots; i++)
+		h->of_root[i] = to[h->of_root[i]];
+}
+
+void holders__make(const struct reach_result *r, struct parts *parts, struct holders *ret)
+{
+	struct key_ids known = {};
+
+	*ret = (struct holders){ .of_root = xcalloc(r->roots.n + 1, sizeof(*ret->of_root)) };
+	for (size_t i = 0; i < r->roots.n; i++) {
+		const struct reach_root *root = &r->roots.v[i];
+		struct snap_root named;
+		bool is_new;
+
+		parts__name_root(parts, root->addr, root->tid, &named);
+		/* equal names are one pointer */
+		named.name = pool__string(&parts->pool, named.name);
+		named.module = pool__string(&parts->pool, named.module);
+		key_ids__get(&known, (struct key){ named.kind, (uintptr_t)named.name, (uintptr_t)named.module }, &ret->of_root[i], &is_new);
+		if (is_new)
+			*vec_push(&ret->v) = named;
+		ret->v.v[ret->of_root[i]].blocks += root->blocks;
+		ret->v.v[ret->of_root[i]].bytes += root->bytes;
+	}
+	key_ids__done(&known);
+	rank(ret, r->roots.n);
+}
+
+void holders__done(struct holders *h)
+{
+	vec_done(&h->v);
+	free(h->of_root);
+	*h = (struct holders){};
+}
+
+const struct snap_root *holders__of(const struct holders *h, const struct reach_result *r, size_t block)
+{
+	uint32_t root = r->root && h->of_root ? r->root[block] : 0, holder = root ? h->of_root[root - 1] : 0;
+
+	return holder ? &h->v.v[holder - 1] : NULL;
+}
+
+void holders__put(const struct holders *h, struct snapshot *s, struct snap_heap *to)
+{
+	size_t n = MIN(h->v.n, (size_t)MAX_HOLDERS);
+	struct snap_root *v = snapshot__alloc(s, n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = *snap_root__copy(s, &h->v.v[i]);
+	to->roots_known = true;
+	to->roots = v;
+	to->n_roots = n;
 }

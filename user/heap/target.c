@@ -168,11 +168,10 @@ int target__go_on(struct target *t, const char *what, double part)
 static uint64_t switches_of(pid_t tid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64], *at, *line;
 	uint64_t sum = 0, n;
+	char *at, *line;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	if (read_small_file(path, &text, NULL))
+	if (process__file(tid, "status", &text))
 		return 0;
 	for (at = text; (line = strsep(&at, "\n"));) {
 		char *value = strchr(line, '\t');

@@ -54,23 +54,10 @@ struct target_stopped {
 
 /* ---- the keeper's side */
 
-/* As /proc has it; X: it has ended. */
-static char state_of(int tid)
-{
-	_cleanup_free_ char *text = NULL;
-	char path[64], *state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	if (read_small_file(path, &text, NULL))
-		return 'X';
-	state = strrchr(text, ')');
-	return state && state[1] ? state[2] : 'X';
-}
-
 /* It waits for nothing but to be noticed. */
 static bool has_ended(int tid)
 {
-	char state = state_of(tid);
+	char state = process__state(tid);
 
 	return state == 'Z' || state == 'X';
 }
@@ -164,7 +151,7 @@ static bool look_at_stops(struct target_stopped *s)
 static bool is_in_vain(const struct target_stopped *s)
 {
 	for (size_t i = 0; i < s->threads.n; i++)
-		if (!s->threads.v[i].stopped && !strchr("DZX", state_of(s->threads.v[i].thread.tid)))
+		if (!s->threads.v[i].stopped && !strchr("DZX", process__state(s->threads.v[i].thread.tid)))
 			return false;
 	return true;
 }

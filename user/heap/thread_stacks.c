@@ -13,7 +13,7 @@
  * One of them is found at the end of a mapping that lies above a guard, or from a stack pointer on; the list leads to the
  * others, those of threads that run too, whose stack pointer nobody knows. A thread of another C library has the mapping that its stack pointer is in, if there is a guard below and no other thread is in it.
  */
-#include "heap/parts_inner.h"
+#include "heap/parts.h"
 
 #include <string.h>
 
@@ -51,11 +51,9 @@ struct search {
 static uint64_t stack_pointer(struct target *t, int tid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64], *at, *last = NULL;
-	int err;
+	char *at, *last = NULL;
+	int err = process__file(tid, "syscall", &text);
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	err = read_small_file(path, &text, NULL);
 	target__note_untold(t, err);
 	if (err)
 		return 0;

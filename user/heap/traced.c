@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns copies of the trace's table, and the list of what is older than the trace. */
+/*
+ * Owns copies of the trace's table, the list of what is older than the trace, and what a look says of the trace's sites: their
+ * blocks' kinds, which of them nothing reaches, who holds them.
+ */
 #include "heap/look.h"
 
-#include "util/sorted.h"
+#include "bpf/hash.h"
+#include "util/hash.h"
 
 static void drop(struct traced_blocks *b)
 {
@@ -37,12 +41,10 @@ static const struct traced_block *find(const struct traced_blocks *b, uint64_t a
 	return i < b->n && b->v[i].addr == addr ? &b->v[i] : NULL;
 }
 
-/* Both go by address: a step ahead in one table for a step in the other. */
-static bool meets(const struct traced_blocks *b, size_t *at, uint64_t addr)
+/* Of blocks that are asked for by address. */
+static const struct traced_block *meet(const struct traced_blocks *b, size_t *at, uint64_t addr)
 {
-	while (*at < b->n && b->v[*at].addr < addr)
-		(*at)++;
-	return *at < b->n && b->v[*at].addr == addr;
+	return sorted__meet(one, b->v, b->n, at, one->addr, addr);
 }
 
 static void list_older(struct traced *t, const struct census *c)
@@ -51,7 +53,7 @@ static void list_older(struct traced *t, const struct census *c)
 
 	for (size_t i = 0; i < c->blocks.n; i++) {
 		const struct heap_block *b = &c->blocks.v[i];
-		bool was = meets(&t->before, &before, b->addr), is = meets(&t->first, &first, b->addr);
+		bool was = meet(&t->before, &before, b->addr), is = meet(&t->first, &first, b->addr);
 
 		/* what libc allocates for itself passes no probe: it may have come at any time */
 		if (!was && !is && !(b->flags & BLOCK_LIBC))
@@ -64,12 +66,9 @@ static void keep_older(struct traced *t, const struct census *c)
 	size_t to = 0, now = 0, at = 0;
 
 	for (size_t i = 0; i < t->older.n; i++) {
-		const struct heap_block *b = &t->older.v[i];
+		const struct heap_block *b = &t->older.v[i], *is = sorted__meet(one, c->blocks.v, c->blocks.n, &at, one->addr, b->addr);
 
-		while (at < c->blocks.n && c->blocks.v[at].addr < b->addr)
-			at++;
-		if (at < c->blocks.n && c->blocks.v[at].addr == b->addr && c->blocks.v[at].usable == b->usable &&
-		    !meets(&t->now, &now, b->addr))
+		if (is && is->usable == b->usable && !meet(&t->now, &now, b->addr))
 			t->older.v[to++] = *b;
 	}
 	t->n_dropped += t->older.n - to;
@@ -148,4 +147,152 @@ bool traced__is_same(const struct traced *t, const struct heap_block *b)
 	if (t->n_looks < 2)
 		return true;
 	return was && is ? was->born_ns == is->born_ns && was->bytes == is->bytes : was == is;
+}
+
+/* ---- sites */
+
+#define SAMPLE_OF_SITE 64
+#define MAX_SHARES 8
+#define MAX_HELD 262144		/* pairs of a site and a holder */
+
+struct site_kind {
+	const struct kind *kind;
+	uint32_t blocks;
+};
+
+struct held {			/* by one holder, of one site */
+	uint64_t blocks, bytes;
+	const struct snap_root *holder;
+};
+
+struct site_sum {
+	struct site_look is;
+	struct site_kind kinds[MAX_SHARES];
+	struct held most;
+};
+
+static uint32_t n_sites(const struct look *l)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < l->traced.first.n; i++)
+		n = MAX(n, l->traced.first.v[i].site + 1);
+	return n;
+}
+
+void look__choose_for_sites(struct look *l, uint8_t *bits)
+{
+	uint32_t n = n_sites(l);
+	_cleanup_free_ uint64_t *blocks = xcalloc(n + 1, sizeof(*blocks));
+	const struct census *c = &l->reach.first;
+	size_t at = 0;
+
+	for (size_t i = 0; i < l->traced.first.n; i++)
+		blocks[l->traced.first.v[i].site]++;
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		const struct traced_block *t = meet(&l->traced.first, &at, c->blocks.v[i].addr);
+
+		/* by chance: what lies at regular distances may be alike */
+		if (t && mt_mix(t->addr) % (blocks[t->site] / SAMPLE_OF_SITE + 1) == 0)
+			bits[i / 8] |= (uint8_t)(1 << i % 8);
+	}
+}
+
+static void add_kind(struct site_sum *sum, const struct kind *kind)
+{
+	if (!kind)
+		return;
+	sum->is.sampled++;
+	for (size_t i = 0; i < MAX_SHARES; i++) {
+		if (!sum->kinds[i].kind)
+			sum->kinds[i].kind = kind;
+		if (sum->kinds[i].kind == kind) {
+			sum->kinds[i].blocks++;
+			return;
+		}
+	}
+}
+
+COMPARATOR(by_blocks, struct site_kind, ORDER(b->blocks, a->blocks))
+
+struct holding {
+	struct hash pairs;	/* site and holder → struct held */
+	size_t n;
+};
+
+static void add_held(struct holding *h, struct site_sum *sum, uint64_t key, const struct snap_root *holder, uint64_t bytes)
+{
+	struct held *held = hash__get(&h->pairs, key);
+
+	if (!held) {
+		if (h->n == MAX_HELD)
+			return;
+		held = xcalloc(1, sizeof(*held));
+		hash__put(&h->pairs, key, held);
+		held->holder = holder;
+		h->n++;
+	}
+	held->blocks++;
+	held->bytes += bytes;
+	if (held->bytes > sum->most.bytes || holder == sum->most.holder)
+		sum->most = *held;
+}
+
+static void tell(const struct look *l, uint32_t site, struct site_sum *sum)
+{
+	struct snap_share *v = snapshot__alloc(l->s, MAX_SHARES, sizeof(*v));
+	struct site_look *is = &sum->is;
+
+	is->scans = l->reach.state ? l->reach.scans : 0;
+	is->partial = snap_unreached__is_partial(&l->h->unreached);
+	qsort(sum->kinds, MAX_SHARES, sizeof(*sum->kinds), by_blocks);
+	for (size_t i = 0; i < MAX_SHARES && sum->kinds[i].kind; i++)
+		v[is->n_types++] = (struct snap_share){ snapshot__strdup(l->s, sum->kinds[i].kind->name),
+						       (double)sum->kinds[i].blocks / (double)is->sampled, sum->kinds[i].kind->is_class };
+	is->types = v;
+	if (sum->most.holder) {
+		struct snap_root held = *sum->most.holder;
+
+		held.bytes = sum->most.bytes;
+		held.blocks = sum->most.blocks;
+		is->held = snap_root__copy(l->s, &held);
+	}
+	l->o->on_site(site, is, l->o->arg);
+}
+
+void look__tell_sites(struct look *l)
+{
+	uint32_t n = n_sites(l);
+	_cleanup_free_ struct site_sum *sums = xcalloc(n + 1, sizeof(*sums));
+	const struct census *c = &l->reach.first;
+	struct holding holding = {};
+	size_t at = 0, chosen = 0;
+
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		const struct heap_block *b = &c->blocks.v[i];
+		const struct traced_block *t = meet(&l->traced.first, &at, b->addr);
+		const struct kind *kind = look__kind(l, &chosen, i);
+		const struct snap_root *holder;
+		struct site_sum *sum;
+
+		if (!t || (l->o->until_ns && t->born_ns > l->o->until_ns))
+			continue;
+		sum = &sums[t->site];
+		sum->is.blocks++;
+		add_kind(sum, kind);
+		if (look__is_unreached(l, i)) {
+			sum->is.unreached_blocks++;
+			/* as the trace counts them */
+			sum->is.unreached_bytes += t->bytes;
+		}
+		holder = holders__of(&l->holders, &l->reach, i);
+		if (holder)
+			add_held(&holding, sum, (uint64_t)t->site << 32 | (uint32_t)(holder - l->holders.v.v), holder, t->bytes);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (sums[i].is.blocks)
+			tell(l, i, &sums[i]);
+	for (size_t i = 0; i < holding.pairs.room; i++)
+		free(holding.pairs.slots[i].value);
+	hash__done(&holding.pairs);
 }

@@ -13,8 +13,8 @@
 #include "model/frees.h"
 #include "model/heaps.h"
 #include "util/invoker.h"
-#include "util/xmalloc.h"
 #include "util/own_name.h"
+#include "util/util.h"
 
 #define LEAK "leak:"
 

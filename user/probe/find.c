@@ -16,7 +16,7 @@
 #include "probe/features.h"
 #include "probe/plan.h"
 #include "probe/plan_apart.h"
-#include "util/stint.h"
+#include "util/clock.h"
 #include "util/util.h"
 
 struct plan_want plan_want__of(const struct recording *r)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "elf/elffile.h"
-#include "util/stint.h"
+#include "util/clock.h"
 #include "util/util.h"
 
 #define NOTE_TYPE 3

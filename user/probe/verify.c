@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "probe/insn.h"
+#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/stint.h"
 #include "util/util.h"
 
 #define MAX_PHDRS 4096

@@ -3,7 +3,7 @@
  * Owns the table of how container engines call their cgroups. To know another
  * engine is to add a row. Nothing here reads a file: a path is all there is.
  */
-#include "process/cgroup_path.h"
+#include "process/containers.h"
 
 #include <stdlib.h>
 #include <string.h>

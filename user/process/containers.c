@@ -13,10 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "process/cgroup_path.h"
-#include "process/engine_files.h"
 #include "process/mounts.h"
 #include "util/parse.h"
+#include "util/sorted.h"
 
 #define DEPTH_MAX 32
 #define DIRS_MAX 500000
@@ -199,22 +198,6 @@ static void fold(struct containers *c)
 
 /* ---- names */
 
-/* The first of this id: those of other places follow. */
-static size_t first_of(const struct containers *c, const char *id)
-{
-	size_t from = 0, to = c->n;
-
-	while (from < to) {
-		size_t at = from + (to - from) / 2;
-
-		if (strcmp(c->v[at].id, id) < 0)
-			from = at + 1;
-		else
-			to = at;
-	}
-	return from;
-}
-
 static bool has_name(const struct container *c, const char *name)
 {
 	for (size_t i = 0; i < c->names.n; i++)
@@ -228,7 +211,8 @@ static void add_name(const struct engine_named *n, void *arg)
 {
 	struct containers *c = arg;
 
-	for (size_t i = first_of(c, n->id); i < c->n && !strcmp(c->v[i].id, n->id); i++) {
+	/* the first of this id: those of other places follow */
+	for (size_t i = sorted__count(one, c->v, c->n, strcmp(one->id, n->id) < 0); i < c->n && !strcmp(c->v[i].id, n->id); i++) {
 		struct container *to = &c->v[i];
 
 		if (to->user != n->user || has_name(to, n->name) || to->names.n >= NAMES_MAX)

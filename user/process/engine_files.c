@@ -3,7 +3,7 @@
  * Owns where engines keep names. What always holds: a file is read only if it is a regular one, of the user whom the
  * engine belongs to, and no larger than its bound; a name that is told has no control characters, and is no longer than NAME_LEN_MAX.
  */
-#include "process/engine_files.h"
+#include "process/containers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "process/cgroup_path.h"
 #include "util/invoker.h"
 #include "util/util.h"
 

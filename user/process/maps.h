@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The address space of a process, as /proc/PID/maps shows it. */
+/* The address space of a process, as /proc/PID/maps shows it, and new mappings of all processes, as the kernel reports them. */
 #ifndef MT_MAPS_H
 #define MT_MAPS_H
 
@@ -19,7 +19,7 @@ struct mapping {
 	bool shared;
 	bool deleted;
 	bool rewritten;		/* its file changed while the program ran, or may have; only set by heap/roots.c */
-	/* reported by the kernel as it was made (watch.h): device and inode may be those below an overlay */
+	/* reported by the kernel as it was made (struct watch): device and inode may be those below an overlay */
 	bool recorded;
 	char *path;		/* owned; unescaped, " (deleted)" removed; "" or "[vdso]" and the like without a file */
 };
@@ -45,5 +45,38 @@ int maps__query(int fd, size_t max_bytes, struct maps *ret);
 const struct mapping *maps__find(const struct maps *m, uint64_t addr);
 void maps__done(struct maps *m);
 bool mapping__is_same_file(const struct mapping *a, const struct mapping *b);	/* no, of those without one */
+
+/*
+ * Which processes map new code: a program that is started, dlopen in one that runs. A perf
+ * event that counts nothing, one per CPU, carries the kernel's notes about
+ * executable mappings; nothing is paid per system call or per page.
+ */
+
+struct watch;
+
+enum watch_kind {
+	WATCH_MAPPED,		/* pid has mapped code */
+	/* pid begins another program: what it had mapped is gone, what it maps is reported next */
+	WATCH_EXEC,
+	WATCH_LOST,		/* some were lost: of which process is not known */
+};
+
+struct watch_record {
+	enum watch_kind kind;
+	pid_t pid;		/* in malloctrace's pid namespace */
+	uint64_t t_ns;		/* CLOCK_MONOTONIC; 0 of WATCH_LOST */
+	size_t seq;		/* by which those of the same time are ordered */
+	struct mapping map;	/* of WATCH_MAPPED */
+};
+
+typedef void (*watch_fn)(const struct watch_record *r, void *arg);
+
+/* all_processes: room for the records of the whole machine. */
+int watch__open(bool all_processes, struct watch **ret, struct err *e);
+void watch__close(struct watch *w);	/* takes NULL */
+size_t watch__n_fds(const struct watch *w);
+int watch__fd(const struct watch *w, size_t i);
+/* Calls fn for each record since, in order; the record is gone afterwards. */
+void watch__read(struct watch *w, watch_fn fn, void *arg);
 
 #endif

@@ -38,19 +38,9 @@ static uint64_t page_size(void)
 
 /* ---- descriptors */
 
-static int open_of(pid_t pid, const char *what)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 int memory__open_pages(pid_t runner)
 {
-	return open_of(runner, "pagemap");
+	return process__open(runner, "pagemap", 0);
 }
 
 int memory__open(struct memory *m, pid_t runner)
@@ -59,7 +49,7 @@ int memory__open(struct memory *m, pid_t runner)
 
 	if (m->mem)
 		return 0;
-	mem = open_of(runner, "mem");
+	mem = process__open(runner, "mem", 0);
 	if (mem < 0)
 		return mem;
 	pagemap = memory__open_pages(runner);

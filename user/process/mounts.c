@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process/process.h"
 #include "util/invoker.h"
-#include "util/trusted_dir.h"
 #include "util/util.h"
 
 /* "36 35 0:30 /root /point rw,... optional... - type source options" */
@@ -281,14 +281,6 @@ static __thread struct {
 	unsigned int n_readings;
 } kept;
 
-static int open_table(pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 void mounts__let_go(void)
 {
 	if (kept.pid)
@@ -300,7 +292,7 @@ void mounts__let_go(void)
 void mounts__keep(pid_t pid)
 {
 	mounts__let_go();
-	kept.fd = open_table(pid);
+	kept.fd = process__open(pid, "mountinfo", 0);
 	kept.pid = kept.fd < 0 ? 0 : pid;
 }
 
@@ -323,7 +315,7 @@ static char *copy_kept(void)
 
 char *mounts__of(pid_t pid)
 {
-	_cleanup_close_ int fd = kept.pid == pid ? -1 : open_table(pid);
+	_cleanup_close_ int fd = kept.pid == pid ? -1 : process__open(pid, "mountinfo", 0);
 	char *text;
 
 	if (kept.pid == pid)
@@ -378,12 +370,9 @@ bool mounts__fd_is_served_by_trusted(pid_t pid, int fd)
 
 bool mounts__are_trusted(pid_t pid)
 {
-	_cleanup_close_ int mounts = -1, owner = -1;
+	_cleanup_close_ int mounts = process__open(pid, "ns/mnt", 0), owner = -1;
 	struct stat ours, theirs;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-	mounts = open(path, O_RDONLY | O_CLOEXEC);
 	if (mounts < 0 || fstat(mounts, &theirs))
 		return false;
 	if (!stat("/proc/self/ns/mnt", &ours) && ours.st_ino == theirs.st_ino)
@@ -481,12 +470,7 @@ static int walk(struct walk *w, const char *path)
 
 int path_walk__root_of(pid_t pid)
 {
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return process__open(pid, "root", O_PATH | O_DIRECTORY);
 }
 
 int path_walk__mapped(pid_t pid, int root, const char *path)

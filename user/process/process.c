@@ -2,6 +2,7 @@
 /* Owns nothing but what it returns. All names leave here clean. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stddef.h>
@@ -10,21 +11,30 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "process/cgroup_path.h"
+#include "process/containers.h"
 #include "process/keeper.h"
-#include "process/engine_files.h"
 #include "process/process.h"
 #include "reader/reader.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
 
-static int read_proc(pid_t pid, const char *what, char **ret)
+int process__file(pid_t pid, const char *what, char **ret)
+{
+	_cleanup_close_ int fd = process__open(pid, what, 0);
+
+	return fd < 0 ? fd : read_small_fd(fd, ret, NULL);
+}
+
+int process__open(pid_t pid, const char *what, int flags)
 {
 	char path[64];
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
-	return read_small_file(path, ret, NULL);
+	if (snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, flags | O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static struct pids open_pids(const char *path)
@@ -91,7 +101,7 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 	_cleanup_free_ char *text = NULL;
 	unsigned long long flags, utime, stime, start, rss;
 	char *p, state;
-	int ppid, err = read_proc(pid, "stat", &text);
+	int ppid, err = process__file(pid, "stat", &text);
 
 	if (err)
 		return err;
@@ -107,6 +117,13 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 static bool has_ended(const struct stat_fields *s)
 {
 	return s->flags & PF_EXITING || s->state == 'Z' || s->state == 'X';
+}
+
+char process__state(pid_t tid)
+{
+	struct stat_fields s;
+
+	return read_stat(tid, &s) ? 'X' : s.state;
 }
 
 pid_t process__runner(pid_t pid)
@@ -129,7 +146,7 @@ static char *read_name(pid_t pid, const char *what)
 {
 	_cleanup_free_ char *text = NULL;
 
-	if (read_proc(pid, what, &text))
+	if (process__file(pid, what, &text))
 		return xstrdup("");
 	text[strcspn(text, "\n")] = 0;
 	clean_name(text);
@@ -157,7 +174,7 @@ static int cgroups_of_task(pid_t tid, char **ret)
 {
 	_cleanup_free_ char *text = NULL;
 	struct stat_fields s;
-	int err = read_proc(tid, "cgroup", &text);
+	int err = process__file(tid, "cgroup", &text);
 
 	if (!err && (read_stat(tid, &s) || has_ended(&s)))
 		err = -ESRCH;
@@ -249,7 +266,7 @@ static int may_inspect(pid_t pid, const struct process *p, struct err *e)
 int process__ids(pid_t pid, uid_t *ret_uid, pid_t *ret_own_pid)
 {
 	_cleanup_free_ char *text = NULL;
-	int err = read_proc(pid, "status", &text);
+	int err = process__file(pid, "status", &text);
 	const char *line = err ? NULL : strstr(text, "\nUid:"), *last;
 	unsigned int real, effective;
 
@@ -435,12 +452,12 @@ uint64_t process__rss_bytes(pid_t pid)
 	_cleanup_free_ char *text = NULL, *again = NULL;
 	unsigned long long pages;
 
-	if (read_proc(pid, "statm", &text) || sscanf(text, "%*u %llu", &pages) != 1)
+	if (process__file(pid, "statm", &text) || sscanf(text, "%*u %llu", &pages) != 1)
 		return 0;
 	/* its first thread has no memory any more; others may */
 	if (!pages) {
 		pid = process__runner(pid);
-		if (!pid || read_proc(pid, "statm", &again) || sscanf(again, "%*u %llu", &pages) != 1)
+		if (!pid || process__file(pid, "statm", &again) || sscanf(again, "%*u %llu", &pages) != 1)
 			return 0;
 	}
 	return pages * sysconf(_SC_PAGESIZE);
@@ -449,13 +466,8 @@ uint64_t process__rss_bytes(pid_t pid)
 uint64_t process__most_rss_bytes(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
-	unsigned long long kib;
-	const char *line;
 
-	if (read_proc(pid, "status", &text))
-		return 0;
-	line = strstr(text, "\nVmHWM:");
-	return line && sscanf(line, "\nVmHWM: %llu kB", &kib) == 1 ? kib * 1024 : 0;
+	return process__file(pid, "status", &text) ? 0 : bytes_of_line(text, "VmHWM:");
 }
 
 /* Not of /proc/PID/stat, which has ticks: one that sleeps most of the time takes none for seconds. */
@@ -506,12 +518,12 @@ int process__pulse(pid_t pid, struct process_pulse *ret)
 int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64];
+	char what[32];
 	int err;
 
 	buf[0] = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	err = read_small_file(path, &text, NULL);
+	snprintf(what, sizeof(what), "task/%d/comm", (int)tid);
+	err = process__file(pid, what, &text);
 	if (err)
 		return err;
 	text[strcspn(text, "\n")] = 0;
@@ -535,37 +547,22 @@ static const struct {
 	{ "SwapFree:", offsetof(struct meminfo, swap_free_bytes) },
 };
 
-/* The text after a name that begins a line; NULL: there is none. */
-static const char *after(const char *text, const char *name)
+uint64_t bytes_of_line(const char *text, const char *name)
 {
 	size_t len = strlen(name);
+	unsigned long long kib;
 
 	for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
 		if (!strncmp(line, name, len))
-			return line + len;
-	return NULL;
-}
-
-/* "       24643328 kB" */
-static uint64_t kilobytes(const char *text)
-{
-	char digits[24] = "";
-	uint64_t n = 0;
-
-	text += strspn(text, " \t");
-	strncat(digits, text, MIN(strspn(text, "0123456789"), sizeof(digits) - 1));
-	return parse_u64(digits, 0, UINT64_MAX >> 10, &n) ? 0 : n << 10;
+			return sscanf(line + len, " %19llu kB", &kib) == 1 && kib <= UINT64_MAX >> 10 ? kib << 10 : 0;
+	return 0;
 }
 
 void meminfo__parse(const char *text, struct meminfo *ret)
 {
 	*ret = (struct meminfo){};
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		const char *at = after(text, lines[i].name);
-
-		if (at)
-			*(uint64_t *)((char *)ret + lines[i].offset) = kilobytes(at);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		*(uint64_t *)((char *)ret + lines[i].offset) = bytes_of_line(text, lines[i].name);
 }
 
 void meminfo__read(struct meminfo *ret)

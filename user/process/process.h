@@ -77,6 +77,17 @@ int process__pulse(pid_t pid, struct process_pulse *ret);	/* -ESRCH: it has ende
 /* Clean, into buf; "" and -errno if there is no such thread, or it is not told. */
 int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);
 
+/* ---- its files in /proc */
+
+/* The text of one, such as "status", of a process or a thread; the caller's. -errno */
+int process__file(pid_t pid, const char *what, char **ret);
+/* A descriptor of one, such as "mem"; flags of open(), or 0 for reading. -errno */
+int process__open(pid_t pid, const char *what, int flags);
+/* The letter of its state, of a thread as well; X: it has ended. */
+char process__state(pid_t tid);
+/* "VmRSS:     1234 kB": of a text such as status, bytes of the line with this name; 0: there is none. */
+uint64_t bytes_of_line(const char *text, const char *name);
+
 /* ---- which of them there are */
 
 struct pids {			/* of a directory of /proc; closes itself */

@@ -129,11 +129,10 @@ static bool is_own(pid_t tid)
 static pid_t tracer_of(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64], *line;
 	uint64_t tracer;
+	char *line;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (read_small_file(path, &text, NULL))
+	if (process__file(pid, "status", &text))
 		return 0;
 	line = strstr(text, "\nTracerPid:\t");
 	if (!line)
@@ -149,14 +148,8 @@ bool debugger__holds_still(pid_t pid)
 	bool still = threads.dir;
 	pid_t tid;
 
-	while (still && (tid = pids__next(&threads))) {
-		_cleanup_free_ char *text = NULL;
-		char stat[64], *state;
-
-		snprintf(stat, sizeof(stat), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-		state = read_small_file(stat, &text, NULL) ? NULL : strrchr(text, ')');
-		still = state && !strncmp(state, ") t", 3);
-	}
+	while (still && (tid = pids__next(&threads)))
+		still = process__state(tid) == 't';
 	return still;
 }
 

@@ -24,7 +24,7 @@
 
 #include "process/process.h"
 #include "process/spawn.h"
-#include "util/exit_status.h"
+#include "util/err.h"
 #include "util/invoker.h"
 #include "util/parse.h"
 #include "util/rights.h"

@@ -94,13 +94,12 @@ void translator__for_each(void (*fn)(pid_t pid, const char *name, bool installed
 	pid_t pid;
 
 	while ((pid = pids__next(&all))) {
-		char exe[PATH_MAX], link[64];
+		char exe[PATH_MAX];
 		const char *name = read_exe(pid, exe) ? translator__of(exe) : NULL;
 		struct stat st;
 
-		snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 		if (name) {
-			_cleanup_close_ int fd = open(link, O_PATH | O_CLOEXEC);
+			_cleanup_close_ int fd = process__open(pid, "exe", O_PATH);
 
 			fn(pid, name, fd >= 0 && mounts__fd_is_local(pid, fd) && !fstat(fd, &st) && translator__is_installed(exe, st.st_ino), arg);
 		}

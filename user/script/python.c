@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "elf/symtab.h"
 #include "util/err.h"
 #include "util/util.h"
 
@@ -263,4 +264,53 @@ int python__layout(const struct python_symbols *syms, const struct script_memory
 	*ret = py;
 	*ret_minor = v->minor;
 	return 0;
+}
+
+/* ---- of a file: its dynamic symbols, which a stripped one has as well */
+
+#define EVAL "_PyEval_EvalFrameDefault"
+
+/* Compilers put code that is seldom run elsewhere, as EVAL.cold; such names are in files that were not stripped. */
+static int take_function(const struct object_symbol *sym, void *arg)
+{
+	struct python_symbols *f = arg;
+	size_t len = strlen(EVAL);
+
+	if (sym->ifunc || strncmp(sym->name, EVAL, len) || (sym->name[len] && sym->name[len] != '.') || !sym->size || f->n_eval == MT_PYTHON_RANGES)
+		return 0;
+	for (size_t i = 0; i < f->n_eval; i++)
+		if (f->eval[i].start == sym->value)
+			return 0;
+	f->eval[f->n_eval].start = sym->value;
+	f->eval[f->n_eval++].end = sym->value + sym->size;
+	return 0;
+}
+
+void python_file__read(struct object *obj, struct python_file *ret)
+{
+	const struct {
+		const char *name;
+		uint64_t *at;
+	} wanted[] = {
+		{ "_PyRuntime", &ret->symbols.runtime },
+		{ "PyCode_Type", &ret->symbols.code_type },
+		{ "Py_Version", &ret->symbols.version },
+	};
+	struct python_symbols *s = &ret->symbols;
+	struct variables all;
+
+	*ret = (struct python_file){};
+	object__for_each_function(obj, take_function, s);
+	if (!s->n_eval)
+		return;
+	variables__read(obj, NULL, &all);
+	for (size_t i = 0; i < all.n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(wanted); k++)
+			if (!strcmp(variable__name(&all, &all.v[i]), wanted[k].name))
+				*wanted[k].at = all.v[i].start;
+	variables__done(&all);
+	if (!s->code_type)
+		s->runtime = 0;
+	else
+		object__initial_address(obj, s->code_type + PYTHON_TP_DEALLOC, &ret->dealloc);
 }

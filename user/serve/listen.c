@@ -17,7 +17,6 @@
 
 #include "util/invoker.h"
 #include "util/parse.h"
-#include "util/trusted_dir.h"
 #include "util/util.h"
 
 #define UNIX_PREFIX "unix:"

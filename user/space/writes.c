@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "space/writes.h"
-#include "util/ending.h"
+#include "util/loop.h"
 #include "util/util.h"
 
 struct watched {

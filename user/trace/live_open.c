@@ -18,10 +18,9 @@
 
 #include "present/top/term.h"
 #include "trace/live_parts.h"
-#include "util/ending.h"
 #include "util/err.h"
-#include "util/exit_status.h"
 #include "util/log.h"
+#include "util/loop.h"
 #include "util/rights.h"
 #include "util/util.h"
 

@@ -13,7 +13,7 @@
 #include "trace/session_parts.h"
 #include "tracee/scout.h"
 #include "tracee/tracee.h"
-#include "util/exit_status.h"
+#include "util/err.h"
 #include "util/invoker.h"
 #include "util/log.h"
 #include "util/rights.h"

@@ -141,13 +141,14 @@ static void read_table(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns
 	collect__blocks(h->s->collect, h->proc, to, ret_now_ns);
 }
 
-static void keep_site(uint32_t site, const struct heap_of_site *is, void *arg)
+static void keep_site(uint32_t site, const struct site_look *is, void *arg)
 {
 	struct heaps *h = arg;
+	struct site_look *to = found__site(&h->next, site);
 
-	*found__site(&h->next, site) =
-		(struct site_look){ h->proc, kernel__clock_ns(h->s->kernel), is->scans, is->blocks, is->unreached_blocks,
-				    is->unreached_bytes, is->partial, is->types, is->n_types, is->sampled, is->held };
+	*to = *is;
+	to->proc = h->proc;
+	to->looked_ns = kernel__clock_ns(h->s->kernel);
 }
 
 static bool is_complete(const struct session *s)

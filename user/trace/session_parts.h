@@ -18,17 +18,17 @@
 #include "model/marks.h"
 #include "model/taken.h"
 #include "options/opts.h"
+#include "process/maps.h"
 #include "process/process.h"
 #include "process/spawn.h"
-#include "process/watch.h"
 #include "space/writes.h"
 #include "trace/output.h"
 #include "tracee/resident.h"
 #include "tracee/selection.h"
 #include "tracee/tracee.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/loop.h"
-#include "util/respite.h"
 
 /* Where CMD of -- CMD reads from and prints to: not to a terminal that has the live view on it. */
 

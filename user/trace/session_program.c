@@ -14,7 +14,7 @@
 #include "reader/lockdown.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
-#include "util/exit_status.h"
+#include "util/err.h"
 #include "util/invoker.h"
 #include "util/log.h"
 #include "util/rights.h"

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process/maps.h"
 #include "process/sharers.h"
-#include "process/watch.h"
 #include "tracee/selection.h"
 #include "tracee/tracee.h"
 #include "tracee/tracee_parts.h"

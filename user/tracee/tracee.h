@@ -20,7 +20,7 @@
 #include "probe/kernel.h"
 #include "probe/within.h"
 #include "process/sharers.h"
-#include "script/python_file.h"
+#include "script/python.h"
 #include "process/process.h"
 #include "space/space.h"
 #include "unwind/tables.h"

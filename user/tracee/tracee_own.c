@@ -11,8 +11,8 @@
 
 #include "probe/kernel.h"
 #include "probe/verify.h"
+#include "process/maps.h"
 #include "process/translator.h"
-#include "process/watch.h"
 #include "util/log.h"
 #include "util/rights.h"
 

@@ -40,21 +40,19 @@ static const struct python_file *file_of(struct known_file *k)
 		k->python = xcalloc(1, sizeof(*k->python));
 		python_file__read(k->plan.object, k->python);
 	}
-	return k->python->runtime ? k->python : NULL;
+	return k->python->symbols.runtime ? k->python : NULL;
 }
 
 static struct python_symbols symbols_at(const struct python_file *f, uint64_t bias)
 {
-	struct python_symbols s = {
-		.runtime = f->runtime + bias,
-		.code_type = f->code_type + bias,
-		.version = f->version ? f->version + bias : 0,
-		.n_eval = f->n_eval,
-	};
+	struct python_symbols s = f->symbols;
 
-	for (size_t i = 0; i < f->n_eval; i++) {
-		s.eval[i].start = f->eval[i].start + bias;
-		s.eval[i].end = f->eval[i].end + bias;
+	s.runtime += bias;
+	s.code_type += bias;
+	s.version += s.version ? bias : 0;
+	for (size_t i = 0; i < s.n_eval; i++) {
+		s.eval[i].start += bias;
+		s.eval[i].end += bias;
 	}
 	return s;
 }
@@ -72,7 +70,7 @@ static bool find_dealloc(struct tracee *p, const struct known_file *k, uint64_t 
 {
 	uint64_t dealloc = 0;
 
-	if (!read_memory(k->python->code_type + bias + PYTHON_TP_DEALLOC, &dealloc, sizeof(dealloc), p) || !object__is_code(k->plan.object, dealloc - bias))
+	if (!read_memory(k->python->symbols.code_type + bias + PYTHON_TP_DEALLOC, &dealloc, sizeof(dealloc), p) || !object__is_code(k->plan.object, dealloc - bias))
 		return false;
 	*ret = dealloc - bias;
 	return true;

@@ -31,4 +31,23 @@ static inline bool err_is_want(int code)
 
 #define _cleanup_err_ __attribute__((cleanup(err_done)))
 
+/* What malloctrace's exit status means; the man page has the same list. With -- CMD it is CMD's own, where that ran. */
+
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,		/* the command line is wrong */
+	EXIT_LOSSES = 3,	/* something was lost, and the report says what */
+	EXIT_FAIL_OVER = 4,	/* diff --fail-over: it grew by more */
+	EXIT_CMD_UNTRACED = 125,	/* -- CMD: malloctrace itself failed */
+	EXIT_CMD_REFUSED = 126,	/* CMD could not be run */
+	EXIT_CMD_MISSING = 127,	/* there is no such CMD */
+};
+
+/* Of a CMD that could not be executed. */
+static inline int exit_status__of_exec(int err)
+{
+	return err == ENOENT || err == ENOTDIR ? EXIT_CMD_MISSING : EXIT_CMD_REFUSED;
+}
+
 #endif

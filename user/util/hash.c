@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "util/xmalloc.h"
+#include "util/util.h"
 
 #define FIRST_ROOM 64
 

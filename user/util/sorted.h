@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Searching in what is in order. */
+/* Putting in order, and searching in what is. */
 #ifndef MT_SORTED_H
 #define MT_SORTED_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* Millions of records, each of which begins with a uint64_t, in that one's order: in time that grows with their number alone. */
+void radix__sort(void *v, size_t n, size_t size);
 
 /*
  * How many of n elements a condition holds for, where it holds for none behind one that it does not hold for. So it is also the
@@ -29,6 +32,21 @@
 				sorted_high = sorted_mid;					\
 		}										\
 		sorted_low;									\
+	})
+
+/*
+ * A step ahead in one list for a step in another, both in order: the element whose key is the wanted one, from *at on; NULL if there is none.
+ * The key speaks of one element by the name given.
+ */
+#define sorted__meet(one, v, n, at, key, wanted)						\
+	({											\
+		const __typeof__((v)[0]) *one = (v) + *(at), *const sorted_end = (v) + (n);	\
+		const uint64_t sorted_wanted = (wanted);					\
+												\
+		while (one < sorted_end && (key) < sorted_wanted)				\
+			one++;									\
+		*(at) = (size_t)(one - (v));							\
+		one < sorted_end && (key) == sorted_wanted ? one : NULL;			\
 	})
 
 /* Of ranges that are in order and disjoint, and say their start and end: the one that an address is in; NULL if none is. */

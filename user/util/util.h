@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "util/clock.h"
-#include "util/xmalloc.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -49,6 +48,30 @@ static inline void cleanup_fclose(FILE **f)
 #define _cleanup_free_ __attribute__((cleanup(cleanup_free)))
 #define _cleanup_close_ __attribute__((cleanup(cleanup_close)))
 #define _cleanup_fclose_ __attribute__((cleanup(cleanup_fclose)))
+
+/*
+ * Memory that is there: where none can be had, the process ends with a message that names the size. The kernel removes the probes,
+ * atexit() handlers restore the terminal and remove the output file that was begun. Nobody who calls these checks.
+ */
+
+void *xmalloc(size_t n) __attribute__((malloc, alloc_size(1), returns_nonnull));
+void *xcalloc(size_t n, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));
+void *xrealloc(void *p, size_t n) __attribute__((alloc_size(2), returns_nonnull));
+void *xreallocarray(void *p, size_t n, size_t size)
+	__attribute__((alloc_size(2, 3), returns_nonnull));
+char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
+char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
+char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0), returns_nonnull));
+
+/* A stream whose text is the caller's once it is closed. */
+FILE *text_stream__open(char **text, size_t *len);
+void text_stream__close(FILE *f);
+
+/* Also for libraries that do not survive a refusal (obstacks, Jansson). */
+_Noreturn void xmalloc__end(void);
+_Noreturn void xmalloc__end_of(size_t n_bytes);
+void xmalloc__end_with(int status);	/* the exit status then; EXIT_FAILED if it was never set */
 
 /*
  * A growing array: `struct vec(struct point) points`. vec_push gives a pointer

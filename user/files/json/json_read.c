@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "files/json/json_members.h"
-#include "util/xmalloc.h"
+#include "util/util.h"
 
 #define FILE_MAX_BYTES (1ull << 30)
 #define PIECE_MAX_BYTES (64u << 20)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns a stint for each thread, and the sum of what those took that were cut short. */
-#include "util/stint.h"
+#include "util/clock.h"
 
 #include "util/signals.h"
 #include "util/util.h"

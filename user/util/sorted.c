@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* From the lowest digit to the highest, each pass keeping the order of the one before; digits that all records share cost nothing. */
-#include "util/radix.h"
+#include "util/sorted.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/xmalloc.h"
+#include "util/util.h"
 
 #define DIGIT_BITS 11
 #define N_DIGITS (1u << DIGIT_BITS)
