@@ -13,7 +13,6 @@
 #include "process/mounts.h"
 #include "process/process.h"
 #include "space/space.h"
-#include "space/space_parts.h"
 #include "util/sorted.h"
 #include "util/util.h"
 
