@@ -3,10 +3,10 @@
 #ifndef MT_PARTS_INNER_H
 #define MT_PARTS_INNER_H
 
-#include "elf/pool.h"
+#include "elf/symtab.h"
 #include "heap/modules.h"
-#include "heap/target.h"
 #include "heap/parts.h"
+#include "heap/target.h"
 #include "util/hash.h"
 
 /* The threads of a process, and where their stacks are. */
