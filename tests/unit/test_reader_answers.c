@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "elf/apart.h"
 #include "plan_made.h"
-#include "probe/plan_apart.h"
+#include "probe/plan.h"
 #include "process/process.h"
 #include "reader_played.h"
 

@@ -12,7 +12,7 @@
 
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
-#include "probe/sampler.h"
+#include "probe/kernel.h"
 #include "util/util.h"
 
 /*
