@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "elf/jitmap.h"
+#include "elf/code_book.h"
 #include "probe/breakpoints.h"
 
 #define MIB (1ull << 20)

@@ -18,7 +18,6 @@
 #include "elf/apart.h"
 #include "elf/code_book.h"
 #include "elf/debugfile.h"
-#include "elf/jitmap.h"
 #include "elf/object.h"
 #include "elf/symtab.h"
 #include "util/util.h"

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "elf/jitmap.h"
+#include "elf/code_book.h"
 #include "process/mounts.h"
 #include "process/process.h"
 #include "space/space.h"
