@@ -16,7 +16,6 @@
 
 #include "bench/floor.h"
 #include "probe/features.h"
-#include "probe/multi.h"
 #include "probe/plan.h"
 #include "util/util.h"
 
@@ -80,7 +79,7 @@ static int add_link(struct floor *f, bool multi, const char *path, uint64_t offs
 	if (!link)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (multi) {
-		fd = uprobe_multi__link(f->prog, path, &offset, NULL, 1, at_return, pid);
+		fd = uprobe_multi__link(f->prog, path, &(struct uprobe_points){ .offsets = &offset, .n = 1 }, at_return, pid);
 		if (fd < 0)
 			err_set(e, -errno, "uprobe_multi link to %s: %s", path, strerror(errno));
 	} else {

@@ -6,7 +6,7 @@
 #include "abi_types.h"
 
 /*
- * user/probe/config.c fills it, once. The verifier takes each member for a constant, and drops what
+ * user/probe/kernel_setup.c fills it, once. The verifier takes each member for a constant, and drops what
  * a recording does not need.
  */
 struct mt_config {

@@ -2,7 +2,7 @@
 /*
  * What the probes take from their targets; with --overhead also at which age blocks
  * are freed while they are observed. Without the option mt_config.budget is 0, one hit in
- * 64 is timed (user/probe/price.c), and the verifier drops all else.
+ * 64 is timed (user/probe/features.c), and the verifier drops all else.
  *
  * One hit in sixteen, picked at random, is timed, and stands for sixteen: the
  * time in the program, which grows with the stack and the tables, and mt_trap_ns

@@ -11,8 +11,8 @@
 
 #include "cli/commands.h"
 #include "options/opts.h"
-#include "probe/check.h"
-#include "probe/libbpf_words.h"
+#include "probe/attach.h"
+#include "probe/kernel.h"
 #include "reader/reader.h"
 #include "serve/web.h"
 #include "trace/session.h"

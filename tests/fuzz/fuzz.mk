@@ -19,7 +19,7 @@ FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)
 # Folders that parse or show; of probe/ what has no part in the kernel.
 FUZZ_SRC := $(foreach d,util reader recording model present present/text files files/json files/html options process elf space names,$(wildcard user/$(d)/*.c)) \
 	$(addprefix user/serve/,metrics.c web.c) \
-	$(addprefix user/probe/,allocators.c entry.c find.c insn.c lookalikes.c place.c plan_apart.c registers.c usdt.c verify.c)
+	$(addprefix user/probe/,allocators.c find.c insn.c lookalikes.c place.c plan_apart.c registers.c spots.c verify.c within.c)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(FUZZ_DIR)/%.o)
 
 .PHONY: fuzz fuzz-check $(FUZZ_TARGETS:%=fuzz-%)

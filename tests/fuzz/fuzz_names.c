@@ -6,12 +6,12 @@
  *   1   the list of a JIT
  *   2   two names of functions, a NUL between them: does the first ask for the second?
  */
-#include "elf/jitmap.h"
+#include "elf/code_book.h"
 #include "elf/object.h"
 #include "elf/symtab.h"
+#include "fuzz.h"
 #include "util/funcname.h"
 #include "util/own_name.h"
-#include "fuzz.h"
 
 static void shorten(const char *name)
 {

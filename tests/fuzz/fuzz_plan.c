@@ -10,16 +10,9 @@
 #include <elf.h>
 #undef ON_ENTRY			/* the auxiliary vector's */
 
-#include "probe/features.h"
 #include "probe/insn.h"
 #include "probe/plan.h"
 #include "fuzz.h"
-
-/* No kernel is asked here. */
-bool feature__has(enum feature_id id)
-{
-	return true;
-}
 
 enum { X86 = 1, WHOLE = 2, INSNS = 4 };
 

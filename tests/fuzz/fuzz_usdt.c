@@ -8,8 +8,8 @@
 #include <elf.h>
 
 #include "elf/object.h"
-#include "probe/usdt.h"
 #include "fuzz.h"
+#include "probe/spots.h"
 
 #define CODE_AT 0x1000
 

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 
 #include "heap/reach.h"
-#include "probe/registers.h"
+#include "probe/kernel.h"
 #include "util/parse.h"
 #include "util/util.h"
 

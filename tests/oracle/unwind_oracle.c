@@ -26,9 +26,8 @@
 #include <sys/wait.h>
 
 #include "malloctrace.skel.h"
+#include "probe/features.h"
 #include "probe/kernel.h"
-#include "probe/libbpf_words.h"
-#include "probe/multi.h"
 #include "space/space.h"
 #include "tests/oracle/dw.h"
 #include "tests/oracle/oracle.h"
@@ -245,7 +244,8 @@ static int probe_malloc(const struct object_symbol *s, void *arg)
 	if (strcmp(s->name, "malloc") || s->ifunc || !object__vaddr_to_offset(p->obj, s->value, &off))
 		return 0;
 	fd = vec_push(&p->t->links);
-	*fd = uprobe_multi__link(bpf_program__fd(prog), p->obj->fd_path, &off, &cookie, 1, false, p->t->running.pid);
+	*fd = uprobe_multi__link(bpf_program__fd(prog), p->obj->fd_path,
+				 &(struct uprobe_points){ .offsets = &off, .cookies = &cookie, .n = 1 }, false, p->t->running.pid);
 	if (*fd < 0)
 		return p->err = err_set(p->e, -errno, "malloc in %s: %s", p->obj->path, strerror(errno));
 	p->n++;

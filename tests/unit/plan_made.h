@@ -13,7 +13,6 @@
 
 #include "probe/insn.h"
 #include "probe/plan.h"
-#include "probe/verify.h"
 #include "util/util.h"
 
 #if defined(__aarch64__)

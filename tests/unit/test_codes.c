@@ -2,7 +2,7 @@
 /* The numbers of functions' code: the same for the same, and told where there are more than the kernel has room for. */
 #include <criterion/criterion.h>
 
-#include "probe/codes.h"
+#include "probe/kernel.h"
 
 static uint32_t number_of(struct codes *c, int32_t to, bool want_new)
 {

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "elf/jitmap.h"
-#include "probe/cover.h"
+#include "elf/code_book.h"
+#include "probe/breakpoints.h"
 
 #define MIB (1ull << 20)
 
@@ -219,7 +219,7 @@ Test(hostile, file_that_is_shortened)
 	obj = hostile__object(o, shortened_fd, NULL);
 	cr_assert_eq(pthread_create(&thread, NULL, shorten, NULL), 0);
 	for (int i = 0; i < 200000; i++)
-		cover__is_probed_at(obj, HOSTILE_CODE + 16);
+		breakpoint__is_at(obj, HOSTILE_CODE + 16);
 	__atomic_store_n(&stop_shortening, true, __ATOMIC_RELAXED);
 	pthread_join(thread, &failed);
 	cr_expect_null(failed);

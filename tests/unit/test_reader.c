@@ -20,7 +20,7 @@
 #include "elf/debugfile.h"
 #include "elf/object.h"
 #include "process/process.h"
-#include "reader/unread.h"
+#include "reader/reader_parts.h"
 #include "reader_played.h"
 #include "util/util.h"
 

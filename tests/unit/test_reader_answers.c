@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "elf/apart.h"
 #include "plan_made.h"
-#include "probe/plan_apart.h"
+#include "probe/plan.h"
 #include "process/process.h"
 #include "reader_played.h"
 
@@ -267,9 +267,9 @@ Test(reader, answers_with_more_than_was_asked)
 			ask_about(kinds[i], other, NULL);
 		}
 		answer(&functions);
-		cr_expect_not(file_apart__may_be_inlined(other, NULL, "f"));
+		cr_expect_not(file_apart__has((struct apart){ .obj = other }, (struct file_request){ .part = FILE_INLINED, .name = "f" }, NULL));
 		answer(&functions);
-		cr_expect_not(file_apart__has_section(other, ".text"));
+		cr_expect_not(file_apart__has((struct apart){ .obj = other }, (struct file_request){ .part = FILE_SECTION, .name = ".text" }, NULL));
 	}
 	cr_expect_lt(mallinfo2().uordblks, before + 10 * functions.n);
 	object__put(other);

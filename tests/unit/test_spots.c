@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "probe/spots.h"
-#include "probe/usdt.h"
 #include "tests/fixtures/usdt.h"
 
 static volatile int sink;

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "elf/code_book.h"
 #include "elf/debugfile.h"
-#include "elf/jitmap.h"
 #include "elf/object.h"
 #include "names/sym.h"
 #include "space/space.h"

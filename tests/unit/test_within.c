@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* --within: where functions begin and end, in code made up here. */
 #include "plan_made.h"
-#include "probe/within.h"
+#include "probe/spots.h"
 
 /* f returns, ends by jumping to g, and goes on in f.cold; other is nobody's business */
 static const uint32_t code[] = {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "space/writes.h"
+#include "probe/attach.h"
 #include "util/util.h"
 
 static bool is_null(int fd)

@@ -15,7 +15,7 @@
 #include "elf/object.h"
 #include "heap/heap.h"
 #include "model/heaps.h"
-#include "probe/registers.h"
+#include "probe/kernel.h"
 #include "process/process.h"
 #include "reader/reader.h"
 #include "trace/output.h"

@@ -4,7 +4,8 @@
 
 #include "elf/apart.h"
 #include "names/sym.h"
-#include "probe/plan_apart.h"
+#include "probe/plan.h"
+#include "probe/spots.h"
 
 const struct reader_question *const reader_questions[N_READER_KINDS] = {
 	[READ_FILE] = &file_question,

@@ -17,7 +17,7 @@
 #include "collect/collect.h"
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
-#include "probe/sampler.h"
+#include "probe/kernel.h"
 #include "util/util.h"
 
 #define N_TABLES 13

@@ -14,7 +14,7 @@
 #include "malloctrace.skel.h"
 #include "model/merge.h"
 #include "model/schema.h"
-#include "probe/sampler.h"
+#include "probe/kernel.h"
 #include "util/util.h"
 
 /*

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "collect/scan.h"
-#include "probe/sampler.h"
+#include "probe/kernel.h"
 #include "util/util.h"
 
 _Static_assert(sizeof(struct seen) == 32, "two in a cache line, none in two");

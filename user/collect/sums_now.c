@@ -5,7 +5,7 @@
  * events under way, but frees are read before allocations, so no more blocks are freed than were made.
  */
 #include "collect/recycle.h"
-#include "probe/sampler.h"
+#include "probe/kernel.h"
 
 static uint64_t sum_of(const struct collect *c, uint32_t slot, size_t offset)
 {

@@ -12,7 +12,7 @@
 
 #include "bpf/hash.h"
 #include "collect/sweep.h"
-#include "probe/sampler.h"
+#include "probe/kernel.h"
 #include "util/util.h"
 
 void sweep__init(struct sweep *s, const struct tables *t)

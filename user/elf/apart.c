@@ -375,13 +375,6 @@ void file_apart__function_starts(const struct object *obj, uint64_t **ret, size_
 	got.starts.v = NULL;
 }
 
-bool file_apart__has_section(const struct object *obj, const char *name)
-{
-	answer_cleanup struct answer got = {};
-
-	return !ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_SECTION, .name = name }, &got, NULL) && got.has;
-}
-
 int file_apart__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e)
 {
 	answer_cleanup struct answer got = {};
@@ -401,22 +394,14 @@ void file_apart__variables(const struct object *obj, const char *debug_dir, stru
 	wire_type__clear(&variables_type, &got.variables);
 }
 
-bool file_apart__initial_address(const struct object *obj, uint64_t vaddr, uint64_t *ret)
+bool file_apart__has(struct apart about, struct file_request what, uint64_t *ret_address)
 {
 	answer_cleanup struct answer got = {};
-	bool has = !ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, &got, NULL) && got.has;
+	bool has = !ask(about, what, &got, NULL) && got.has;
 
-	if (has)
-		*ret = got.address;
+	if (has && ret_address)
+		*ret_address = got.address;
 	return has;
-}
-
-bool file_apart__may_be_inlined(const struct object *obj, const char *debug_dir, const char *ident)
-{
-	answer_cleanup struct answer got = {};
-
-	return !ask((struct apart){ .obj = obj, .debug_dir = debug_dir }, (struct file_request){ .part = FILE_INLINED, .name = ident }, &got, NULL) &&
-	       got.has;
 }
 
 bool file_apart__demangle(const char *name, char *buf, size_t size)

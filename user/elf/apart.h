@@ -67,11 +67,10 @@ struct file_request {
 int file_apart__read_headers(struct object *obj);
 void file_apart__each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg);
 void file_apart__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
-bool file_apart__has_section(const struct object *obj, const char *name);
+/* FILE_SECTION, FILE_ADDRESS, FILE_INLINED */
+bool file_apart__has(struct apart about, struct file_request what, uint64_t *ret_address);
 int file_apart__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
 void file_apart__variables(const struct object *obj, const char *debug_dir, struct variables *ret);
-bool file_apart__initial_address(const struct object *obj, uint64_t vaddr, uint64_t *ret);
-bool file_apart__may_be_inlined(const struct object *obj, const char *debug_dir, const char *ident);
 /* false: as it is; else at most size - 1 bytes and a NUL in buf */
 bool file_apart__demangle(const char *name, char *buf, size_t size);
 

@@ -4,8 +4,7 @@
  *
  *   ehframe.c   the section: its records                    → struct eh_frame, sorted by address
  *   cfa.c       a record's program                          → ranges of addresses, each with a rule
- *   calls.c     the code: does a call stand in a range?
- *   cfi.c       all of it together                          → struct cfi
+ *   cfi.c       the code: does a call stand in a range? And all of it together → struct cfi
  */
 #ifndef MT_CFI_PARTS_H
 #define MT_CFI_PARTS_H
@@ -158,26 +157,5 @@ int eh_frame__read(const struct object *obj, const struct cfa_arch *arch, struct
 void eh_frame__done(struct eh_frame *f);
 /* An encoded address that stands at vaddr. False if the encoding is none that files on disk use for code. */
 bool eh_frame__address(struct bytes *b, uint8_t enc, uint64_t vaddr, uint64_t *ret);
-
-/* ---- the code */
-
-struct calls {
-	const struct object *obj;
-	uint8_t *buf;		/* owned: a window of the code */
-	uint64_t buf_lo, buf_hi;
-	uint64_t budget_bytes;	/* what may still be read and searched */
-};
-
-void calls__init(struct calls *c, const struct object *obj);
-/* May a call stand in [lo, hi)? True also where that is not known. Call in ascending order. */
-bool calls__in(struct calls *c, uint64_t lo, uint64_t hi);
-/* May a call end just before pc? True also where that is not known. */
-bool calls__ends_at(struct calls *c, uint64_t pc);
-/*
- * arm64: is the frame pointer made the stack pointer plus off in [lo, hi), before any call there,
- * and does nothing else in the function [fn_lo, fn_hi) change it, but to give its caller's back?
- */
-bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off, uint64_t fn_lo, uint64_t fn_hi);
-void calls__done(struct calls *c);
 
 #endif

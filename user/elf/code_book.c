@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "bpf/abi.h"
-#include "elf/pool.h"
+#include "elf/symtab.h"
 #include "util/hash.h"
 #include "util/sorted.h"
 #include "util/util.h"

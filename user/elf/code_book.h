@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/*
- * The code objects of a process, as the programs in the kernel reported them when they met each for the first time: which one was at
- * an address at a time, its name, its file, the line of each instruction.
- */
+/* Names that processes keep of code that is in no file: what code of Python they have run, and a JIT's list of its functions. */
 #ifndef MT_CODE_BOOK_H
 #define MT_CODE_BOOK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * ---- the code objects of a process
+ *
+ * As the programs in the kernel reported them when they met each for the first time: which one was at an address at a time, its name,
+ * its file, the line of each instruction.
+ */
 
 /* What an instruction belongs to. */
 struct code_line {
@@ -58,5 +63,30 @@ bool code_book__line(const struct code_book *b, uint64_t place, struct code_line
  * has none, or the table does not say. Any bytes are a table.
  */
 uint32_t locations__line(const unsigned char *table, size_t len, uint32_t first_line, uint32_t unit);
+
+/*
+ * ---- /tmp/perf-PID.map (jitmap.c)
+ *
+ * The list that runtimes with a just-in-time compiler (node --perf-basic-prof, java, python -X perf) keep of the functions they made.
+ */
+
+struct jitmap;
+struct object;
+
+/*
+ * Opens the list of a process, found under its own root by the pid it has
+ * itself, as an object whose path is the list's as the process names it. It is
+ * taken only if it is a regular file (no link) of the process's user or of
+ * root. Held open, it can be read when the process is gone. -ENOENT if there
+ * is none, -EPERM if it is another's.
+ */
+int jitmap__open(pid_t pid, struct object **ret);
+/* The same over an open file: takes fd. path is copied and cleaned. */
+struct object *jitmap__over(int fd, const char *path);
+/* Reads what was appended since the last time. */
+void jitmap__refresh(struct object *obj);
+/* The function at an address: as the list has it, not cleaned of mangling but of control characters. NULL: none. */
+const char *jitmap__find(const struct jitmap *j, uint64_t addr);
+void jitmap__free(struct jitmap *j);
 
 #endif

@@ -16,7 +16,7 @@
  * walks over, so that references in circles or ranges shared by a million
  * functions cost time in proportion to the file and no more.
  */
-#include "elf/dwarfinfo.h"
+#include "elf/debugfile.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #include "elf/elffile.h"
 #include "elf/object.h"
-#include "elf/pool.h"
+#include "elf/symtab.h"
 #include "util/clock.h"
 #include "util/sorted.h"
 #include "util/util.h"
@@ -56,7 +56,7 @@ struct unit {
 	Dwarf_Off off, end;
 	bool indexed;
 	bool c;
-	bool split;		/* a skeleton: see dwarfinfo.h */
+	bool split;		/* a skeleton: see debugfile.h */
 	struct vec(struct node) nodes;
 	struct vec(struct span) functions;	/* by low */
 	struct vec(struct span) inlines;	/* outer before inner */

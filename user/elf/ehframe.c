@@ -293,19 +293,15 @@ static int find_through_header(struct eh_frame *f, const struct object *obj, str
 	const struct object_part *hdr = &obj->eh_frame_hdr;
 	uint8_t raw[12];
 	struct bytes b = { raw + 4, raw + sizeof(raw), false };
+	const struct object_segment *s;
 	uint64_t vaddr;
 
 	if (hdr->file_size < sizeof(raw) || object__read_at(obj, hdr->file_off, raw, sizeof(raw)) || raw[0] != 1 ||
 	    !eh_frame__address(&b, raw[1], hdr->vaddr + 4, &vaddr))
 		return 0;
 	f->ends_at_zero = true;
-	for (size_t i = 0; i < obj->n_segments; i++) {
-		const struct object_segment *s = &obj->segments[i];
-
-		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size)
-			return take_bytes(f, s->file_off + (vaddr - s->vaddr), s->file_size - (vaddr - s->vaddr), vaddr, e);
-	}
-	return 0;
+	s = object__segment_at(obj, vaddr, false);
+	return s ? take_bytes(f, s->file_off + (vaddr - s->vaddr), s->file_size - (vaddr - s->vaddr), vaddr, e) : 0;
 }
 
 static int find_section(struct eh_frame *f, const struct object *obj, struct err *e)

@@ -7,7 +7,7 @@
  * The list is whatever the process wrote: a line that makes no sense is left
  * out, and so is everything beyond the bounds. It is read, never mapped.
  */
-#include "elf/jitmap.h"
+#include "elf/code_book.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +27,7 @@
 #include "util/sorted.h"
 #include "util/util.h"
 
+#define JITMAP_NAME_MAX 4096	/* bytes; the rest of a longer name is left out */
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */
 #define COPY_MAX (32ull << 20)		/* of a list whose file system may not answer */
 #define FUNCTIONS_MAX (1u << 20)
@@ -118,7 +119,8 @@ static void parse_line(struct jitmap *j, const char *p, const char *end)
 	add_function(j, start, last, p, end - p);
 }
 
-size_t jitmap__parse(struct jitmap *j, const char *text, size_t len)
+/* The list's lines in text, which need not end in a newline: what is incomplete is left. Returns the bytes taken. */
+static size_t parse(struct jitmap *j, const char *text, size_t len)
 {
 	size_t at = 0;
 	const char *nl;
@@ -157,7 +159,7 @@ static void read_lines(struct object *obj)
 
 	while (j->all_bytes < LIST_MAX && !stint__is_over()) {
 		ssize_t got = pread(obj->fd, buf, CHUNK_BYTES, j->read_bytes);
-		size_t taken = got > 0 ? jitmap__parse(j, buf, got) : 0;
+		size_t taken = got > 0 ? parse(j, buf, got) : 0;
 
 		/* a line as long as the chunk is no line */
 		if (got == CHUNK_BYTES && !taken)

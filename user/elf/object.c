@@ -16,7 +16,6 @@
 
 #include "elf/code_book.h"
 #include "elf/elffile.h"
-#include "elf/jitmap.h"
 #include "elf/object.h"
 #include "elf/trial.h"
 #include "process/mounts.h"

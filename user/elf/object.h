@@ -128,6 +128,8 @@ bool object__look_for_change(struct object *obj);
 enum object_version { VERSION_SAME, VERSION_MAYBE, VERSION_OTHER };
 enum object_version object__version_at(struct object *obj, uint64_t t_ns);
 
+/* The segment whose bytes in the file hold an address; exec: of those that are executable. NULL: none. */
+const struct object_segment *object__segment_at(const struct object *obj, uint64_t vaddr, bool exec);
 /* 0 and false if no segment holds it */
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret);
 bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64_t *ret);

@@ -167,23 +167,28 @@ bool object__is_code_at(const struct object *obj, uint64_t file_off)
 	return false;
 }
 
+const struct object_segment *object__segment_at(const struct object *obj, uint64_t vaddr, bool exec)
+{
+	for (size_t i = 0; i < obj->n_segments; i++) {
+		const struct object_segment *s = &obj->segments[i];
+
+		if (s->exec >= exec && vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size)
+			return s;
+	}
+	return NULL;
+}
+
 /*
  * Segments share a file's page where one ends and the next begins, and those of a file made to deceive share addresses: what is
  * requested is nearly always code, and then it is the segment that object__read_code() reads.
  */
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret)
 {
-	for (int want_exec = 1; want_exec >= 0; want_exec--) {
-		for (size_t i = 0; i < obj->n_segments; i++) {
-			const struct object_segment *s = &obj->segments[i];
+	const struct object_segment *s = object__segment_at(obj, vaddr, true) ?: object__segment_at(obj, vaddr, false);
 
-			if (s->exec == want_exec && vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size) {
-				*ret = s->file_off + (vaddr - s->vaddr);
-				return true;
-			}
-		}
-	}
-	return false;
+	if (s)
+		*ret = s->file_off + (vaddr - s->vaddr);
+	return s;
 }
 
 bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64_t *ret)
@@ -339,7 +344,7 @@ bool object__has_section(const struct object *obj, const char *name)
 	struct elf_section s = {};
 
 	if (readers__are_apart())
-		return file_apart__has_section(obj, name);
+		return file_apart__has((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_SECTION, .name = name }, NULL);
 	if (elffile__open_fd(&f, obj->fd))
 		return false;
 	while (elffile__next_section(f.elf, &s))
@@ -451,7 +456,7 @@ bool object__initial_address(const struct object *obj, uint64_t vaddr, uint64_t 
 	GElf_Rela r;
 
 	if (readers__are_apart())
-		return file_apart__initial_address(obj, vaddr, ret);
+		return file_apart__has((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, ret);
 	if (elffile__open_fd(&f, obj->fd))
 		return false;
 	relas = relas_of(obj, &f, dynamic_of(obj, &f));

@@ -4,18 +4,15 @@
  * begins first has the bytes, of these the longest, of equals the one with the plainest name: those that are handed on do not
  * overlap, so that sums over them hold.
  */
-#include "elf/symtab.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elf/apart.h"
 #include "elf/debugfile.h"
-#include "elf/dwarfinfo.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
-#include "elf/pool.h"
+#include "elf/symtab.h"
 #include "util/clock.h"
 #include "util/sorted.h"
 #include "util/util.h"
@@ -103,21 +100,14 @@ static int add_symbol(const GElf_Sym *sym, const char *name, void *arg)
 	return 0;
 }
 
-void symtab__add_elf(struct symtab *t, struct elffile *f)
+void symtab__add(struct symtab *t, struct elffile *f, const struct object *by_segments)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
-
-	elffile__each_symbol(f, add_symbol, &(struct adding){ t, f->elf, NULL });
-}
-
-void symtab__add_by_segments(struct symtab *t, const struct object *obj, struct elffile *f)
-{
-	_cleanup_stint_ struct stint stint = stint__begin();
-	struct adding a = { t, f->elf, obj };
+	struct adding a = { t, f->elf, by_segments };
 
 	elffile__each_symbol(f, add_symbol, &a);
-	if (!elffile__has_type(f->elf, SHT_DYNSYM))
-		object__each_dynamic_symbol(obj, f, add_symbol, &a);
+	if (by_segments && !elffile__has_type(f->elf, SHT_DYNSYM))
+		object__each_dynamic_symbol(by_segments, f, add_symbol, &a);
 }
 
 COMPARATOR(by_start_and_rank, struct symbol,
@@ -171,12 +161,12 @@ int defined__each(struct object *obj, const char *debug_dir, int (*fn)(const cha
 
 	if (!is_readable(obj) || elffile__open_fd(&file, obj->fd))
 		return 0;
-	symtab__add_elf(&t, &file);
+	symtab__add(&t, &file, NULL);
 	if (!elffile__has_type(file.elf, SHT_SYMTAB) &&
 	    (!debugfile__open(&debug, obj, file.elf, debug_dir) || !minidebug__open(&debug, file.elf)))
-		symtab__add_elf(&t, &debug);
+		symtab__add(&t, &debug, NULL);
 	if (!t.all.n)
-		symtab__add_by_segments(&t, obj, &file);
+		symtab__add(&t, &file, obj);
 	for (size_t i = 0; i < t.all.n && !r && !stint__is_over(); i++)
 		if (t.all.v[i].function)
 			r = fn(t.all.v[i].name, t.all.v[i].start, arg);
@@ -227,7 +217,8 @@ bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const ch
 	if (!is_readable(obj))
 		return false;
 	if (readers__are_apart())
-		return file_apart__may_be_inlined(obj, debug_dir, ident);
+		return file_apart__has((struct apart){ .obj = obj, .debug_dir = debug_dir },
+				       (struct file_request){ .part = FILE_INLINED, .name = ident }, NULL);
 	with = debugfile__with_dwarf(&file, &debug, obj, debug_dir);
 	return with && (dwarf_names(with->dwarf, ident) || (with->alt && dwarf_names(with->alt->dwarf, ident)));
 }
@@ -357,4 +348,52 @@ void variables__done(struct variables *v)
 const struct variable *variables__find(const struct variables *v, uint64_t vaddr)
 {
 	return sorted__range_of(v->v, v->n, vaddr);
+}
+
+/* ---- the pool of strings: nothing is ever removed from it */
+
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
+/* glibc's macros align by adding to a null pointer, which sanitizers object to. */
+#define ALIGNS_FROM_NULL __attribute__((no_sanitize("pointer-overflow")))
+
+void pool__init(struct pool *p)
+{
+	*p = (struct pool){ 0 };
+	obstack_init(&p->arena);
+}
+
+void pool__done(struct pool *p)
+{
+	hash__done(&p->strings);
+	obstack_free(&p->arena, NULL);
+}
+
+ALIGNS_FROM_NULL
+void *pool__alloc(struct pool *p, size_t size)
+{
+	return obstack_alloc(&p->arena, size);
+}
+
+static bool is_string(const void *value, const void *want)
+{
+	return !strcmp(value, want);
+}
+
+ALIGNS_FROM_NULL
+const char *pool__string(struct pool *p, const char *s)
+{
+	const char *have;
+	uint64_t hash;
+
+	if (!s)
+		return NULL;
+	hash = hash__string(s);
+	have = hash__find(&p->strings, hash, is_string, s);
+	if (have)
+		return have;
+	have = obstack_copy0(&p->arena, s, strlen(s));
+	hash__add(&p->strings, hash, (void *)have);
+	return have;
 }

@@ -6,10 +6,12 @@
 #ifndef MT_SYMTAB_H
 #define MT_SYMTAB_H
 
+#include <obstack.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/hash.h"
 #include "util/util.h"
 
 struct elffile;
@@ -32,10 +34,11 @@ struct symtab {			/* all zero: empty */
 	uint64_t held_bytes;
 };
 
-/* Adds the symbols of .symtab and .dynsym; the file must outlive t. Damaged tables add what can be read. */
-void symtab__add_elf(struct symtab *t, struct elffile *f);
-/* The same of an object's own file whose section headers say nothing: sized functions that lie in its segments, also of the dynamic one. */
-void symtab__add_by_segments(struct symtab *t, const struct object *obj, struct elffile *f);
+/*
+ * Adds the symbols of .symtab and .dynsym; the file must outlive t. Damaged tables add what can be read. by_segments: of an object's own
+ * file whose section headers say nothing, sized functions that lie in its segments, also of the dynamic one; else NULL.
+ */
+void symtab__add(struct symtab *t, struct elffile *f, const struct object *by_segments);
 /* After the last addition, before the first search. */
 void symtab__sort(struct symtab *t);
 /* The innermost symbol that holds addr, NULL if none. */
@@ -98,5 +101,17 @@ static inline const char *variable__name(const struct variables *all, const stru
  * to DEMANGLE_IN_MAX + 1 bytes.
  */
 size_t demangle(const char *name, char buf[static DEMANGLE_OUT_MAX + 1]);
+
+/* ---- a pool of strings, for what is read of files */
+
+struct pool {			/* equal strings are one string; freed all at once */
+	struct obstack arena;
+	struct hash strings;	/* by the hash of each */
+};
+
+void pool__init(struct pool *p);
+void pool__done(struct pool *p);
+void *pool__alloc(struct pool *p, size_t size);		/* never NULL */
+const char *pool__string(struct pool *p, const char *s);	/* NULL stays NULL */
 
 #endif

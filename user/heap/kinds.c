@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "elf/pool.h"
+#include "elf/symtab.h"
 #include "heap/target.h"
 #include "util/hash.h"
 #include "util/text.h"

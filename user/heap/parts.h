@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "elf/object.h"
-#include "elf/pool.h"
 #include "elf/symtab.h"
 #include "heap/census.h"
 #include "model/snapshot.h"

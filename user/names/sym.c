@@ -18,10 +18,7 @@
 #include "elf/apart.h"
 #include "elf/code_book.h"
 #include "elf/debugfile.h"
-#include "elf/dwarfinfo.h"
-#include "elf/jitmap.h"
 #include "elf/object.h"
-#include "elf/pool.h"
 #include "elf/symtab.h"
 #include "util/util.h"
 
@@ -107,12 +104,12 @@ static void open_files(struct sym *s, struct module *m)
 		with_dwarf = &m->debug;
 	/* What a debug file has of symbols is more. */
 	if (m->debug.elf)
-		symtab__add_elf(&m->symtab, &m->debug);
+		symtab__add(&m->symtab, &m->debug, NULL);
 	else if (!minidebug__open(&m->mini, m->file.elf))
-		symtab__add_elf(&m->symtab, &m->mini);
-	symtab__add_elf(&m->symtab, &m->file);
+		symtab__add(&m->symtab, &m->mini, NULL);
+	symtab__add(&m->symtab, &m->file, NULL);
 	if (!m->symtab.all.n)
-		symtab__add_by_segments(&m->symtab, m->obj, &m->file);
+		symtab__add(&m->symtab, &m->file, m->obj);
 	symtab__sort(&m->symtab);
 	if (with_dwarf)
 		m->dwarf = dwarfinfo__new(with_dwarf->dwarf, m->obj);

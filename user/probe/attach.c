@@ -6,14 +6,15 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
+#include "probe/attach.h"
 #include "probe/attach_parts.h"
-#include "probe/codes.h"
-#include "probe/multi.h"
-#include "space/writes.h"
+#include "probe/features.h"
+#include "probe/kernel.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -67,16 +68,18 @@ struct attachment *attachment__new(struct kernel *k, pid_t pid)
 	return a;
 }
 
+/* Points of a file that one program gets. */
 struct chosen {
-	const struct alloc_funcs *funcs;
-	struct vec(uint64_t) offsets;
-	struct vec(uint64_t) cookies;
+	const struct alloc_funcs *funcs;	/* NULL: no allocator's */
+	struct vec(uint64_t) offsets, cookies;
+	struct vec(uint64_t) counters;	/* where their tracers are counted; empty: nowhere */
 };
 
 static void chosen_done(struct chosen *c)
 {
 	vec_done(&c->offsets);
 	vec_done(&c->cookies);
+	vec_done(&c->counters);
 }
 
 static const struct planned_func *planned(const struct plan *p, uint32_t func)
@@ -167,7 +170,8 @@ static void choose(struct kernel *k, const struct plan *p, const struct alloc_fu
 	}
 }
 
-int attachment__explain(const struct attachment *a, struct err *e, int err, const struct object *obj)
+/* Sets the error of a link that could not be made. */
+static int explain(const struct attachment *a, struct err *e, int err, const struct object *obj)
 {
 	switch (-err) {
 	case ESRCH:
@@ -181,7 +185,8 @@ int attachment__explain(const struct attachment *a, struct err *e, int err, cons
 	}
 }
 
-void attachment__watch_last(struct attachment *a, size_t step)
+/* The last link of a step is taken out if its file is written to. */
+static void watch_last(struct attachment *a, size_t step)
 {
 	struct link *l = &a->links[step].v[a->links[step].n - 1];
 
@@ -199,7 +204,8 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 	struct link *l = vec_push(&a->links[step]);
 
 	l->object = obj;
-	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path, c->offsets.v, c->cookies.v, c->offsets.n,
+	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path,
+				   &(struct uprobe_points){ c->offsets.v, c->cookies.v, c->counters.n ? c->counters.v : NULL, c->offsets.n },
 				   at_return(step), a->pid);
 	if (l->fd < 0) {
 		a->links[step].n--;
@@ -207,7 +213,7 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 	}
 	/* an anchor gets another number first */
 	if (step != ANCHORS)
-		attachment__watch_last(a, step);
+		watch_last(a, step);
 	return 0;
 }
 
@@ -215,7 +221,8 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 		       const struct chosen *c)
 {
 	for (size_t i = 0; i < c->offsets.n; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return(step), .bpf_cookie = c->cookies.v[i]);
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return(step), .bpf_cookie = c->cookies.v[i],
+			    .ref_ctr_offset = c->counters.n ? c->counters.v[i] : 0);
 		struct link *l = vec_push(&a->links[step]);
 
 		l->fd = -1;
@@ -291,7 +298,7 @@ static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, 
 
 		lower(a->kernel, l);
 		if (!l->perf)
-			attachment__watch_last(a, ANCHORS);
+			watch_last(a, ANCHORS);
 	}
 	return err;
 }
@@ -309,7 +316,7 @@ static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs,
 			choose(a->kernel, plans[i], funcs, &steps[step], &c);
 			err = c.offsets.n ? attach(a, step, prog, plans[i]->object, &c) : 0;
 			if (err)
-				return attachment__explain(a, e, err, plans[i]->object);
+				return explain(a, e, err, plans[i]->object);
 		}
 	}
 	return 0;
@@ -331,7 +338,7 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	for (size_t i = 0; i < n; i++) {
 		err = attach_anchor(a, funcs, plans[i]);
 		if (err)
-			return attachment__explain(a, e, err, plans[i]->object);
+			return explain(a, e, err, plans[i]->object);
 	}
 	if (a->parked)
 		return 0;
@@ -347,7 +354,7 @@ static int attach_one(struct attachment *a, struct bpf_program *prog, const stru
 	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
 	int err = attach(a, OTHERS, prog, obj, &c);
 
-	return err ? attachment__explain(a, e, err, obj) : 0;
+	return err ? explain(a, e, err, obj) : 0;
 }
 
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e)
@@ -375,7 +382,79 @@ int attachment__renew(const struct attachment *old, struct attachment **ret, str
 	return err;
 }
 
+/*
+ * ---- places that no allocator's plan has
+ *
+ * Those that the user named, where libraries are loaded, and where calls fail unseen. They stay until the end, or until their file is
+ * written to; those of the last kind are parked with the allocators'.
+ */
+
+static int attach_spots(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
+			const struct spot_points *points, struct err *e)
+{
+	__attribute__((cleanup(chosen_done))) struct chosen c = {};
+	bool counted = false;
+	int err;
+
+	for (size_t i = 0; i < points->n; i++)
+		counted |= points->v[i].counter != 0;
+	for (size_t i = 0; i < points->n; i++) {
+		*vec_push(&c.offsets) = points->v[i].offset;
+		*vec_push(&c.cookies) = points->v[i].cookie;
+		if (counted)
+			*vec_push(&c.counters) = points->v[i].counter;
+	}
+	err = points->n ? attach(a, step, prog, obj, &c) : 0;
+	return err ? explain(a, e, err, obj) : 0;
+}
+
+int attachment__add_spots(struct attachment *a, enum spots_for what, const struct object *obj, const struct spot_points *points,
+			  struct err *e)
+{
+	struct bpf_program *const programs[] = {
+		[FOR_USER] = a->kernel->skel->progs.reach_spot,
+		[FOR_WITHIN] = a->kernel->skel->progs.reach_within,
+		[FOR_LOADER] = a->kernel->skel->progs.reach_loader,
+		[FOR_PYTHON] = a->kernel->skel->progs.reach_code_freed,
+	};
+
+	return attach_spots(a, OTHERS, programs[what], obj, points, e);
+}
+
+static int attach_refusals(struct attachment *a, const struct refusing *r, struct err *e)
+{
+	return attach_spots(a, REFUSALS, a->kernel->skel->progs.reach_call, r->object, r->points, e);
+}
+
+int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			     struct err *e)
+{
+	struct refusing *slot;
+
+	if (!points->n)
+		return 0;
+	slot = vec_push(&a->refusals);
+	*slot = (struct refusing){ obj, points };
+	return a->parked ? 0 : attach_refusals(a, slot, e);
+}
+
 /* ---- and in again */
+
+/* The refusals that were added. */
+static int put_in_refusals(struct attachment *a, struct err *e)
+{
+	for (size_t i = 0; i < a->refusals.n; i++) {
+		_cleanup_err_ struct err why = {};
+
+		/*
+		 * what the kernel refuses for another reason was reported when it was added; that a target has ended
+		 * is reported elsewhere
+		 */
+		if (attach_refusals(a, &a->refusals.v[i], &why) == -ENOMEM)
+			return err_set(e, -ENOMEM, "%s", err_msg(&why));
+	}
+	return 0;
+}
 
 /* Steps that the target meets with each call, and the others. */
 static bool is_hot(const struct step *s)
@@ -404,7 +483,7 @@ int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot
 
 	for (size_t i = 0; i < n && !err; i++)
 		if (v[i])
-			err = attachment__put_in_refusals(v[i], e);
+			err = put_in_refusals(v[i], e);
 	for (int hot = 0; hot <= 1; hot++) {
 		*ret_hot_ns = now_ns();
 		for (size_t i = 0; i < n; i++)
@@ -417,7 +496,7 @@ int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot
 					if (err == -ESRCH)
 						err = 0;
 					else if (err)
-						err = attachment__explain(v[i], e, err, v[i]->plans.v[k]->object);
+						err = explain(v[i], e, err, v[i]->plans.v[k]->object);
 				}
 	}
 	*ret_hot_ns = now_ns() - *ret_hot_ns;

@@ -3,9 +3,14 @@
 #ifndef MT_ATTACH_H
 #define MT_ATTACH_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "elf/object.h"
 #include "probe/kernel.h"
 #include "probe/plan.h"
 #include "probe/spots.h"
+#include "util/err.h"
 
 /*
  * The probes that one process has, in the order in which they must come and go:
@@ -48,24 +53,22 @@ int attachment__renew(const struct attachment *old, struct attachment **ret, str
 void attachment__remove(struct attachment *a, const struct object *obj, bool at_once);
 /* Reports when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
-/* One that does nothing but be there, also where no code is: see cover.h. */
+/* One that does nothing but be there, also where no code is: see breakpoints.h. */
 int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
 /* Before anything is added: no point is probed until attachments__unpark(). */
 void attachment__park(struct attachment *a);
-/* Places that the user named. They stay while the others are parked. */
-int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points,
+/* Places that no allocator's plan has. They stay while the others are parked. */
+enum spots_for {
+	FOR_USER,	/* that the user named */
+	FOR_WITHIN,	/* the points of --within in an object */
+	FOR_LOADER,	/* plan.loader */
+	FOR_PYTHON,	/* where a Python interpreter frees code */
+};
+int attachment__add_spots(struct attachment *a, enum spots_for what, const struct object *obj, const struct spot_points *points,
 			  struct err *e);
 /* plan.refusals, parked with the others. points must live as long as the attachment. */
 int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			     struct err *e);
-/* plan.loader */
-int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points,
-			   struct err *e);
-/* Where a Python interpreter frees code. */
-int attachment__add_python(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
-/* The points of --within in an object. */
-int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points,
-			   struct err *e);
 /*
  * All probes of these processes out, and in again, with the programs frozen:
  * then their order does not matter: all links are closed at once, and made one after the other,
@@ -97,5 +100,75 @@ void attachments__free(struct attachment *const *v, size_t n);
 struct leaving;
 struct leaving *attachments__leave(struct attachment *const *v, size_t n);
 uint64_t leaving__wait(struct leaving *l);	/* when it was done, by CLOCK_MONOTONIC; takes NULL */
+
+/*
+ * ---- files that are probed and written to
+ *
+ * To the kernel such a file is the same one as before: it goes on putting breakpoints where the old code had its functions, and
+ * carries out the old instructions there, which kills processes that map the new code (any tool that sets uprobes, 6.1 to 6.18).
+ * So the probes have to be out before a process does.
+ *
+ * inotify reports it, with the first byte that is written, or when the file is truncated; a thread of its own, which has nothing
+ * else to do, takes the links away from the code that made them. A lease (F_SETLEASE) would report it before, and make the writer
+ * wait until the probes are out; but it would wait for up to 45 seconds (lease-break-time) if malloctrace is stopped meanwhile, by
+ * SIGSTOP, a frozen cgroup or a debugger.
+ */
+
+struct writes;
+
+/* NULL: there is no thread, or no inotify (fs.inotify.max_user_instances): then writes go unnoticed. */
+struct writes *writes__new(void);
+void writes__free(struct writes *w);
+/*
+ * In all of these w may be NULL. From now on, until it is reported once; before the file is probed.
+ * -ESTALE: it was written to since it was opened, and what is known of it does not hold any more:
+ * it must not be probed, and is reported.
+ */
+int writes__watch(struct writes *w, struct object *obj);
+/*
+ * A link in the file that closing ends. Before fd is closed it is to be dropped; by then it may be
+ * one of /dev/null. anchor: see above.
+ */
+void writes__add_link(struct writes *w, const struct object *obj, int fd, bool anchor);
+void writes__drop_link(struct writes *w, int fd);
+int writes__fd(const struct writes *w);	/* readable: a file was written to */
+/* One that was; no reference. NULL: no more. */
+const struct object *writes__next(struct writes *w);
+
+/* ---- the page faults of one process, or of all: --mode growth */
+
+struct faults;
+
+/* All its threads, now and later; not its children. *ret is the caller's. */
+int faults__open(struct kernel *k, pid_t pid, struct faults **ret, struct err *e);
+/* Those of every process, now and later: the programs know which are traced. *ret is the caller's. */
+int faults__open_all(struct kernel *k, struct faults **ret, struct err *e);
+/* False: CPUs were switched on or off since then, and who runs on a new one is not seen. */
+bool faults__have_all(const struct faults *f);
+/* Those that there are will do, until CPUs are switched on or off again. */
+void faults__settle_for(struct faults *f);
+void faults__close(struct faults *f);	/* takes NULL */
+
+/* ---- does a plan see what it should? Tried on a child of our own before a target is touched */
+
+enum check_verdict {
+	CHECK_RIGHT,	/* each function that can be called was, and was seen exactly so */
+	CHECK_WRONG,	/* something else was seen, or the points broke the code */
+	CHECK_CANNOT,	/* nothing is known */
+};
+
+struct check_result {
+	enum check_verdict verdict;
+	unsigned int n_called;
+	char why[160];	/* unless it is right; clean */
+};
+
+/* Has the plan anything but first instructions and uretprobes? */
+bool plan__is_plain(const struct plan *p);
+void check__plan(struct kernel *k, const struct alloc_funcs *funcs, const struct plan *p, struct check_result *ret);
+
+#define CHECK_CHILD_NAME "malloctrace-check"	/* argv[0] of the child */
+/* The child's whole life: serves requests until there are no more. */
+int check_child__main(int argc, char **argv);
 
 #endif

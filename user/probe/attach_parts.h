@@ -38,12 +38,4 @@ struct attachment {
 	bool parked;
 };
 
-/* Sets the error of a link that could not be made. */
-int attachment__explain(const struct attachment *a, struct err *e, int err, const struct object *obj);
-
-/* The last link of a step is taken out if its file is written to. */
-void attachment__watch_last(struct attachment *a, size_t step);
-/* The refusals that were added, when what was parked comes back. */
-int attachment__put_in_refusals(struct attachment *a, struct err *e);
-
 #endif

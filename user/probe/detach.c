@@ -5,13 +5,67 @@
  */
 #include <bpf/libbpf.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "probe/attach.h"
 #include "probe/attach_parts.h"
-#include "probe/crew.h"
-#include "space/writes.h"
 #include "util/util.h"
+
+#define MAX_HANDS 64
+
+/* Threads that take one piece of work after the other. Each is done once, however many can be started; at worst by the one that waits. */
+struct crew {
+	void (*work)(void *arg, size_t i);
+	void *arg;
+	size_t n, next;
+	pthread_t hands[MAX_HANDS];
+	size_t n_hands;
+};
+
+static void *take_part(void *arg)
+{
+	struct crew *c = arg;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->n)
+		c->work(c->arg, i);
+	return NULL;
+}
+
+/* spare: how many of the n the caller does itself, while others do the rest */
+static void start_hands(struct crew *c, size_t spare, const pthread_attr_t *attr)
+{
+	while (c->n_hands + spare < c->n && c->n_hands < MAX_HANDS && !pthread_create(&c->hands[c->n_hands], attr, take_part, c))
+		c->n_hands++;
+}
+
+/*
+ * The same, before others on a busy machine: as long as some probes are in place
+ * and others are not, a target pays for nothing. They hardly use the CPU.
+ */
+static void start_crew_first(struct crew *c)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_RR);
+	pthread_attr_setschedparam(&attr, &first);
+	start_hands(c, 0, &attr);
+	pthread_attr_destroy(&attr);
+	/* without the right to it */
+	start_hands(c, 0, NULL);
+}
+
+static void join_crew(struct crew *c)
+{
+	take_part(c);
+	while (c->n_hands)
+		pthread_join(c->hands[--c->n_hands], NULL);
+}
 
 struct closing {
 	struct vec(struct link) links;
@@ -74,8 +128,8 @@ static void close_now(struct kernel *k, struct closing *c)
 	kernel__change_points(k, true);
 	c->event_fd = -1;
 	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
-	crew__start(&c->crew, 1);
-	crew__join(&c->crew);
+	start_hands(&c->crew, 1, NULL);
+	join_crew(&c->crew);
 	vec_done(&c->links);
 	kernel__change_points(k, false);
 }
@@ -209,7 +263,7 @@ void closing__start(struct closing *c)
 		return;
 	__atomic_store_n(&c->started_ns, now_ns(), __ATOMIC_RELEASE);
 	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
-	crew__start_at_once(&c->crew);
+	start_crew_first(&c->crew);
 	if (!c->links.n)
 		eventfd_write(c->event_fd, 1);
 }
@@ -235,7 +289,7 @@ void closing__wait(struct closing *c)
 	if (!c)
 		return;
 	closing__start(c);
-	crew__join(&c->crew);
+	join_crew(&c->crew);
 	vec_done(&c->links);
 	free(c);
 }

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
-#include "probe/faults.h"
+#include "probe/attach.h"
 #include "util/parse.h"
 #include "util/util.h"
 

@@ -13,16 +13,10 @@
  */
 #include <string.h>
 
-#include "probe/features.h"
 #include "probe/plan.h"
-#include "probe/plan_apart.h"
+#include "reader/reader.h"
 #include "util/clock.h"
 #include "util/util.h"
-
-struct plan_want plan_want__of(const struct recording *r)
-{
-	return (struct plan_want){ .recording = *r, .no_uretprobes = !feature__has(FEATURE_URETPROBES) };
-}
 
 struct found {			/* a symbol that is a row of the table */
 	uint32_t row;

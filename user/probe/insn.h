@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Where one machine instruction leads to: all that choosing probe points needs of a disassembler. */
+/* Where one machine instruction leads to, and which of a function's first ones is cheap to probe: all that choosing points needs of a disassembler. */
 #ifndef MT_INSN_H
 #define MT_INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "elf/object.h"
 
 enum flow {
 	FLOW_BAD,	/* no instruction, or one that is not understood */
@@ -41,5 +43,20 @@ struct decoder;
 struct decoder *decoder__new(uint16_t machine);
 struct insn decoder__at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr);
 void decoder__free(struct decoder *d);
+
+/* ---- a cheaper place than the first instruction to see a function being entered */
+
+struct entry_point {
+	uint64_t vaddr;
+	uint32_t sp_delta;	/* bytes that the stack pointer is below its value at entry */
+	bool ra_in_place;	/* the return address is where the call left it: a uretprobe can be set here */
+	const char *insn;	/* its name, static; NULL: not decoded */
+};
+
+/*
+ * The first instruction that the kernel carries out itself, all before it leaving
+ * the arguments and the flow of control as they were. False: there is none near.
+ */
+bool entry__cheapest(const struct object *obj, uint64_t vaddr, uint64_t size, struct entry_point *ret);
 
 #endif

@@ -4,157 +4,21 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
-#include "probe/ahead.h"
-#include "probe/codes.h"
-#include "probe/config.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
-#include "probe/sampler.h"
 #include "process/memcg.h"
 #include "util/parse.h"
 #include "util/util.h"
 
 #define MiB (1024ull * 1024)
-#define FEW_PROCS 1024
-#define MAX_ARENAS (1u << 16)	/* of Python: 64 GiB of 1 MiB each */
-#define MAX_SITES ((1u << MT_SITE_BITS) - MT_MAX_PROCS - 1)
-
-static uint32_t pow2_at_least(uint64_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
-static uint64_t clamp(uint64_t v, uint64_t min, uint64_t max)
-{
-	return v < min ? min : v > max ? max : v;
-}
-
-/*
- * Some ten thousand calls to each MiB. A thread that does nothing else makes some two million calls a
- * second, and the reader comes forty times. Tests want it full.
- */
-static uint32_t call_ring_bytes(void)
-{
-	const char *asked = secure_getenv("MALLOCTRACE_EVENTS_PAGES");
-	uint64_t pages;
-
-	if (asked && !parse_u64(asked, 1, 4096, &pages))
-		return pow2_at_least(pages) * sysconf(_SC_PAGESIZE);
-	return 8 * MiB;
-}
-
-/*
- * Blocks: five entries of 24 bytes and a word make a bucket of two cache lines;
- * three quarters full, two choices nearly always find room, and the overflow map
- * takes the rest. By default about 1% of the machine's memory; where malloctrace may take but a small part of that
- * (its memory cgroup), about 8% of that part and what does not depend on it: the kernel would kill it for more.
- */
-#define CGROUP_SHARE 8
-/* Besides the tables: 107 MiB were measured while programs are loaded (6.18), 131 MiB while a report is made in three formats. */
-#define OWN_BYTES (160 * MiB)
-
-static int choose(const struct kernel_opts *o, const struct memcg *own, struct table_sizes *ret, struct err *e)
-{
-	const struct recording *r = &o->recording;
-	struct table_sizes s = {};
-	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct sysinfo mem;
-	uint64_t ram, usual;
-
-	if (sysinfo(&mem))
-		return err_set(e, -errno, "cannot find out how much memory this machine has");
-	ram = (uint64_t)mem.totalram * mem.mem_unit;
-	usual = MIN(ram / CGROUP_SHARE, own->room_bytes) * CGROUP_SHARE;
-
-	/* what grows is no block */
-	s.max_live = recording__is_growth(r) ? 1 : r->max_live ? r->max_live : clamp(usual / 5600, 1u << 16, 1u << 22);
-	/*
-	 * a stack takes 2 KiB: where any process may come, about 2% of the machine's memory, which is room for two compilers at
-	 * a time on a machine of 24 GiB
-	 */
-	s.max_stacks = r->max_stacks ? r->max_stacks :
-		       o->adopt	     ? clamp(MIN(ram / (90 * 1024), own->room_bytes / (22 * 1024)), 1u << 12, 1u << 19) :
-				       clamp(usual / (300 * 1024), 1u << 12, 1u << 16);
-	if (s.max_stacks > MAX_SITES - 1)
-		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks,
-			       MAX_SITES - 1);
-	if (s.max_live > UINT32_MAX)
-		return err_set(e, -ERANGE, "--max-live %llu: at most %u", (unsigned long long)s.max_live, UINT32_MAX);
-	s.n_groups = (s.max_live * 4 / 3 + MT_WAYS * MT_GROUP - 1) / (MT_WAYS * MT_GROUP);
-	s.n_over = clamp(s.max_live / 4, 1024, 1u << 24);
-	/* those that hold nothing give up their room when there are more than were requested: others come meanwhile */
-	s.n_sites = MIN(s.max_stacks + s.max_stacks / 4 + 1, MAX_SITES);
-	s.n_index = pow2_at_least(s.n_sites * 4ull);
-	/* each site has room for a stack of its own */
-	s.n_words = clamp(s.n_sites * (r->depth + 1ull), 1024, UINT32_MAX / 8);
-	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs :
-					o->adopt   ? MT_MAX_PROCS :
-						     FEW_PROCS),
-			  2, MT_MAX_PROCS);
-	/* a process has a few threads that allocate, and processes that are not traced may meet the probes, too */
-	s.n_threads = o->adopt ? 131072 : 32768;
-	s.n_known = o->adopt ? 65536 : s.n_procs;
-	s.ring_bytes = o->adopt ? 4 * MiB : MiB / 4;
-	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
-	s.n_shared = clamp(n_cpus * 4, 16, 4096);
-	s.n_scratch = s.n_shared + clamp(usual >> 24, 64, 1024);
-	s.calls_bytes = o->calls ? call_ring_bytes() : sysconf(_SC_PAGESIZE);
-	s.n_vars = r->sample_bytes ? (s.n_sites + s.n_procs) * 2ull * s.n_shards : 1;
-	/* a large C++ program has 500,000 rows: 4 MiB; 8 bytes more for each page of code */
-	s.n_unwind_rows = clamp(usual / 8192, 1u << 18, 1u << 22);
-	s.n_unwind_pages = s.n_unwind_rows / 8;
-	s.n_ages = recording__has_budget(r) ? s.n_sites + s.n_procs : 1;
-	s.n_links = r->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
-	s.n_moves = r->mode == MT_MODE_FULL && !recording__is_estimated(r) ? (s.n_sites + s.n_procs) * 2 : 1;
-	/* sparse mappings have two nodes each, and each process a few of its own */
-	s.n_parts = r->mmap ? s.n_over : r->arenas ? MIN(s.n_over, MAX_ARENAS) : 1;
-	s.n_nodes = recording__has_mappings(r) ? 2 * s.n_parts + 8 * s.n_procs : 1;
-	s.n_mapped = recording__has_mappings(r) ? s.n_procs : 1;
-	s.n_map_calls = recording__has_mappings(r) ? s.n_threads : 1;
-	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
-		  (s.n_sites + s.n_procs) *
-			  (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
-		  s.n_index * 8ull + s.n_words * 8ull +
-		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
-		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) +
-		  s.ring_bytes + s.calls_bytes + s.n_scratch * sizeof(struct mt_scratch) + s.n_vars * sizeof(struct mt_vars) +
-		  s.n_ages * sizeof(struct mt_ages) + s.n_moves * sizeof(struct mt_moves) +
-		  (uint64_t)s.n_links * sizeof(struct mt_link) +
-		  (s.n_parts + s.n_nodes + s.n_map_calls) * 16ull + s.n_mapped * sizeof(struct mt_mapped);
-	if (s.bytes + OWN_BYTES > own->room_bytes)
-		return err_set(e, -ERANGE,
-			       "tables for %llu blocks and %llu stacks take %llu MiB, and malloctrace itself up to %llu MiB, more than the %llu MiB that it may still take (%s/%s): lower --max-live or --max-stacks, or start it in another cgroup",
-			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks, (unsigned long long)(s.bytes / MiB), OWN_BYTES / MiB,
-			       (unsigned long long)(own->room_bytes / MiB), own->dir, own->limit_file);
-	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
-		return err_set(e, -ERANGE,
-			       "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
-			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
-			       (unsigned long long)(s.bytes / MiB));
-	*ret = s;
-	return 0;
-}
-
-int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e)
-{
-	struct memcg own;
-	int err;
-
-	memcg__of(getpid(), &own);
-	err = choose(o, &own, ret, e);
-	memcg__done(&own);
-	return err;
-}
 
 static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, const struct kernel_opts *o)
 {
@@ -208,6 +72,72 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 	return 0;
 }
 
+/* ---- tables, made by two threads at once: the kernel zeroes them, which takes a good part of the time to attach */
+
+#define LARGE_BYTES (1u << 20)
+
+struct table {
+	struct bpf_map *map;
+	int fd;			/* owned; negative: not made */
+};
+
+struct work {
+	struct vec(struct table) v;
+	size_t next;		/* that nobody has begun; atomic */
+};
+
+static void *make(void *arg)
+{
+	struct work *w = arg;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < w->v.n) {
+		const struct bpf_map *m = w->v.v[i].map;
+		LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(m));
+
+		w->v.v[i].fd = bpf_map_create(bpf_map__type(m), bpf_map__name(m), bpf_map__key_size(m), bpf_map__value_size(m),
+					      bpf_map__max_entries(m), &opts);
+	}
+	return NULL;
+}
+
+static bool is_large(const struct bpf_map *m)
+{
+	enum bpf_map_type type = bpf_map__type(m);
+
+	return (type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_HASH) &&
+	       (uint64_t)bpf_map__max_entries(m) * bpf_map__value_size(m) >= LARGE_BYTES;
+}
+
+/* A table that cannot be made is left to libbpf, which fails as well, and says why. */
+static void make_tables(struct bpf_object *obj)
+{
+	struct work w = {};
+	struct bpf_map *m;
+	pthread_t other;
+	bool shared;
+
+	bpf_object__for_each_map(m, obj) {
+		struct table *t = is_large(m) ? vec_push(&w.v) : NULL;
+
+		if (t)
+			*t = (struct table){ m, -1 };
+	}
+	shared = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !pthread_create(&other, NULL, make, &w);
+	make(&w);
+	if (shared)
+		pthread_join(other, NULL);
+	for (size_t i = 0; i < w.v.n; i++)
+		if (w.v.v[i].fd >= 0) {
+			/* of no consequence if it fails: then libbpf makes another */
+			bpf_map__reuse_fd(w.v.v[i].map, w.v.v[i].fd);
+			close(w.v.v[i].fd);
+		}
+	vec_done(&w.v);
+}
+
+/* ---- programs */
+
 /* The programs of a mode that is not requested need not please this kernel. */
 static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_opts *o)
 {
@@ -251,9 +181,6 @@ void kernel__unmap_table(const struct bpf_map *map, const void *p)
 	if (p)
 		munmap((void *)p, map_bytes(map));
 }
-
-
-static int on_event(void *ctx, void *data, size_t size);
 
 /* A uprobe program is told at loading time which kind of link it will have. */
 static void choose_links(struct malloctrace_bpf *skel, bool multi)
@@ -355,12 +282,12 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		goto fail;
 	}
 	k->skel->rodata->mt_config = config__make(o, &k->sizes, k->multi);
-	k->born_unit_ns = config__born_unit_ns(&k->skel->rodata->mt_config);
+	k->born_unit_ns = MAX(k->skel->rodata->mt_config.tick_ns, 1ull);
 	choose_programs(k->skel, o);
 	choose_links(k->skel, k->multi);
 	err = size_maps(k->skel, &k->sizes, o);
 	if (!err) {
-		ahead__make_tables(k->skel->obj);
+		make_tables(k->skel->obj);
 		err = malloctrace_bpf__load(k->skel);
 	}
 	if (err) {
@@ -389,16 +316,7 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	if (err)
 		goto fail;
 	kernel__clock_ns(k);	/* also: which pid namespace is ours */
-	k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.events), on_event, k, NULL);
-	if (!k->ring) {
-		err = err_set(e, -errno, "ring buffer: %s", strerror(errno));
-		goto fail;
-	}
-	err = o->spots ? kernel__open_spots(k, e) : 0;
-	if (!err && o->calls)
-		err = kernel__open_calls(k, e);
-	if (!err && o->python)
-		err = kernel__open_python(k, e);
+	err = kernel__open_rings(k, o, e);
 	if (!err)
 		err = kernel__follow(k, e);
 	if (err)
@@ -414,10 +332,7 @@ void kernel__close(struct kernel *k)
 {
 	if (!k)
 		return;
-	ring_buffer__free(k->ring);
-	ring_buffer__free(k->spot_ring);
-	ring_buffer__free(k->call_ring);
-	ring_buffer__free(k->python_ring);
+	kernel__close_rings(k);
 	if (k->skel) {
 		kernel__unmap_table(k->skel->maps.procs, k->procs);
 		kernel__unmap_table(k->skel->maps.unwind_rows, k->unwind_rows);
@@ -482,16 +397,6 @@ bool kernel__is_frozen(const struct kernel *k)
 	return __atomic_load_n(&k->skel->data->mt_cut, __ATOMIC_SEQ_CST) & MT_CUT_FROZEN;
 }
 
-struct mt_row *kernel__unwind_rows(const struct kernel *k)
-{
-	return k->unwind_rows;
-}
-
-uint64_t *kernel__unwind_pages(const struct kernel *k)
-{
-	return k->unwind_pages;
-}
-
 int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *rule)
 {
 	return bpf_map__update_elem(k->skel->maps.unwind_rules, &number, sizeof(number), rule, sizeof(*rule), BPF_ANY);
@@ -505,27 +410,6 @@ int kernel__wait_for_programs(struct kernel *k)
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.grace), &zero, &inner, BPF_ANY) ? -errno : 0;
 }
 
-int kernel__events_fd(const struct kernel *k)
-{
-	return bpf_map__fd(k->skel->maps.events);
-}
-
-static int on_event(void *ctx, void *data, size_t size)
-{
-	struct kernel *k = ctx;
-	/* a copy with room for the longest kind: what a shorter one has not is empty */
-	struct mt_move ev = {};
-
-	if (size < sizeof(ev.ev) || !k->on_event.fn)
-		return 0;
-	memcpy(&ev, data, size < sizeof(ev) ? size : sizeof(ev));
-	ev.path[sizeof(ev.path) - 1] = 0;
-	if (k->recording.sample_bytes)
-		sampler__round_thread(&ev.ev.counts);
-	k->on_event.fn(&ev.ev, k->on_event.arg);
-	return 0;
-}
-
 void kernel__thread_name(const struct kernel *k, uint32_t number, char buf[static 32])
 {
 	char name[MT_COMM_LEN];
@@ -535,15 +419,4 @@ void kernel__thread_name(const struct kernel *k, uint32_t number, char buf[stati
 		return;
 	snprintf(buf, 32, "%.16s", name);
 	clean_name(buf);
-}
-
-int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg)
-{
-	int n;
-
-	k->on_event.fn = fn;
-	k->on_event.arg = arg;
-	n = ring_buffer__consume(k->ring);
-	k->on_event.fn = NULL;
-	return n;
 }

@@ -14,11 +14,14 @@
 #include "recording/recording.h"
 #include "util/err.h"
 
+struct mt_registers;
 struct object;
 struct bpf_map;
 struct codes;
 struct malloctrace_bpf;
 struct ring_buffer;
+struct sharers;
+struct spots;
 
 struct table_sizes {
 	uint64_t max_live, max_stacks;	/* what was requested, or fits the machine */
@@ -54,36 +57,29 @@ struct kernel_opts {
 	bool python;			/* frames of Python are walked, where there are any */
 };
 
+/* Records from the programs: what the struct has is called for each of them while it is read. */
+struct kernel_ring {
+	struct ring_buffer *buffer;	/* NULL: they are not reported */
+	union {
+		void (*event)(const struct mt_event *ev, void *arg);
+		void (*reached)(const struct mt_reached *r, void *arg);
+		bool (*call)(const struct mt_told *c, void *arg);
+		void (*code)(const void *record, size_t len, void *arg);
+	} on;
+	void *arg;
+};
+
 struct kernel {
 	struct malloctrace_bpf *skel;
 	struct table_sizes sizes;
 	bool multi;		/* uprobe_multi links; else perf events */
 	struct writes *writes;	/* not owned; gets each file before it is probed; NULL: none */
 	int low_fds[16];	/* numbers below those of all links, for code that needs one; 0: taken */
-	struct ring_buffer *ring;
-	struct {
-		void (*fn)(const struct mt_event *ev, void *arg);
-		void *arg;
-	} on_event;		/* during kernel__read_events */
-	struct ring_buffer *spot_ring;	/* NULL without spots */
-	struct {
-		void (*fn)(const struct mt_reached *r, void *arg);
-		void *arg;
-	} on_spot;		/* during kernel__read_spots */
-	struct ring_buffer *call_ring;	/* --events; else NULL */
-	struct {
-		bool (*fn)(const struct mt_told *c, void *arg);
-		void *arg;
-	} on_call;		/* during kernel__read_calls */
-	struct ring_buffer *python_ring;	/* NULL: frames of Python are not walked */
+	struct kernel_ring events, reached, calls, python;
 	uint64_t python_unkept;	/* the programs' count of them, when room was made for more */
-	struct {
-		void (*fn)(const void *record, size_t len, void *arg);
-		void *arg;
-	} on_code;		/* during kernel__read_python */
 	struct codes *codes;	/* numbers of functions' code */
 	struct mt_proc *procs;	/* the table of processes, mapped */
-	struct mt_row *unwind_rows;
+	struct mt_row *unwind_rows;	/* the arrays that unwind tables are written into */
 	uint64_t *unwind_pages;
 	struct recording recording;
 	uint64_t born_unit_ns;	/* of births in the block table: a tick, or 1 */
@@ -91,7 +87,7 @@ struct kernel {
 	uint64_t unrecorded_before;	/* calls that were not recorded up to then */
 };
 
-/* -ERANGE with a message if what was requested cannot be. */
+/* -ERANGE with a message if what was requested cannot be. (kernel_setup.c) */
 int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e);
 
 /*
@@ -109,10 +105,9 @@ void kernel__close(struct kernel *k);	/* takes NULL */
  */
 void kernel__hold_on_exec(struct kernel *k, pid_t pid);
 
-/* For kernel__open: their ring (spot_kernel.c). */
-int kernel__open_spots(struct kernel *k, struct err *e);
-/* For kernel__open: the ring of what code of Python is (python_kernel.c). */
-int kernel__open_python(struct kernel *k, struct err *e);
+/* For kernel__open: the rings (kernel_events.c). */
+int kernel__open_rings(struct kernel *k, const struct kernel_opts *o, struct err *e);
+void kernel__close_rings(struct kernel *k);
 /* Are frames of Python walked? Of which process, and where they are: p->proc is its number. */
 bool kernel__sees_python(const struct kernel *k);
 int kernel__set_python(struct kernel *k, const struct mt_python *p);
@@ -126,9 +121,7 @@ size_t kernel__forget_python_frees(struct kernel *k);
 int kernel__python_fd(const struct kernel *k);	/* readable if there is something to read; -1: none */
 /* Each record is a struct mt_python_code, which may end within its lines. */
 void kernel__read_python(struct kernel *k, void (*fn)(const void *record, size_t len, void *arg), void *arg);
-/* For kernel__open: the ring of --events (call_kernel.c). */
-int kernel__open_calls(struct kernel *k, struct err *e);
-/* For kernel__open: the programs at fork, exec and exit; malloctrace itself is ignored (adopt.c). */
+/* For kernel__open: the programs at fork, exec and exit; malloctrace itself is ignored (kernel_procs.c). */
 int kernel__follow(struct kernel *k, struct err *e);
 
 /*
@@ -216,9 +209,6 @@ void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
 int kernel__map_table(const struct bpf_map *map, int protection, void **ret, struct err *e);
 void kernel__unmap_table(const struct bpf_map *map, const void *p);
 
-/* The arrays that unwind tables are written into; as long as k. */
-struct mt_row *kernel__unwind_rows(const struct kernel *k);
-uint64_t *kernel__unwind_pages(const struct kernel *k);
 int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *rule);
 /* When it returns, all programs that run now have ended. */
 int kernel__wait_for_programs(struct kernel *k);
@@ -236,11 +226,8 @@ typedef void (*kernel_event_fn)(const struct mt_event *ev, void *arg);
 void kernel__thread_name(const struct kernel *k, uint32_t number, char buf[static 32]);
 int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 
-/*
- * What it means that spot `number`, at least 1 and below MT_MAX_SPOTS, is reached: enum
- * mt_spot_kind. Before it is probed.
- */
-int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind);
+/* Tells the programs what each spot means; before they are probed. */
+int kernel__load_spots(struct kernel *k, const struct spots *s, struct err *e);
 
 /* What they report: an fd to poll (-1 without spots), and what to call for each. */
 int kernel__spots_fd(const struct kernel *k);
@@ -275,5 +262,79 @@ void kernel__reset_started(struct kernel *k);
 
 /* The programs' clock, now; after the end of the trace, when that was. */
 uint64_t kernel__clock_ns(struct kernel *k);
+
+/* ---- libbpf's own words, kept for --verbose: the sentence that a user needs is made from the errno */
+
+/* Once, before there is another thread: libbpf has one such function for all of them. */
+void libbpf_words__keep(void);
+
+/* ---- registers of all threads of a process, by a BPF task iterator: nobody is stopped */
+
+/*
+ * Of pid, and of others with its memory; *ret is the caller's to free. The program is loaded at the first call and kept; one thread at a time may call.
+ * -EPERM, -ENOSYS: this user may not, this kernel cannot. -ESRCH: no such process.
+ */
+int registers__read(pid_t pid, const struct sharers *others, struct mt_registers **ret, size_t *ret_n, void *arg, struct err *e);
+/* Unloads it. */
+void registers__close(void);
+
+/* ---- --sample: the tables that bpf/sample.bpf.h works with */
+
+/* The unit that variances of bytes are summed up in: their squares stay below 2^35. */
+uint64_t sampler__unit(uint64_t sample_bytes);
+uint64_t sampler__calls_unit(uint64_t sample_bytes);	/* the same for those of calls, in weights */
+
+/* 1/p of a block that was recorded. */
+double sampler__weight_of(uint64_t size, uint64_t sample_bytes);
+
+/* From the programs' fixed point to whole numbers. */
+uint64_t sampler__calls(uint64_t n);
+uint64_t sampler__bytes(uint64_t n);
+void sampler__round_counts(struct mt_counts *c);
+void sampler__round_thread(struct mt_thread_counts *c);
+
+/* Fills the maps of the two, by their fds; 0 or -errno. */
+int sampler__fill(int weights_fd, int logs_fd, uint64_t sample_bytes);
+
+/* ---- for kernel__open: the programs' constants, all members of bpf/abi_config.h (kernel_setup.c) */
+
+struct mt_config config__make(const struct kernel_opts *o, const struct table_sizes *s, bool multi);
+
+/* ---- what the programs know of code: what a process maps where, and the files whose unwind tables are loaded */
+
+struct code_state {		/* what goes with a process's ranges */
+	uint32_t method;	/* enum mt_method: how its stacks are walked from now on */
+	uint32_t seq;		/* kernel__code_seq() before its mappings were read */
+	uint64_t replaced_ns;	/* code is known to have taken the place of other code, 0: not */
+};
+
+int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, const struct code_state *state);
+void kernel__drop_space(struct kernel *k, uint32_t proc);
+/* Moves when code may take the place of other code: what was seen of its mappings before is not sure any more. */
+uint32_t kernel__code_seq(const struct kernel *k, uint32_t proc);
+/* When code was first about to be unmapped, CLOCK_MONOTONIC; 0: never. */
+uint64_t kernel__unmapped_ns(const struct kernel *k, uint32_t proc);
+
+/* What names a file for the programs. -ENODEV: it cannot be mapped. */
+int kernel__name_file(struct kernel *k, const struct object *obj, struct mt_file_key *ret);
+int kernel__set_file(struct kernel *k, const struct mt_file_key *key, const struct mt_file *file);
+void kernel__drop_file(struct kernel *k, const struct mt_file_key *key);
+/* Files were dropped: when this returns, no program uses their tables any more. */
+int kernel__wait_for_walks(struct kernel *k);
+
+/* ---- what the programs know of the code of functions: a table by number, which cookies carry; the kernel owns one */
+
+struct codes *codes__new(void);
+void codes__free(struct codes *c);	/* takes NULL */
+
+/*
+ * The number of a function's code as it lies around a point, so many bytes after
+ * what `of_function` is relative to. 0: there is no room, or nothing is known.
+ */
+uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int32_t point);
+/* Without the kernel: the number that this very code has, or has from now on. */
+uint32_t codes__find(struct codes *c, const struct mt_code *code, bool *ret_new);
+/* How many different ones found no room. */
+uint64_t codes__n_full(struct codes *c);
 
 #endif

@@ -4,12 +4,12 @@
  * allocates and one that frees, whose names differ in these words alone; neither
  * is a row of the table, and what a C library calls so for itself is left out.
  */
-#include "probe/lookalikes.h"
+#include "probe/plan.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "probe/plan_apart.h"
+#include "reader/reader.h"
 #include "util/util.h"
 
 #define MAX_NAMES 4096

@@ -3,7 +3,7 @@
  * Chooses the points of one function. Owns nothing beyond a call.
  *
  * Entry. The first instruction, where the ABI says what the arguments are; or one
- * shortly after it that is cheaper and sees the same (entry.c), if nothing jumps
+ * shortly after it that is cheaper and sees the same (insn.c), if nothing jumps
  * to between the two. A uretprobe goes where the entry is, if the return address
  * is still in its place there: one breakpoint serves both.
  *
@@ -47,7 +47,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "probe/entry.h"
 #include "probe/insn.h"
 #include "probe/plan.h"
 #include "util/sorted.h"

@@ -17,6 +17,8 @@
 #include "recording/recording.h"
 #include "util/err.h"
 
+struct reader_question;
+
 /*
  * What is recorded, and what this kernel can. MT_MODE_COUNT: entries of allocations
  * alone; SIZE_USABLE: sizes from the blocks' headers, where the allocator is known to
@@ -130,5 +132,63 @@ void exits__done(struct exits *x);
 /* -EINVAL: its symbol has no code in the file. */
 int place__function(const struct object *obj, const struct alloc_func *row, const struct plan_want *want,
 		    struct planned_func *f, struct points *p);
+
+/* ---- what looks like an allocator by its names, but is none that malloctrace knows */
+
+/*
+ * Pairs of functions of the file, in words, each with the options that make malloctrace probe it:
+ * "shop_malloc and shop_free in shopd (--prefix shop_)". The caller's; NULL: none.
+ */
+char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs);
+
+/*
+ * ---- verify.c: points that a reader chose, verified by malloctrace itself
+ *
+ * Whoever has taken over a reader must not have a breakpoint set in the middle of an instruction, or in data, of a file that others
+ * run.
+ */
+
+enum {				/* what is at a point */
+	POINT_START = 1,	/* the first instruction of a function, */
+	POINT_PROLOGUE = 2,	/* or one of the next ones, before any jump; */
+	POINT_QUIET = 32,	/* nothing before it has moved the stack pointer */
+	POINT_NAMED = 64,	/* the function has the name */
+	POINT_RETURN = 4,
+	POINT_JUMP = 8,		/* to an address that is in the instruction */
+	POINT_USDT = 16,	/* a note of the file names it */
+};
+
+struct verified_point {
+	uint64_t offset;	/* in the file */
+	uint64_t counter;	/* the same of the counter of a USDT probe; 0: none */
+	const char *name;	/* of its function; NULL: any */
+	/* set by verify__points() */
+	unsigned int is;	/* the above; 0: no point to be probed */
+	uint64_t vaddr, start;	/* ELF addresses, of the point and of the function that it is in */
+	uint64_t named;		/* the same of a function before it that has the name */
+};
+
+/*
+ * Reads the file's program headers, where its functions begin, their code and its USDT notes, in the calling process; of a file whose
+ * file system may not answer (object.remote) those of its copy.
+ */
+void verify__points(const struct object *obj, struct verified_point *v, size_t n);
+/* The offset of the entry point, by the file's own headers. */
+bool verify__entry(const struct object *obj, uint64_t *ret);
+
+/* ---- asked of the sandbox (plan_apart.c): as the functions whose place they take */
+
+extern const struct reader_question plan_question;
+
+struct plan_request {
+	bool lookalikes;	/* these alone, and no plan */
+	bool asked;
+	struct plan_want want;
+	struct alloc_funcs funcs;
+};
+
+void plan_apart__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
+		      struct plan *ret, size_t *ret_n_symbols);
+char *plan_apart__lookalikes(const struct object *obj, const struct alloc_funcs *funcs);
 
 #endif

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
+ * Plans, spots and what else is found in the code and the notes of a file, asked of the sandbox: see elf/apart.h.
+ *
  * Owns nothing beyond a call. What always holds of a plan that comes back: its functions are rows of the table, its points are
- * entries, returns and tail jumps of functions of the file (verify.h), and no cookie is made of what is out of range. Whether the
+ * entries, returns and tail jumps of functions of the file (verify.c), and no cookie is made of what is out of range. Whether the
  * points are the right ones is the self-check's to find.
  */
-#include "probe/plan_apart.h"
-
 #include <errno.h>
 #include <string.h>
 
-#include "probe/lookalikes.h"
+#include "elf/apart.h"
+#include "probe/plan.h"
+#include "probe/spots.h"
 #include "util/util.h"
 
 #define NAME_BYTES_MAX (1u << 16)
 #define FAMILY_MAX 31
 #define WORDS_MAX (1u << 16)
+#define TEXT_MAX (1u << 20)
+
+/* ---- plans */
 
 struct answer {
 	struct plan plan;
 	size_t n_symbols;
 	char *lookalikes;
 };
-
-/* ---- tables */
 
 static const struct wire_field alloc_func_fields[] = {
 	WIRE_NAME(struct alloc_func, name, NAME_BYTES_MAX),
@@ -92,8 +95,6 @@ static const struct wire_field answer_fields[] = {
 
 static const struct wire_type answer_type = WIRE_TYPE(struct answer, answer_fields);
 
-/* ---- in the sandbox */
-
 static int serve(struct reader_request *q, const void *args, void *ret)
 {
 	const struct plan_request *of = args;
@@ -112,8 +113,6 @@ static int serve(struct reader_request *q, const void *args, void *ret)
 }
 
 const struct reader_question plan_question = { READ_PLAN, &request_type, &answer_type, serve };
-
-/* ---- in malloctrace */
 
 static bool are_rows(const struct plan *p, const struct object *obj, size_t n_rows)
 {
@@ -140,29 +139,46 @@ static bool is_verified(const struct point *pt, const struct verified_point *v, 
 	return false;
 }
 
+/* Puts the points where they will be verified; how many there are. */
+static size_t ask_spots(const struct spot_points *p, struct verified_point *v)
+{
+	for (size_t i = 0; i < p->n; i++)
+		v[i] = (struct verified_point){ .offset = p->v[i].offset, .counter = p->v[i].counter };
+	return p->n;
+}
+
+static bool are_spots(const struct object *obj, const struct spot_points *p, const struct verified_point *v)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!object__is_code_at(obj, v[i].offset) ||
+		    !(v[i].is & (p->v[i].counter ? POINT_USDT : POINT_START | POINT_RETURN | POINT_JUMP | POINT_USDT)))
+			return false;
+	return true;
+}
+
+static bool are_verified_spots(const struct object *obj, const struct spot_points *p)
+{
+	_cleanup_free_ struct verified_point *v = xcalloc(p->n, sizeof(*v));
+
+	verify__points(obj, v, ask_spots(p, v));
+	return are_spots(obj, p, v);
+}
+
 /* false: one of its points is none. */
 static bool are_verified(const struct plan *p, const struct object *obj, const struct alloc_funcs *funcs, bool no_uretprobes)
 {
-	const struct spot_points *spots[] = { &p->loader, &p->refusals };
-	size_t n = p->n_points;
-	_cleanup_free_ struct verified_point *v = xcalloc(n + p->loader.n + p->refusals.n, sizeof(*v));
-	bool all = true;
+	size_t loader = p->n_points, refusals = loader + p->loader.n, n = refusals + p->refusals.n;
+	_cleanup_free_ struct verified_point *v = xcalloc(n, sizeof(*v));
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < p->n_points; i++)
 		v[i] = (struct verified_point){ .offset = p->points[i].offset, .name = funcs->v[p->points[i].func].name };
-	for (size_t k = 0; k < ARRAY_SIZE(spots); k++)
-		for (size_t i = 0; i < spots[k]->n; i++)
-			v[n++] = (struct verified_point){ .offset = spots[k]->v[i].offset, .counter = spots[k]->v[i].counter };
+	ask_spots(&p->loader, v + loader);
+	ask_spots(&p->refusals, v + refusals);
 	verify__points(obj, v, n);
-	for (size_t i = 0; i < n && all; i++)
-		all = object__is_code_at(obj, v[i].offset);
-	n = p->n_points;
-	for (size_t i = 0; i < n && all; i++)
-		all = is_verified(&p->points[i], &v[i], &funcs->v[p->points[i].func], no_uretprobes);
-	for (size_t k = 0; k < ARRAY_SIZE(spots); k++)
-		for (size_t i = 0; i < spots[k]->n && all; i++)
-			all = spot_point__is_verified(&spots[k]->v[i], &v[n++]);
-	return all;
+	for (size_t i = 0; i < p->n_points; i++)
+		if (!object__is_code_at(obj, v[i].offset) || !is_verified(&p->points[i], &v[i], &funcs->v[p->points[i].func], no_uretprobes))
+			return false;
+	return are_spots(obj, &p->loader, v + loader) && are_spots(obj, &p->refusals, v + refusals);
 }
 
 /* No plan is one without functions. */
@@ -205,4 +221,158 @@ char *plan_apart__lookalikes(const struct object *obj, const struct alloc_funcs 
 	got.lookalikes = NULL;
 	wire_type__done(&answer_type, &got);
 	return words;
+}
+
+/* ---- functions that the user named */
+
+struct spots_request {
+	bool within;			/* else where they are */
+	struct spots spots;
+	struct spot_points found;	/* within: what was found */
+};
+
+struct spots_answer {
+	struct spots spots;		/* how many there are of each */
+	struct spot_points points;
+	struct within within;
+};
+
+static const struct wire_field spot_fields[] = {
+	WIRE_ANY(struct spot, number),
+	WIRE_ANY(struct spot, kind),
+	WIRE_NAME(struct spot, option, TEXT_MAX),
+	WIRE_NAME(struct spot, text, TEXT_MAX),
+	WIRE_NAME(struct spot, path, TEXT_MAX),
+	WIRE_NAME(struct spot, hint, TEXT_MAX),
+	WIRE_ANY(struct spot, n_inlined_here),
+	WIRE_NAME(struct spot, part[0], TEXT_MAX),
+	WIRE_NAME(struct spot, part[1], TEXT_MAX),
+	WIRE_NAME(struct spot, part[2], TEXT_MAX),
+	WIRE_UPTO(struct spot, n_parts, 3),
+};
+
+static const struct wire_type spot_type = WIRE_TYPE(struct spot, spot_fields);
+
+static const struct wire_field spots_request_fields[] = {
+	WIRE_BOOL(struct spots_request, within),
+	WIRE_VEC(struct spots_request, spots, &spot_type),
+	WIRE_PLAIN_VEC(struct spots_request, found),
+};
+
+static const struct wire_type spots_request_type = WIRE_TYPE(struct spots_request, spots_request_fields);
+
+static const struct wire_field count_fields[] = {
+	WIRE_UPTO(struct spot, n_points, UINT32_MAX),
+	WIRE_UPTO(struct spot, n_inlined_here, UINT32_MAX),
+};
+
+static const struct wire_type count_type = WIRE_TYPE(struct spot, count_fields);
+
+static const struct wire_field within_fields[] = {
+	WIRE_BOOL(struct within, inlined),
+	WIRE_RAW(struct within, ranges),
+	WIRE_PLAIN_VEC(struct within, points),
+};
+
+static bool is_within(const void *record)
+{
+	const struct within *w = record;
+	bool is = w->ranges.n <= MT_WITHIN_RANGES;
+
+	for (size_t i = 0; is && i < w->ranges.n; i++)
+		is = w->ranges.range[i].from < w->ranges.range[i].to;
+	for (size_t i = 0; is && i < w->points.n; i++) {
+		uint64_t c = w->points.v[i].cookie;
+
+		is = c == MT_WITHIN_COOKIE(MT_WITHIN_KIND(c), 0, MT_WITHIN_VADDR(c));
+	}
+	return is;
+}
+
+static const struct wire_type within_type = WIRE_TYPE(struct within, within_fields, is_within);
+
+static const struct wire_field spots_answer_fields[] = {
+	WIRE_VEC(struct spots_answer, spots, &count_type),
+	WIRE_UPTO(struct spots_answer, spots.n_unsearched, 1),
+	WIRE_PLAIN_VEC(struct spots_answer, points),
+	WIRE_PART(struct spots_answer, within, &within_type),
+};
+
+static const struct wire_type spots_answer_type = WIRE_TYPE(struct spots_answer, spots_answer_fields);
+
+static int serve_spots(struct reader_request *q, const void *args, void *ret)
+{
+	struct spots_request *of = (struct spots_request *)args;
+	struct object *obj = apart__object(q);
+	struct spots_answer *to = ret;
+	int err = obj ? 0 : -EINVAL;
+
+	if (obj && of->within)
+		err = within__find(&of->spots, obj, &of->found, &to->within, &q->e);
+	else if (obj)
+		err = spots__find(&of->spots, obj, NULL, &to->points, &q->e);
+	/* the answer has them from now on */
+	to->spots = of->spots;
+	of->spots = (struct spots){};
+	object__put(obj);
+	return err;
+}
+
+const struct reader_question spots_question = { READ_SPOTS, &spots_request_type, &spots_answer_type, serve_spots };
+
+/* A cookie is made of the numbers of spots that there are. */
+static bool are_numbers(size_t n_spots, const struct spot_points *points)
+{
+	for (size_t i = 0; i < points->n; i++)
+		for (uint64_t c = points->v[i].cookie; c; c >>= 8)
+			if (!(c & 0xff) || (c & 0xff) > n_spots || c >> 8 * MT_SPOTS_AT_ONCE)
+				return false;
+	return true;
+}
+
+/* READER_LOST: also where an end is asked for. */
+static int ask(struct apart *a, struct object *obj, const struct spots_request *of, struct spots_answer *ret, struct err *e)
+{
+	int err = apart__ask(a, of, ret, e);
+
+	if (err)
+		return err == -EINTR ? READER_LOST : err;
+	if (ret->spots.n == of->spots.n && are_numbers(of->spots.n, &ret->points) && are_verified_spots(obj, &ret->points) &&
+	    are_verified_spots(obj, &ret->within.points))
+		return 0;
+	return apart__refuse(a, obj, ret);
+}
+
+int spots_apart__find(struct spots *s, struct object *obj, const char *debug_dir, struct spot_points *ret, struct err *e)
+{
+	apart_cleanup struct apart a = { .about = &spots_question, .obj = obj, .debug_dir = debug_dir, .for_probes = true };
+	struct spots_request of = { .spots = *s };
+	struct spots_answer got = {};
+	int err = s->n ? ask(&a, obj, &of, &got, e) : READER_LOST;
+
+	*ret = got.points;
+	if (err)
+		return err == READER_LOST ? 0 : err;
+	for (size_t i = 0; i < s->n; i++) {
+		s->v[i].n_points += got.spots.v[i].n_points;
+		s->v[i].n_inlined_here = got.spots.v[i].n_inlined_here;
+		s->v[i].n_inlined += got.spots.v[i].n_inlined_here;
+	}
+	s->n_unsearched += got.spots.n_unsearched;
+	got.points = (struct spot_points){};
+	wire_type__done(&spots_answer_type, &got);
+	return 0;
+}
+
+int spots_apart__within(const struct spots *spots, struct object *obj, const struct spot_points *found, struct within *ret, struct err *e)
+{
+	apart_cleanup struct apart a = { .about = &spots_question, .obj = obj, .for_probes = true };
+	struct spots_request of = { .within = true, .spots = *spots, .found = *found };
+	struct spots_answer got = {};
+	int err = ask(&a, obj, &of, &got, e);
+
+	*ret = got.within;
+	got.within = (struct within){};
+	wire_type__done(&spots_answer_type, &got);
+	return err == READER_LOST ? 0 : err;
 }

@@ -1,14 +1,39 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the skeleton of registers.bpf.c, which is loaded once: a look at a heap reads registers several times. */
+/*
+ * Owns the skeleton of registers.bpf.c, which is loaded once: a look at a heap reads registers several times. And what becomes of
+ * libbpf's messages: without --verbose there is none.
+ */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "probe/libbpf_words.h"
-#include "probe/registers.h"
+#include "bpf/abi_registers.h"
+#include "probe/kernel.h"
+#include "process/sharers.h"
 #include "registers.skel.h"
+#include "util/log.h"
 #include "util/util.h"
+
+/* ---- libbpf's own words */
+
+static _Thread_local bool hushed;	/* what this thread tries now may fail, and that is no news */
+
+static int print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (hushed || log_level < LOG_VERBOSE || level == LIBBPF_DEBUG)
+		return 0;
+	return vfprintf(stderr, fmt, ap);
+}
+
+void libbpf_words__keep(void)
+{
+	libbpf_set_print(print);
+}
+
+/* ---- registers */
 
 static struct registers_bpf *skel;
 static int failed;		/* it cannot be loaded: not tried again */
@@ -19,10 +44,10 @@ static int load(struct err *e)
 		return 0;
 	if (!failed) {
 		/* there is another way */
-		libbpf_words__hush(true);
+		hushed = true;
 		skel = registers_bpf__open_and_load();
 		failed = skel ? 0 : -errno;
-		libbpf_words__hush(false);
+		hushed = false;
 	}
 	return failed ? err_set(e, failed, "the kernel does not tell registers: %s", strerror(-failed)) : 0;
 }
@@ -35,12 +60,12 @@ static int open_iterator(pid_t pid)
 	struct bpf_link *link;
 	int fd, err;
 
-	libbpf_words__hush(true);
+	hushed = true;
 	link = bpf_program__attach_iter(skel->progs.tell_registers, &opts);
 	err = link ? 0 : -errno;
 	if (!link && err != -ESRCH)
 		link = bpf_program__attach_iter(skel->progs.tell_registers, NULL);
-	libbpf_words__hush(false);
+	hushed = false;
 	if (!link)
 		return err;
 	fd = bpf_iter_create(bpf_link__fd(link));

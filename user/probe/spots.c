@@ -4,18 +4,19 @@
  * holds: a point is the first instruction of a function that is in the file, or the
  * nop of a program's own probe; one point per instruction, whatever it is for.
  */
-#include "probe/spots.h"
-
 #include <ctype.h>
 #include <errno.h>
+#include <gelf.h>
 #include <string.h>
 
+#include "elf/elffile.h"
 #include "elf/symtab.h"
-#include "probe/kernel.h"
-#include "probe/plan_apart.h"
-#include "probe/usdt.h"
+#include "probe/spots.h"
+#include "reader/reader.h"
 #include "util/funcname.h"
 #include "util/invoker.h"
+#include "util/clock.h"
+#include "util/util.h"
 
 /* ---- what the user named */
 
@@ -104,23 +105,115 @@ void spots__done(struct spots *s)
 	vec_done(s);
 }
 
-int spots__load(const struct spots *s, struct kernel *k, struct err *e)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		int err = kernel__set_spot(k, s->v[i].number, s->v[i].kind);
-
-		if (err)
-			return err_set(e, err, "%s %s: %s", s->v[i].option, s->v[i].text, strerror(-err));
-	}
-	return 0;
-}
-
 const struct spot *spots__first(const struct spots *s, enum mt_spot_kind kind)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->v[i].kind == kind)
 			return &s->v[i];
 	return NULL;
+}
+
+/*
+ * ---- .note.stapsdt
+ *
+ * The file is hostile: what is handed on has names that end, a place in code that is in the file, and a counter in data that is in
+ * the file. A note holds link-time addresses. Prelinking moves code and does not know of notes, so each also has the address that
+ * .stapsdt.base had, and is right by as much as that section has moved.
+ */
+
+#define NOTE_TYPE 3
+#define NOTE_OWNER "stapsdt"
+#define MAX_NOTES 65536
+#define MAX_NOTES_BYTES (16u << 20)
+
+struct notes {
+	const struct object *obj;
+	int (*fn)(const struct usdt *u, void *arg);
+	void *arg;
+	uint64_t base;		/* where .stapsdt.base is; 0: nowhere */
+	size_t n_notes;
+};
+
+static uint64_t word(const unsigned char *p)
+{
+	uint64_t v;
+
+	/* the file is of this machine's architecture: so is its byte order */
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* desc: three addresses, then provider, name and arguments as strings. */
+static int read_note(struct notes *s, const unsigned char *desc, size_t len)
+{
+	const char *provider = (const char *)desc + 24, *end = (const char *)desc + len, *name, *args;
+	struct usdt u = {};
+	uint64_t pc, semaphore, moved;
+
+	if (len < 24 + 3)
+		return 0;
+	name = memchr(provider, '\0', (size_t)(end - provider));
+	args = name && name + 1 < end ? memchr(name + 1, '\0', (size_t)(end - name - 1)) : NULL;
+	if (!args || !*provider || !name[1])
+		return 0;
+	moved = s->base && word(desc + 8) ? s->base - word(desc + 8) : 0;
+	pc = word(desc) + moved;
+	semaphore = word(desc + 16);
+	if (!object__segment_at(s->obj, pc, true) || !object__vaddr_to_offset(s->obj, pc, &u.offset))
+		return 0;
+	/* a word in data that is not in the file cannot be reached by the kernel, and the probe would stay silent */
+	if (semaphore && !object__vaddr_to_offset(s->obj, semaphore + moved, &u.counter))
+		return 0;
+	u.provider = provider;
+	u.name = name + 1;
+	return s->fn(&u, s->arg);
+}
+
+static int read_notes(struct notes *s, Elf_Scn *scn, uint64_t size)
+{
+	Elf_Data *data = size <= MAX_NOTES_BYTES ? elf_getdata(scn, NULL) : NULL;
+	size_t at = 0, next, name_at, desc_at;
+	GElf_Nhdr note;
+	int r = 0;
+
+	while (!r && data && data->d_buf && s->n_notes < MAX_NOTES &&
+	       (next = gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0) {
+		const unsigned char *buf = data->d_buf;
+
+		s->n_notes++;
+		if (note.n_type == NOTE_TYPE && note.n_namesz == sizeof(NOTE_OWNER) &&
+		    !memcmp(buf + name_at, NOTE_OWNER, sizeof(NOTE_OWNER)))
+			r = read_note(s, buf + desc_at, note.n_descsz);
+		at = next;
+	}
+	return r;
+}
+
+int usdt__each(const struct object *obj, int (*fn)(const struct usdt *u, void *arg), void *arg)
+{
+	_cleanup_stint_ struct stint stint = stint__begin();
+	struct notes s = { .obj = obj, .fn = fn, .arg = arg };
+	struct elf_section section = {};
+	struct elffile file = {};
+	Elf_Scn *notes = NULL;
+	uint64_t size = 0;
+	int r = 0;
+
+	if (!obj->is_elf || !obj->is_64 || elffile__open_fd(&file, obj->fd))
+		return 0;
+	while (elffile__next_section(file.elf, &section)) {
+		if (!strcmp(section.name, ".stapsdt.base"))
+			s.base = section.shdr.sh_addr;
+		if (!strcmp(section.name, ".note.stapsdt") && section.shdr.sh_type == SHT_NOTE &&
+		    !(section.shdr.sh_flags & SHF_COMPRESSED)) {
+			notes = section.scn;
+			size = section.shdr.sh_size;
+		}
+	}
+	if (notes)
+		r = read_notes(&s, notes, size);
+	elffile__close(&file);
+	return r;
 }
 
 /* ---- where that is */
@@ -138,17 +231,17 @@ static const char *function_of(const struct spot *s)
 	return s->n_parts < 3 ? s->part[s->n_parts - 1] : NULL;
 }
 
-bool spot__is_function(const struct spot *s, const char *raw)
+bool spot__is_function(const struct spot *s, const char *raw, bool pieces)
 {
 	const char *asked = function_of(s);
 	char buf[DEMANGLE_OUT_MAX + 1];
 
-	if (func_name__matches(asked, raw, false))
+	if (func_name__matches(asked, raw, pieces))
 		return true;
 	if (raw[0] != '_' || (raw[1] != 'Z' && raw[1] != 'R') || (s->hint && !strstr(raw, s->hint)))
 		return false;
 	demangle(raw, buf);
-	return func_name__matches(asked, buf, false);
+	return func_name__matches(asked, buf, pieces);
 }
 
 struct search {
@@ -204,15 +297,6 @@ static int add_point(struct search *s, struct spot *spot, uint64_t offset, uint6
 	return added < 0 ? added : 0;
 }
 
-static bool in_code(const struct object *obj, uint64_t vaddr)
-{
-	for (size_t i = 0; i < obj->n_segments; i++)
-		if (obj->segments[i].exec && vaddr >= obj->segments[i].vaddr &&
-		    vaddr - obj->segments[i].vaddr < obj->segments[i].file_size)
-			return true;
-	return false;
-}
-
 static int on_symbol(const char *raw, uint64_t vaddr, void *arg)
 {
 	char plain[DEMANGLE_IN_MAX + 1];
@@ -227,7 +311,7 @@ static int on_symbol(const char *raw, uint64_t vaddr, void *arg)
 	version = strcspn(plain + (len > 0), "@") + (len > 0);
 	plain[version] = '\0';
 	for (size_t i = 0; i < s->spots->n && !err; i++)
-		if (s->wanted[i].function && spot__is_function(&s->spots->v[i], plain) && in_code(s->obj, vaddr) &&
+		if (s->wanted[i].function && spot__is_function(&s->spots->v[i], plain, false) && object__segment_at(s->obj, vaddr, true) &&
 		    object__vaddr_to_offset(s->obj, vaddr, &offset))
 			err = add_point(s, &s->spots->v[i], offset, 0);
 	return err;
@@ -238,7 +322,7 @@ static int on_inlined(const char *name, uint64_t low, uint64_t high, bool first,
 	struct search *s = arg;
 
 	for (size_t i = 0; first && i < s->spots->n; i++)
-		s->spots->v[i].n_inlined_here += s->wanted[i].inlined && spot__is_function(&s->spots->v[i], name);
+		s->spots->v[i].n_inlined_here += s->wanted[i].inlined && spot__is_function(&s->spots->v[i], name, false);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
  * executable by the file's own headers, and on an instruction that decoding from the nearest function start comes to. What takes
  * too long verifies nothing.
  */
-#include "probe/verify.h"
+#include "probe/plan.h"
 
 #include <elf.h>
 #include <errno.h>

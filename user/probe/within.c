@@ -6,15 +6,13 @@
  * leads to; one that is missing makes tracing dearer, and no figure wrong, but for what a
  * function jumps to through a pointer at its end: that is not known to be inside.
  */
-#include "probe/within.h"
+#include "probe/spots.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "elf/symtab.h"
-#include "probe/plan.h"
-#include "probe/plan_apart.h"
-#include "util/funcname.h"
+#include "reader/reader.h"
 
 struct search {
 	const struct spots *spots;
@@ -31,14 +29,12 @@ COMPARATOR(by_value, uint64_t, ORDER(*a, *b))
 /* Up to the next function; what lies between two of them is run by neither. */
 static uint64_t end_of(const struct search *s, uint64_t vaddr)
 {
-	uint64_t end = UINT64_MAX;
+	const struct object_segment *code = object__segment_at(s->obj, vaddr, true);
+	uint64_t end;
 
-	for (size_t i = 0; i < s->obj->n_segments; i++)
-		if (s->obj->segments[i].exec && vaddr >= s->obj->segments[i].vaddr &&
-		    vaddr - s->obj->segments[i].vaddr < s->obj->segments[i].file_size)
-			end = s->obj->segments[i].vaddr + s->obj->segments[i].file_size;
-	if (end == UINT64_MAX)
+	if (!code)
 		return vaddr;
+	end = code->vaddr + code->file_size;
 	for (size_t i = 0; i < s->n_starts; i++)
 		if (s->starts[i] > vaddr) {
 			end = MIN(end, s->starts[i]);
@@ -98,19 +94,6 @@ static int note_name(const char *raw, uint64_t vaddr, void *arg)
 	return 0;
 }
 
-static bool is_piece(const struct spot *spot, const char *raw)
-{
-	const char *function = spot->part[spot->n_parts - 1];
-	char buf[DEMANGLE_OUT_MAX + 1];
-
-	if (func_name__matches(function, raw, true))
-		return !func_name__matches(function, raw, false);
-	if (raw[0] != '_' || (raw[1] != 'Z' && raw[1] != 'R') || (spot->hint && !strstr(raw, spot->hint)))
-		return false;
-	demangle(raw, buf);
-	return func_name__matches(function, buf, true) && !func_name__matches(function, buf, false);
-}
-
 static int note_piece(const char *raw, uint64_t vaddr, void *arg)
 {
 	struct search *s = arg;
@@ -118,8 +101,8 @@ static int note_piece(const char *raw, uint64_t vaddr, void *arg)
 	for (size_t i = 0; i < s->spots->n; i++) {
 		const struct spot *spot = &s->spots->v[i];
 
-		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 &&
-		    spot__may_be_in(spot, s->obj) && is_piece(spot, raw))
+		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 && spot__may_be_in(spot, s->obj) &&
+		    spot__is_function(spot, raw, true) && !spot__is_function(spot, raw, false))
 			add_range(s, vaddr, end_of(s, vaddr));
 	}
 	return 0;
@@ -134,7 +117,7 @@ static int note_inlined(const char *name, uint64_t low, uint64_t high, bool firs
 		const struct spot *spot = &s->spots->v[i];
 
 		if (spot->kind != MT_SPOT_WITHIN_ENTER || spot->n_parts > 2 || !spot__may_be_in(spot, s->obj) ||
-		    !spot__is_function(spot, name))
+		    !spot__is_function(spot, name, false))
 			continue;
 		s->w->inlined = true;
 		add_range(s, low, high);

@@ -21,8 +21,7 @@
 #include <unistd.h>
 
 #include "reader/lockdown.h"
-#include "reader/talk.h"
-#include "reader/unread.h"
+#include "reader/reader_parts.h"
 #include "util/err.h"
 #include "util/signals.h"
 #include "util/util.h"
@@ -124,22 +123,6 @@ static int ask_starter(const struct starter_request *q, int passed, struct start
 
 /* ---- a reader; its lock is held */
 
-static void set_bearing(void)
-{
-	pthread_mutex_lock(&desk.lock);
-	desk.bearing = true;
-	pthread_mutex_unlock(&desk.lock);
-}
-
-/* It is on the list as of the moment in which its parent is asked for no more. */
-static void set_born(struct reader *r, pid_t pid)
-{
-	pthread_mutex_lock(&desk.lock);
-	desk.bearing = false;
-	r->pid = pid;
-	pthread_mutex_unlock(&desk.lock);
-}
-
 static int start(struct reader *r)
 {
 	struct starter_answer a = {};
@@ -152,7 +135,9 @@ static int start(struct reader *r)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	pthread_mutex_lock(&desk.talk);
-	set_bearing();
+	pthread_mutex_lock(&desk.lock);
+	desk.bearing = true;
+	pthread_mutex_unlock(&desk.lock);
 	/* a starter that has died is noticed when it is asked */
 	for (int tries = 0; tries < 2 && err == -EPIPE; tries++) {
 		err = start_starter() ?: ask_starter(&(struct starter_request){}, pair[1], &a);
@@ -163,7 +148,11 @@ static int start(struct reader *r)
 		}
 	}
 	err = err ?: a.pid > 0 ? 0 : a.pid ?: -EIO;
-	set_born(r, err ? 0 : a.pid);
+	/* it is on the list as of the moment in which its parent is asked for no more */
+	pthread_mutex_lock(&desk.lock);
+	desk.bearing = false;
+	r->pid = err ? 0 : a.pid;
+	pthread_mutex_unlock(&desk.lock);
 	pthread_mutex_unlock(&desk.talk);
 	close(pair[1]);
 	if (err)
@@ -201,17 +190,6 @@ static void enlist(struct reader *r)
 	pthread_mutex_unlock(&desk.lock);
 }
 
-static void strike_off(const struct reader *r)
-{
-	pthread_mutex_lock(&desk.lock);
-	for (struct reader **at = &desk.all; *at; at = &(*at)->next)
-		if (*at == r) {
-			*at = r->next;
-			break;
-		}
-	pthread_mutex_unlock(&desk.lock);
-}
-
 struct reader *reader__new(void)
 {
 	struct reader *r = xcalloc(1, sizeof(*r));
@@ -227,7 +205,13 @@ void reader__free(struct reader *r)
 	if (!r)
 		return;
 	end(r);
-	strike_off(r);
+	pthread_mutex_lock(&desk.lock);
+	for (struct reader **at = &desk.all; *at; at = &(*at)->next)
+		if (*at == r) {
+			*at = r->next;
+			break;
+		}
+	pthread_mutex_unlock(&desk.lock);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }

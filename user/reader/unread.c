@@ -3,7 +3,7 @@
  * Owns the list of files that are not read again, as their readers failed, and of those that have no probes for that reason. What
  * always holds: each counts once and is told once; how many readers may fail is bounded: then nothing is read any more.
  */
-#include "reader/unread.h"
+#include "reader/reader_parts.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -9,11 +9,10 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "elf/jitmap.h"
+#include "elf/code_book.h"
 #include "process/mounts.h"
 #include "process/process.h"
 #include "space/space.h"
-#include "space/space_parts.h"
 #include "util/sorted.h"
 #include "util/util.h"
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns what a space is made of: the positions of its ranges, the pieces that were written over; and what only the memory of the process shows of them. */
-#include "space/space_parts.h"
+#include "space/space.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "space/space.h"
+#include "elf/elffile.h"
 #include "util/sorted.h"
 #include "util/util.h"
 
@@ -261,17 +260,12 @@ static const struct mapping *mapping_of_id(const struct maps *maps, const struct
 static bool has_another_id(struct memory *mem, const struct mapping *at, const struct object *obj, size_t len)
 {
 	unsigned char id[BUILD_ID_MAX];
+	_cleanup_free_ char *hex = NULL;
 
 	if (memory__read(mem, at->start + (obj->build_id_off - at->file_off), id, len) != len)
 		return false;
-	for (size_t i = 0; i < len; i++) {
-		char hex[3];
-
-		snprintf(hex, sizeof(hex), "%02x", id[i]);
-		if (memcmp(hex, obj->build_id + 2 * i, 2))
-			return true;
-	}
-	return false;
+	hex = build_id__hex(id, len);
+	return strcmp(hex, obj->build_id);
 }
 
 bool space_memory__is_another(pid_t pid, struct memory *mem, const struct maps *maps, const struct mapping *m,

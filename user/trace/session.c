@@ -6,7 +6,7 @@
 
 #include "model/runtimes.h"
 #include "model/triggers.h"
-#include "probe/price.h"
+#include "probe/features.h"
 #include "process/maps.h"
 #include "reader/reader.h"
 #include "trace/session.h"
@@ -255,7 +255,7 @@ static int load(struct session *s, struct err *e)
 	err = open_kernel(s, &k, e);
 
 	if (!err)
-		err = spots__load(&s->tracees.spots, s->kernel, e);
+		err = kernel__load_spots(s->kernel, &s->tracees.spots, e);
 	if (!err)
 		err = collect__new(s->kernel, &s->collect, e);
 	if (err)

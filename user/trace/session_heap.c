@@ -14,7 +14,7 @@
 #include "elf/object.h"
 #include "heap/heap.h"
 #include "model/heaps.h"
-#include "probe/registers.h"
+#include "probe/kernel.h"
 #include "reader/reader.h"
 #include "trace/session_parts.h"
 #include "tracee/resident.h"

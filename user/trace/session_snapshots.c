@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "model/unexplained.h"
-#include "probe/codes.h"
-#include "probe/price.h"
+#include "probe/features.h"
+#include "probe/kernel.h"
 #include "process/process.h"
 #include "reader/reader.h"
 #include "trace/session_parts.h"

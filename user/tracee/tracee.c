@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "probe/code.h"
+#include "probe/kernel.h"
 #include "process/translator.h"
 #include "tracee/scout.h"
 #include "tracee/tracee_parts.h"

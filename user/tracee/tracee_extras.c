@@ -63,7 +63,7 @@ static int attach_within(struct tracees *t, struct attachment *a, struct known_f
 		err = kernel__set_within_inlined(t->kernel, k->within_list, k->plan.object);
 	if (err)
 		return err_set(e, err, "--within: %s: %s", k->plan.object->path, strerror(-err));
-	return attachment__add_within(a, k->plan.object, &k->within->points, e);
+	return attachment__add_spots(a, FOR_WITHIN, k->plan.object, &k->within->points, e);
 }
 
 /* Stacks show an inlined copy; where one begins is not known for certain, so no probe counts its calls. */
@@ -126,7 +126,7 @@ static int tracees__attach_spots(struct tracees *t, struct attachment *a, struct
 			  const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	int err = attachment__add_spots(a, k->plan.object, &k->extras[EXTRA_SPOTS].at, &why) ?:
+	int err = attachment__add_spots(a, FOR_USER, k->plan.object, &k->extras[EXTRA_SPOTS].at, &why) ?:
 			  attach_within(t, a, k, &why);
 
 	if (err && (!is_optional(t) || err == -ESRCH))
@@ -165,7 +165,7 @@ static int attach_loader(struct tracees *t, struct attachment *a, struct known_f
 	_cleanup_err_ struct err why = {};
 
 	/* a file that the kernel refuses is no reason to end a trace */
-	if (attachment__add_loader(a, k->plan.object, &k->extras[EXTRA_LOADER].at, &why))
+	if (attachment__add_spots(a, FOR_LOADER, k->plan.object, &k->extras[EXTRA_LOADER].at, &why))
 		say_verbose("%s; a library that is loaded at the address of another is noticed a little later",
 			    err_msg(&why));
 	return 0;

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "probe/lookalikes.h"
+#include "probe/plan.h"
 #include "process/sharers.h"
 #include "util/log.h"
 #include "util/util.h"

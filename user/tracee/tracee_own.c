@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "probe/kernel.h"
-#include "probe/verify.h"
+#include "probe/plan.h"
 #include "process/maps.h"
 #include "process/translator.h"
 #include "util/log.h"

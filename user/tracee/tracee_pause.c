@@ -2,7 +2,7 @@
 /* Owns t->pause: which translators run, and for how long nothing was seen. */
 #include "tracee/tracee.h"
 
-#include "probe/standing.h"
+#include "probe/breakpoints.h"
 #include "process/process.h"
 #include "process/translator.h"
 #include "tracee/tracee_parts.h"
@@ -289,7 +289,7 @@ static void report_debugger(struct tracee *p)
 		    p->process.comm, (int)p->process.pid, d.comm, (int)d.pid);
 }
 
-static void report_standing(const struct tracees *t, struct tracee *p, const struct standing *s)
+static void report_standing(const struct tracees *t, struct tracee *p, const struct breakpoints *s)
 {
 	size_t n = s->n_gone + s->n_moved;
 
@@ -314,10 +314,10 @@ static void check(struct tracees *t, struct tracee *p)
 {
 	struct plans plans = probed_plans(t, t->shared_probes ? NULL : p);
 	uint64_t began_ns = now_ns();
-	struct standing s;
+	struct breakpoints s;
 
 	report_debugger(p);
-	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
+	if (plans.n && !breakpoints__check(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
 		report_standing(t, p, &s);
 	vec_done(&plans);
 	p->next_check_ns = now_ns() + MAX(t->shared_probes ? 10 * CHECK_EACH_NS : CHECK_EACH_NS,
@@ -358,17 +358,17 @@ uint64_t tracees__n_unprobed(const struct tracees *t)
 static bool would_write_back(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
 {
 	struct debugger d = debugger__of(pid);
-	struct standing s = {};
+	struct breakpoints s = {};
 	struct plans plans;
 
 	if (!d.pid || !d.writes)
 		return false;
 	plans = probed_plans(t, p);
-	if (standing__look(pid, NULL, plans.v, plans.n, &s))
-		s = (struct standing){};
+	if (breakpoints__check(pid, NULL, plans.v, plans.n, &s))
+		s = (struct breakpoints){};
 	vec_done(&plans);
 	*ret = d;
-	return standing__tells_foreign() ? s.n_foreign : s.n_points > s.n_gone && !debugger__holds_still(pid);
+	return breakpoints__tell_foreign() ? s.n_foreign : s.n_points > s.n_gone && !debugger__holds_still(pid);
 }
 
 /* Where probes are shared, they are in processes that are no tracees, too. */
@@ -398,7 +398,7 @@ pid_t tracees__debugged(const struct tracees *t, struct debugger *ret)
 /* ---- files that are written to */
 
 /*
- * Owns nothing: what becomes of a file that is probed and was written to (space/writes.h). Its
+ * Owns nothing: what becomes of a file that is probed and was written to (probe/attach.h). Its
  * probes are out already, or go now.
  */
 

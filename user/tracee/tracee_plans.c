@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/check.h"
+#include "probe/attach.h"
 #include "process/memcg.h"
 #include "util/log.h"
 #include "util/parse.h"

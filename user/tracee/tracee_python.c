@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "elf/code_book.h"
-#include "probe/verify.h"
+#include "probe/plan.h"
 #include "process/memory.h"
 #include "script/python.h"
 #include "tracee/tracee_parts.h"
@@ -96,7 +96,7 @@ static int probe_frees(struct tracees *t, struct tracee *p, struct known_file *k
 	if (!(start.is & POINT_START))
 		return err_set(e, -EINVAL, "it does not free code as a Python does");
 	spot_points__at(&at, start.offset);
-	err = attachment__add_python(a, obj, &at, e);
+	err = attachment__add_spots(a, FOR_PYTHON, obj, &at, e);
 	vec_done(&at);
 	k->python_probed |= !err && t->shared_probes;
 	return err;

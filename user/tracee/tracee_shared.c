@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "probe/cover.h"
+#include "probe/breakpoints.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 #include "util/signals.h"
@@ -48,14 +48,14 @@ const struct known_file *tracees__covered_by(const struct tracees *t, const stru
 		    strcmp(other->plan.object->build_id, id))
 			continue;
 		/* a mark takes a tenth of a second: most copies have no breakpoints at all */
-		if (!mark && !cover__is_probed_at(k->plan.object, offset))
+		if (!mark && !breakpoint__is_at(k->plan.object, offset))
 			return NULL;
-		if (!mark && cover__mark(t->kernel, k->plan.object, &mark)) {
+		if (!mark && file_mark__set(t->kernel, k->plan.object, &mark)) {
 			say("%s has breakpoints that may be malloctrace's own, set under another name of the file: it is probed; if they are, its calls count twice",
 			    k->plan.object->path);
 			return NULL;
 		}
-		if (cover__is_marked(other->plan.object))
+		if (file_mark__is_seen(other->plan.object))
 			found = other;
 	}
 	attachment__free(mark);

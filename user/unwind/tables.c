@@ -13,9 +13,7 @@
 #include <string.h>
 
 #include "bpf/hash.h"
-#include "probe/code.h"
 #include "probe/kernel.h"
-#include "unwind/room.h"
 #include "unwind/tables.h"
 #include "util/hash.h"
 #include "util/util.h"
@@ -32,6 +30,54 @@
 #define PAGE_BYTES (1ull << MT_TABLE_PAGE_SHIFT)
 /* A file has some hundred different rules, and files share most; one that has far more leaves room for others. */
 #define FILE_RULES 2048
+
+/* ---- room in an array of the kernel's: first fit */
+
+struct extent {
+	uint32_t at, n;
+};
+
+struct room {
+	struct vec(struct extent) free;
+};
+
+/* False: there is no such piece. */
+static bool take_extent(struct room *r, uint32_t n, struct extent *ret)
+{
+	for (size_t i = 0; i < r->free.n; i++) {
+		struct extent *e = &r->free.v[i];
+
+		if (e->n < n)
+			continue;
+		*ret = (struct extent){ e->at, n };
+		e->at += n;
+		e->n -= n;
+		return true;
+	}
+	return false;
+}
+
+static void give_back(struct room *r, struct extent e)
+{
+	if (!e.n)
+		return;
+	for (size_t i = 0; i < r->free.n; i++) {
+		struct extent *f = &r->free.v[i];
+
+		if (f->at == e.at + e.n) {
+			f->at = e.at;
+			f->n += e.n;
+			return;
+		}
+		if (f->at + f->n == e.at) {
+			f->n += e.n;
+			return;
+		}
+	}
+	*vec_push(&r->free) = e;
+}
+
+/* ---- what is there */
 
 struct rule {
 	struct mt_rule is;
@@ -90,8 +136,8 @@ struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 	u->kernel = k;
 	u->choice = choice;
 	u->users = xcalloc(MT_PROC_NUMBERS, sizeof(*u->users));
-	room__init(&u->rows, k ? k->sizes.n_unwind_rows : 0);
-	room__init(&u->pages, k ? k->sizes.n_unwind_pages : 0);
+	*vec_push(&u->rows.free) = (struct extent){ 0, k ? k->sizes.n_unwind_rows : 0 };
+	*vec_push(&u->pages.free) = (struct extent){ 0, k ? k->sizes.n_unwind_pages : 0 };
 	u->n_rules = 1;		/* rule 0: MT_CFA_NONE */
 	return u;
 }
@@ -120,8 +166,8 @@ static void table_free(struct unwind *u, struct table *t)
 	give_rules_back(u, t);
 	if (hash__get(&u->by_key, (uintptr_t)t->key) == t)
 		hash__remove(&u->by_key, (uintptr_t)t->key);
-	room__give_back(&u->rows, t->rows);
-	room__give_back(&u->pages, t->pages);
+	give_back(&u->rows, t->rows);
+	give_back(&u->pages, t->pages);
 	if (t->object)
 		object__put(t->object);
 	free(t);
@@ -141,8 +187,8 @@ void unwind__free(struct unwind *u)
 		table_free(u, u->tables.v[i]);
 	vec_done(&u->tables);
 	hash__done(&u->by_key);
-	room__done(&u->rows);
-	room__done(&u->pages);
+	vec_done(&u->rows.free);
+	vec_done(&u->pages.free);
 	hash__done(&u->rules);
 	vec_done(&u->free_rules);
 	free(u);
@@ -225,7 +271,7 @@ static int use_rule(struct unwind *u, struct table *t, const struct mt_rule *is,
 static int write_rows(struct unwind *u, struct table *t, const struct cfi *c)
 {
 	_cleanup_free_ uint32_t *numbers = xcalloc(c->rules.n + 1, sizeof(*numbers));
-	struct mt_row *rows = kernel__unwind_rows(u->kernel) + t->rows.at;
+	struct mt_row *rows = u->kernel->unwind_rows + t->rows.at;
 	bool full = false;
 
 	for (size_t i = 0; i < c->rules.n; i++) {
@@ -248,7 +294,7 @@ static int write_rows(struct unwind *u, struct table *t, const struct cfi *c)
 
 static void write_pages(struct unwind *u, struct table *t, const struct cfi *c)
 {
-	uint64_t *pages = kernel__unwind_pages(u->kernel) + t->pages.at;
+	uint64_t *pages = u->kernel->unwind_pages + t->pages.at;
 	size_t row = 0;
 
 	/* one more than there are: where the last page's rows end */
@@ -261,11 +307,11 @@ static void write_pages(struct unwind *u, struct table *t, const struct cfi *c)
 
 static bool take_room(struct unwind *u, struct table *t, uint32_t n_rows, uint32_t n_pages)
 {
-	if (!room__take(&u->rows, n_rows, &t->rows))
+	if (!take_extent(&u->rows, n_rows, &t->rows))
 		return false;
-	if (room__take(&u->pages, n_pages, &t->pages))
+	if (take_extent(&u->pages, n_pages, &t->pages))
 		return true;
-	room__give_back(&u->rows, t->rows);
+	give_back(&u->rows, t->rows);
 	t->rows.n = 0;
 	return false;
 }

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Which processes are traced, as far as user space decides it. All changes go through the
- * program `manage`, which knows the rules (bpf/adopt.bpf.h): an exec, a fork or
- * an end at the same moment is in order before or after each of them.
+ * Which processes are traced, as far as user space decides it, and what the programs know of their code. All changes go through
+ * the program `manage`, which knows the rules (bpf/adopt.bpf.h): an exec, a fork or an end at the same moment is in order before
+ * or after each of them.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "elf/elffile.h"
+#include "elf/object.h"
 #include "malloctrace.skel.h"
 #include "probe/kernel.h"
 #include "reader/reader.h"
+#include "util/hash.h"
 #include "util/util.h"
 
 #define MAX_CHECKED 4096	/* of a table of a quarter of that, in which processes come and go */
@@ -222,4 +227,184 @@ void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
 		    p->started_ns + older_ns < now)
 			fn(p->number, p->pid, arg);
 	}
+}
+
+/* ---- what a process maps, and files */
+
+int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, const struct code_state *state)
+{
+	int err = bpf_map__update_elem(k->skel->maps.spaces, &proc, sizeof(proc), s, sizeof(*s), BPF_ANY);
+	struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
+	__u64 never = 0;
+
+	if (err)
+		return err;
+	__atomic_store_n(&p->walk, state->method, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->settled_seq, state->seq, __ATOMIC_RELEASE);
+	if (state->replaced_ns)
+		__atomic_compare_exchange_n(&p->unmapped_ns, &never, state->replaced_ns, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	/* stacks that were walked by the old tables are walked again */
+	__atomic_fetch_add(&p->gen, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void kernel__drop_space(struct kernel *k, uint32_t proc)
+{
+	bpf_map__delete_elem(k->skel->maps.spaces, &proc, sizeof(proc), 0);
+}
+
+uint32_t kernel__code_seq(const struct kernel *k, uint32_t proc)
+{
+	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].code_seq, __ATOMIC_ACQUIRE);
+}
+
+uint64_t kernel__unmapped_ns(const struct kernel *k, uint32_t proc)
+{
+	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].unmapped_ns, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Numbers that stat reports are not what the kernel knows a file by (overlayfs): the kernel is
+ * queried for a mapping, like the targets'.
+ */
+int kernel__name_file(struct kernel *k, const struct object *obj, struct mt_file_key *ret)
+{
+	void *at = object__file(obj) < 0 ? NULL : elffile__map_page(object__file(obj), 0);
+	struct mt_name_file request = { .addr = (uintptr_t)at };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof(request));
+	int err;
+
+	if (!at)
+		return -ENODEV;
+	err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.name_file), &run);
+	elffile__unmap_page(at);
+	if (err || !run.retval)
+		return -ENODEV;
+	*ret = request.key;
+	return 0;
+}
+
+int kernel__set_file(struct kernel *k, const struct mt_file_key *key, const struct mt_file *file)
+{
+	return bpf_map__update_elem(k->skel->maps.files, key, sizeof(*key), file, sizeof(*file), BPF_ANY);
+}
+
+void kernel__drop_file(struct kernel *k, const struct mt_file_key *key)
+{
+	bpf_map__delete_elem(k->skel->maps.files, key, sizeof(*key), 0);
+}
+
+int kernel__wait_for_walks(struct kernel *k)
+{
+	/* what threads remember of them */
+	__atomic_fetch_add(&k->skel->data->mt_tables_gen, 1, __ATOMIC_SEQ_CST);
+	return kernel__wait_for_programs(k);
+}
+
+/*
+ * ---- the numbers of functions' code
+ *
+ * What is known of it is relative to a point, so one number does for all that look alike, wherever they are mapped, and is never
+ * given back: the files of a machine have some hundred different ones. Windows of --overhead put links in place from a thread of
+ * their own: hence the lock.
+ */
+
+struct entry {
+	struct mt_code code;
+	uint32_t next;		/* number of another one with the same hash, 0: none */
+	bool refused;		/* the kernel did not take it */
+};
+
+struct codes {
+	pthread_mutex_t lock;
+	/* number 1 is the first; those from MT_MAX_CODES on found no room in the kernel */
+	struct vec(struct entry) all;
+	struct hash by_content;	/* the number of the last one with a hash */
+	uint64_t n_refused;
+};
+
+struct codes *codes__new(void)
+{
+	struct codes *c = xcalloc(1, sizeof(*c));
+
+	pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+void codes__free(struct codes *c)
+{
+	if (!c)
+		return;
+	vec_done(&c->all);
+	hash__done(&c->by_content);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static uint64_t hash_of(const struct mt_code *code)
+{
+	uint64_t hash = 0, word;
+
+	for (size_t i = 0; i < sizeof(*code); i += sizeof(word)) {
+		memcpy(&word, (const char *)code + i, sizeof(word));
+		hash = hash__mix(hash, word);
+	}
+	return hash;
+}
+
+uint32_t codes__find(struct codes *c, const struct mt_code *code, bool *ret_new)
+{
+	uint64_t hash = hash_of(code);
+	uint32_t first = (uint32_t)(uintptr_t)hash__get(&c->by_content, hash);
+
+	*ret_new = false;
+	for (uint32_t number = first; number; number = c->all.v[number - 1].next)
+		if (!memcmp(&c->all.v[number - 1].code, code, sizeof(*code)))
+			return number < MT_MAX_CODES && !c->all.v[number - 1].refused ? number : 0;
+	*vec_push(&c->all) = (struct entry){ .code = *code, .next = first };
+	hash__put(&c->by_content, hash, (void *)(uintptr_t)c->all.n);
+	*ret_new = true;
+	return c->all.n < MT_MAX_CODES ? (uint32_t)c->all.n : 0;
+}
+
+uint64_t codes__n_full(struct codes *c)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&c->lock);
+	n = c->n_refused + (c->all.n >= MT_MAX_CODES ? c->all.n - (MT_MAX_CODES - 1) : 0);
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+static void move(struct mt_code_range *r, int32_t by)
+{
+	if (r->from == r->to)
+		return;
+	r->from -= by;
+	r->to -= by;
+}
+
+uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int32_t point)
+{
+	struct mt_code code = *of_function;
+	uint32_t number;
+	bool is_new;
+
+	if (!code.n && code.shutdown.from == code.shutdown.to)
+		return 0;
+	for (uint32_t i = 0; i < code.n; i++)
+		move(&code.range[i], point);
+	move(&code.shutdown, point);
+	pthread_mutex_lock(&k->codes->lock);
+	number = codes__find(k->codes, &code, &is_new);
+	/* what the array has no element for is reported as full, and so is what is not in it */
+	if (number && is_new && bpf_map__update_elem(k->skel->maps.codes, &number, sizeof(number), &code, sizeof(code), BPF_ANY)) {
+		k->codes->all.v[number - 1].refused = true;
+		k->codes->n_refused++;
+		number = 0;
+	}
+	pthread_mutex_unlock(&k->codes->lock);
+	return number;
 }

@@ -3,8 +3,10 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "probe/standing.h"
+#include "elf/elffile.h"
+#include "probe/breakpoints.h"
 #include "process/maps.h"
 #include "process/memory.h"
 #include "process/process.h"
@@ -27,7 +29,7 @@ static const struct trap *trap_of(uint16_t machine)
 	return NULL;
 }
 
-bool standing__tells_foreign(void)
+bool breakpoints__tell_foreign(void)
 {
 #if defined(__x86_64__)
 	const struct trap *t = trap_of(EM_X86_64);
@@ -106,35 +108,35 @@ static bool is_long_nop(const unsigned char *insn)
  */
 static bool is_call(const unsigned char *mem, const unsigned char *file)
 {
-	return is_long_nop(file) && memcmp(mem, file, STANDING_BYTES) && (mem[0] == 0xe8 || mem[5] == 0xe8);
+	return is_long_nop(file) && memcmp(mem, file, BREAKPOINT_BYTES) && (mem[0] == 0xe8 || mem[5] == 0xe8);
 }
 
-enum standing_kind standing__kind(uint16_t machine, const unsigned char *mem, const unsigned char *file)
+enum breakpoint_kind breakpoint__kind(uint16_t machine, const unsigned char *mem, const unsigned char *file)
 {
 	const struct trap *trap = trap_of(machine);
 	uint32_t word;
 
 	memcpy(&word, mem, sizeof(word));
 	if ((word & trap->own_mask) == trap->own || (machine == EM_X86_64 && is_call(mem, file)))
-		return STANDS;
-	return (word & trap->mask) == trap->any ? STANDS_FOREIGN : STANDS_GONE;
+		return BREAKPOINT_IN_PLACE;
+	return (word & trap->mask) == trap->any ? BREAKPOINT_FOREIGN : BREAKPOINT_GONE;
 }
 
-static void look_at(struct memory *mem, const struct mapping *m, const struct object *obj, uint64_t offset, struct standing *s)
+static void look_at(struct memory *mem, const struct mapping *m, const struct object *obj, uint64_t offset, struct breakpoints *s)
 {
-	unsigned char now[STANDING_BYTES] = {}, file[STANDING_BYTES] = {};
+	unsigned char now[BREAKPOINT_BYTES] = {}, file[BREAKPOINT_BYTES] = {};
 
 	if (memory__read(mem, m->start + (offset - m->file_off), now, sizeof(now)) < sizeof(uint32_t))
 		return;
 	object__read_at(obj, offset, file, sizeof(file));	/* at the file's end it is no nop */
 	s->n_points++;
-	switch (standing__kind(obj->machine, now, file)) {
-	case STANDS:
+	switch (breakpoint__kind(obj->machine, now, file)) {
+	case BREAKPOINT_IN_PLACE:
 		break;
-	case STANDS_FOREIGN:
+	case BREAKPOINT_FOREIGN:
 		s->n_foreign++;
 		break;
-	case STANDS_GONE:
+	case BREAKPOINT_GONE:
 		s->n_gone++;
 		break;
 	}
@@ -150,9 +152,9 @@ static bool has_breakpoint(const struct point *p)
  * The kernel sets no probe in a mapping that can be written: one that has none of them never had
  * any, and only one that became writable later can have lost some.
  */
-static void check_mapping(struct memory *mem, const struct mapping *m, const struct plan *p, struct standing *s)
+static void check_mapping(struct memory *mem, const struct mapping *m, const struct plan *p, struct breakpoints *s)
 {
-	struct standing is = {};
+	struct breakpoints is = {};
 
 	for (size_t i = 0; i < p->n_points; i++)
 		if (has_breakpoint(&p->points[i]) && covers(m, p->points[i].offset))
@@ -167,7 +169,7 @@ static void check_mapping(struct memory *mem, const struct mapping *m, const str
 }
 
 static void check_plan(struct memory *mem, const struct maps *maps, const struct space *space, const struct plan *p,
-		       struct standing *s)
+		       struct breakpoints *s)
 {
 	_cleanup_free_ bool *found = xcalloc(p->n_points + 1, sizeof(*found));
 
@@ -187,11 +189,11 @@ static void check_plan(struct memory *mem, const struct maps *maps, const struct
 			      is_moved(maps, space, p->object, p->points[i].offset);
 }
 
-int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n,
-		   struct standing *ret)
+int breakpoints__check(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n,
+		   struct breakpoints *ret)
 {
 	_cleanup_memory_ struct memory mem = {};
-	struct standing s = {};
+	struct breakpoints s = {};
 	struct maps maps = {};
 	/* a first thread that has ended shows no memory */
 	pid_t runner = process__runner(pid);
@@ -206,4 +208,48 @@ int standing__look(pid_t pid, const struct space *space, const struct plan *cons
 	if (!err)
 		*ret = s;
 	return err;
+}
+
+/* ---- one file under two names */
+
+#define INSN_BYTES 4u	/* at least as many as a breakpoint has, on any architecture */
+
+bool breakpoint__is_at(const struct object *obj, uint64_t offset)
+{
+	size_t page = sysconf(_SC_PAGESIZE), at = offset & (page - 1), len = MIN(INSN_BYTES, page - at);
+	unsigned char in_file[INSN_BYTES], mapped[INSN_BYTES];
+
+	/* its pages may never come */
+	return !obj->remote && !object__read_at(obj, offset, in_file, len) && !elffile__read_mapped(obj->fd, offset, mapped, len) &&
+	       memcmp(mapped, in_file, len);
+}
+
+/*
+ * In the bytes of e_ident that mean nothing, which are zero: an instruction that the kernel takes
+ * on every architecture.
+ */
+#define MARK_OFFSET 12
+
+int file_mark__set(struct kernel *k, const struct object *obj, struct attachment **ret)
+{
+	struct attachment *a;
+	int err;
+
+	/* another tracer's, for every process */
+	if (file_mark__is_seen(obj))
+		return -EBUSY;
+	a = attachment__new(k, getpid());
+	err = attachment__add_mark(a, obj, MARK_OFFSET, NULL);
+	if (!err && !file_mark__is_seen(obj))
+		err = -ENOENT;	/* it cannot be seen, say through a mount without exec */
+	if (err)
+		attachment__free(a);
+	else
+		*ret = a;
+	return err;
+}
+
+bool file_mark__is_seen(const struct object *obj)
+{
+	return breakpoint__is_at(obj, MARK_OFFSET);
 }

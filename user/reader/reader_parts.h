@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/*
- * Within reader/: bytes to and from a reader or the starter, neither of which need ever answer. Whatever is on the other side,
- * each call ends in bounded time, and much sooner if an end is asked for (readers__hurry(), readers__end_at(), Ctrl-C).
- */
-#ifndef MT_TALK_H
-#define MT_TALK_H
+/* What the files of reader/ share; no other file includes it. */
+#ifndef MT_READER_PARTS_H
+#define MT_READER_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "reader/reader.h"
+
+/* ---- unread.c: files that are not read again. What others may know of them is in reader.h. */
+
+void unread__tell_to(readers_lost_fn *on_lost);
+void unread__begin_anew(void);	/* there are readers again */
+void unread__done(void);
+bool unread__is_lost(const struct reader_call *c);
+/* There was no answer: what is missing for it? */
+void unread__note(const struct reader_call *c);
+/* Nor will there be one for this file, */
+void unread__lose(const struct reader_call *c, const char *why, uint64_t wasted_ns);
+/* nor for any. */
+void unread__give_up(const char *why);
+void unread__tell(const char *path, const char *why, bool in_figures);
+
+/*
+ * ---- wire.c: bytes to and from a reader or the starter
+ *
+ * Whatever is on the other side, each call ends in bounded time, and much sooner if an end is asked for (readers__hurry(),
+ * readers__end_at(), Ctrl-C).
+ */
 
 #define WAIT_PART_NS (10 * SECOND_NS)	/* for the next part of an answer, unless a call says otherwise */
 #define WAIT_ANSWER_NS (60 * SECOND_NS)	/* for all of it */

@@ -20,7 +20,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "space/writes.h"
+#include "probe/attach.h"
+#include "probe/features.h"
 #include "util/loop.h"
 #include "util/util.h"
 
@@ -45,17 +46,10 @@ struct writes {
 	struct vec(const struct object *) reported;
 };
 
-static void *close_link(void *arg)
-{
-	close((int)(intptr_t)arg);
-	return NULL;
-}
-
 /* The number stays, and is /dev/null's. */
 static void take_out(const struct writes *w, int fd)
 {
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	pthread_t thread;
 
 	if (moved < 0)
 		return;
@@ -63,10 +57,7 @@ static void take_out(const struct writes *w, int fd)
 		close(moved);
 		return;
 	}
-	if (pthread_create(&thread, NULL, close_link, (void *)(intptr_t)moved))
-		close(moved);
-	else
-		pthread_detach(thread);
+	uprobe_multi__close(moved);
 }
 
 /* Once, however many steps of an attachment find out. */
