@@ -14,7 +14,7 @@
 #include "probe/check.h"
 #include "probe/libbpf_words.h"
 #include "reader/reader.h"
-#include "serve/web.h"
+#include "serve/serve.h"
 #include "trace/session.h"
 #include "util/exit_status.h"
 #include "util/invoker.h"

@@ -360,7 +360,7 @@ static int attach(struct child *c, struct kernel *k, struct unwind *u, struct er
 	int err;
 
 	c->model = model__new();
-	tracees__init(&c->tracees);
+	tracees__init(&c->tracees, false);
 	c->tracees.kernel = k;
 	c->tracees.model = c->model;
 	c->tracees.unwind = u;

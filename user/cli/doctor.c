@@ -388,7 +388,7 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 	struct tracees t;
 	int err;
 
-	tracees__init(&t);
+	tracees__init(&t, false);
 	t.want = plan_want__of(&o->recording);
 	err = o->prefix ? alloc_funcs__add_prefix(&t.funcs, o->prefix, e) : 0;
 	for (size_t i = 0; i < o->syms.n && !err; i++)

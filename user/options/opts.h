@@ -12,7 +12,7 @@
 #include "files/outnames.h"
 #include "present/views.h"
 #include "recording/recording.h"
-#include "serve/listen.h"
+#include "serve/serve.h"
 #include "util/err.h"
 
 enum command { CMD_TRACE, CMD_HEAP, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF, CMD_COMPLETION };
@@ -116,7 +116,7 @@ bool opts__has_output(const struct opts *o, const char *output);	/* was it named
 /* "text", "json", ...: the format of one of o->outputs. */
 const char *opts__output_format(const struct opts *o, const char *output);
 
-/* ---- completion scripts for shells, made from the table of options (complete.c) */
+/* ---- completion scripts for shells, made from the table of options (opts_help.c) */
 
 #define COMPLETION_SHELLS "bash zsh fish"
 

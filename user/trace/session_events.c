@@ -9,7 +9,7 @@
 
 #include "model/triggers.h"
 #include "process/translator.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "tracee/tracee.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -138,7 +138,8 @@ void session__tell_trigger(struct session *s, struct snapshot *snap)
 		snap->trigger = snapshot__strdup(snap, reasons);
 }
 
-void session__list_whens(const struct session *s, struct snapshot *snap)
+/* What became of them so far. */
+static void list_whens(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
 {
 	size_t n = s->triggers ? triggers__n(s->triggers) : 0;
 	struct snap_when *v = snapshot__alloc(snap, n + 1, sizeof(*v));
@@ -209,7 +210,7 @@ static void on_check(void *arg)
 	fire(s);
 }
 
-int session__watch_triggers(struct session *s)
+static int watch_triggers(struct session *s)
 {
 	const struct opts *o = s->opts;
 
@@ -219,6 +220,17 @@ int session__watch_triggers(struct session *s)
 	on_check(s);
 	return loop__add_timer(s->loop, TRIGGERS_LOOK_NS, false, on_check, s);
 }
+
+static void triggers_done(struct session *s)
+{
+	triggers__free(s->triggers);
+}
+
+const struct session_module triggers_module = {
+	.watch = watch_triggers,
+	.on_snapshot = list_whens,
+	.done = triggers_done,
+};
 
 /* ---- messages of the programs */
 
@@ -242,14 +254,6 @@ static void handle(struct session *s, const struct mt_event *ev)
 		s->held = true;
 	if (s->tracees.probing->on_event(&s->tracees, ev, &s->failure))
 		session__fail(s);
-}
-
-/* One message of the programs; all that are there; the same, of the loop. */
-static void session__on_kernel_event(const struct mt_event *ev, void *arg)
-{
-	handle(arg, ev);
-	/* while many are read, the tables may run full */
-	session__make_room(arg);
 }
 
 static void keep_event(const struct mt_event *ev, void *arg)
@@ -290,7 +294,9 @@ static void handle_kept(struct session *s)
 	for (size_t i = 0; i < s->events.n; i++) {
 		if (i % 16 == 15)
 			end_in_time(s);
-		session__on_kernel_event(&s->events.v[i].ev, s);
+		handle(s, &s->events.v[i].ev);
+		/* while many are read, the tables may run full */
+		session__make_room(s);
 	}
 	s->events.n = 0;
 }

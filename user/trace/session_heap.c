@@ -16,7 +16,7 @@
 #include "model/heaps.h"
 #include "probe/registers.h"
 #include "reader/reader.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "tracee/resident.h"
 #include "util/log.h"
 #include "util/signals.h"
@@ -482,21 +482,22 @@ static bool is_wanted(const struct session *s)
 	return is_asked_for(o) || (!tracees__are_shared(&s->tracees) && is_complete(s));
 }
 
-bool session__scans_last(struct session *s)
+/* Is the heap scanned once more when the trace ends? Reports why not, where it was asked for. */
+static void on_end(struct session *s)
 {
 	struct heaps *h = s->heaps;
 
 	if (!h)
-		return false;
+		return;
 	call_off(h);
 	if (!is_wanted(s)) {
 		if (s->opts->reachable || h->searched)
 			say("the memory was not searched for pointers: %s", tracees__all_ended(&s->tracees) ? "every process has ended, and its memory with it (-d ends a trace before)" :
 									    "the trace ended before, and what was allocated since is not known");
-		return false;
+		return;
 	}
 	/* what was searched on request is not searched again where that takes long: the last search stands, with its time */
-	return s->opts->reachable || !h->searched || h->took_ns <= QUICK_NS;
+	s->scans_last = s->opts->reachable || !h->searched || h->took_ns <= QUICK_NS;
 }
 
 bool session__may_search_unasked(const struct session *s)
@@ -605,7 +606,7 @@ bool session__is_looking(const struct session *s)
 	return s->heaps && s->heaps->running;
 }
 
-void session__put_heaps(const struct session *s, struct snapshot *snap)
+static void on_snapshot(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
 {
 	const struct heaps *h = s->heaps;
 	struct snap_heap *v;
@@ -633,7 +634,7 @@ void session__put_heaps(const struct session *s, struct snapshot *snap)
 
 /* ---- begin and end */
 
-int session__open_heaps(struct session *s)
+static int init(struct session *s)
 {
 	struct heaps *h;
 
@@ -649,7 +650,7 @@ int session__open_heaps(struct session *s)
 	return loop__add_fd(s->loop, h->done_fd, on_done, h);
 }
 
-void session__heaps_done(struct session *s)
+static void heaps_done(struct session *s)
 {
 	struct heaps *h = s->heaps;
 
@@ -667,3 +668,10 @@ void session__heaps_done(struct session *s)
 	free(h);
 	s->heaps = NULL;
 }
+
+const struct session_module heaps_module = {
+	.init = init,
+	.on_snapshot = on_snapshot,
+	.on_end = on_end,
+	.done = heaps_done,
+};

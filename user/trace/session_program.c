@@ -13,7 +13,6 @@
 
 #include "reader/lockdown.h"
 #include "trace/session.h"
-#include "trace/session_parts.h"
 #include "util/exit_status.h"
 #include "util/invoker.h"
 #include "util/log.h"

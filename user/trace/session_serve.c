@@ -17,11 +17,8 @@
 #include "model/narrow.h"
 #include "model/since.h"
 #include "reader/reader.h"
-#include "serve/ask.h"
-#include "serve/listen.h"
-#include "serve/metrics.h"
-#include "serve/web.h"
-#include "trace/session_parts.h"
+#include "serve/serve.h"
+#include "trace/session.h"
 #include "util/log.h"
 
 #define AT_ONCE 32		/* questions */
@@ -77,7 +74,7 @@ int session__open_server(struct session *s, struct err *e)
 	return err;
 }
 
-void session__server_done(struct session *s)
+static void done(struct session *s)
 {
 	struct serving *v = s->serving;
 
@@ -421,7 +418,7 @@ static void on_watchdog(void *arg)
 	notify__say("WATCHDOG=1");
 }
 
-int session__watch_server(struct session *s)
+static int watch(struct session *s)
 {
 	uint64_t watchdog_ns = notify__watchdog_ns();
 	int err;
@@ -434,7 +431,7 @@ int session__watch_server(struct session *s)
 	return err;
 }
 
-void session__say_serving(const struct session *s)
+static void on_attached(const struct session *s)
 {
 	_cleanup_free_ char *where = s->serving ? listen__words(&s->opts->serve) : NULL;
 
@@ -443,3 +440,5 @@ void session__say_serving(const struct session *s)
 	say("serving at %s", where ? where : s->opts->serve.listen);
 	notify__say("READY=1");
 }
+
+const struct session_module server_module = { .watch = watch, .on_attached = on_attached, .done = done };

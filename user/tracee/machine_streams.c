@@ -9,7 +9,6 @@
  * new life takes over; there may be several execs in a row. Mappings of a process that is
  * not known, a forked child perhaps, gather likewise.
  */
-#include "tracee/machine_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -231,9 +230,7 @@ static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, 
 {
 	char comm[sizeof(ev->comm) + 1];
 
-	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
-	clean_name(comm);
-	return machine__selects(m, ev->pid, ev->ppid, comm, selected, entered);
+	return machine__selects(m, ev->pid, ev->ppid, event_comm(ev, comm), selected, entered);
 }
 
 /*
@@ -271,8 +268,7 @@ void machine__end_life(struct machine *m, uint32_t proc)
 {
 	note_unread_file(m, proc);
 	tracees__note_unseen_end(m->t, proc);
-	model__life_ended(m->t->model, proc);
-	unwind__drop(m->t->unwind, proc);
+	tracees__end_life(m->t, proc);
 }
 
 /* Of no interest, and so ignored from now on? One that enters cgroups faster than it can be looked at is kept. */

@@ -3,8 +3,6 @@
  * Owns what is known of processes that are not watched, and decides who is. What always holds: at most MANY are
  * watched at a time, none that translates code, and malloctrace never watches itself.
  */
-#include "tracee/scout.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>
@@ -24,6 +22,17 @@
 #define READ_A_SECOND 512	/* processes; where there are more, each is read less often */
 #define SMOOTH_NS (8.0 * SECOND_NS)	/* "lately" */
 #define YOUNG_NS (2 * SECOND_NS)	/* younger ones may be gone before they are read */
+
+struct scout_reading {		/* of a process */
+	uint64_t t_ns;
+	uint64_t cpu_ns, rss_bytes;
+};
+
+struct scout_pulse {		/* what is known of it */
+	struct scout_reading last;
+	double cpus;		/* CPU time per time, lately */
+	double grows_per_s;	/* bytes, lately; never below 0 */
+};
 
 struct seen_process {
 	pid_t pid, ppid;

@@ -154,16 +154,21 @@ const char *tracees__function(uint32_t func, void *arg)
 	return func < t->funcs.n ? alloc_func__shown(&t->funcs.v[func]) : "any";
 }
 
-void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
+static void thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 {
 	process__thread_comm(pid, tid, buf);
 }
 
-void tracees__thread_name(uint32_t number, char buf[static 32], void *arg)
+static void thread_name(uint32_t number, char buf[static 32], void *arg)
 {
 	const struct tracees *t = arg;
 
 	kernel__thread_name(t->kernel, number, buf);
+}
+
+struct model_calls tracees__model_calls(struct tracees *t)
+{
+	return (struct model_calls){ tracees__locate, tracees__function, thread_comm, thread_name, t };
 }
 
 const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p)

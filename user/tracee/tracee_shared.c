@@ -81,10 +81,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_file *k
 		say_verbose("%s is %s under another name", plan->object->path, other->plan.object->path);
 		return 0;
 	}
-	tracees__check_plan(t, p, plan);
-	if (!t->begun)
-		say_step("Probing %s: %zu functions, %zu points.", plan->object->path, plan->n_funcs, plan->n_points);
-	err = attachment__add(t->shared_probes, &t->funcs, &plan, 1, &why);
+	err = tracees__probe_plans(t, p, t->shared_probes, &plan, 1, &why);
 	if (err == -EPERM || err == -EACCES || err == -ENOMEM)
 		return err_set(e, err, "%s", err_msg(&why));
 	if (err) {
@@ -93,10 +90,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_file *k
 		return 0;
 	}
 	unwind__prepare(t->unwind, plan->object);
-	k->state = FILE_PROBED;
-	k->ever_probed = true;
 	k->probed_ns = t->begun && !(p && p->held) ? now_ns() : 0;
-	tracees__tell_plan(t, plan);
 	return 0;
 }
 
