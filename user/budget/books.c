@@ -55,12 +55,6 @@ void budget__note_before(struct budget *b)
 	}
 }
 
-static void book_gap(struct budget *b, uint64_t t_ns, uint64_t spent_ns)
-{
-	b->gap_spent_ns += spent_ns - b->booked_spent_ns;
-	b->gap_clock_ns += t_ns - b->booked_ns;
-}
-
 /* As of r. shut: the window has ended then, which is known by what was read of clocks at that moment. */
 static struct reading book_at(struct budget *b, struct reading r, bool in_window, bool shut)
 {
@@ -81,8 +75,10 @@ static struct reading book_at(struct budget *b, struct reading r, bool in_window
 			note_tick(a, r.t_ns);
 		r.cpu_ns += a->cpu_ns - a->had_ns;
 	}
-	if (!in_window)
-		book_gap(b, r.t_ns, r.spent_ns);
+	if (!in_window) {
+		b->gap_spent_ns += r.spent_ns - b->booked_spent_ns;
+		b->gap_clock_ns += r.t_ns - b->booked_ns;
+	}
 	b->booked_spent_ns = r.spent_ns;
 	b->booked_ns = r.t_ns;
 	pace__note(&b->pace, r);

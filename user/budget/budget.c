@@ -2,17 +2,15 @@
 /* Owns the life of a budget, what it tells, and whose turn it is. When probes are in is windows.c's. */
 #include "budget/budget.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
 #include "budget/windows_parts.h"
+#include "process/process.h"
 #include "util/log.h"
-#include "util/parse.h"
 
 #define SCAN_EVERY_NS (5 * SECOND_NS)
 
@@ -281,28 +279,14 @@ struct account *turns__draw(struct budget *b, double *ret_chance)
 /* Of several threads each is slowed down by its own calls: each has a clock from the beginning. */
 static void watch_threads(struct account *a, pid_t pid)
 {
-	struct dirent *d;
-	char path[64];
-	uint64_t tid;
+	_cleanup_pids_ struct pids tids = pids__of_threads(pid);
 	size_t n = 0;
-	DIR *dir;
+	pid_t tid;
 
 	for (size_t i = 0; i < a->threads.n; i++)
 		a->threads.v[i].clocked = false;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && (d = readdir(dir)) && n < MANY_THREADS) {
-		struct thread_account *t;
-
-		if (parse_u64(d->d_name, 1, INT32_MAX, &tid))
-			continue;
-		t = account__thread(a, (uint32_t)tid);
-		if (t)
-			t->clocked = cpu_clock__watch(a->fine, (pid_t)tid);
-		n++;
-	}
-	if (dir)
-		closedir(dir);
+	while (n++ < MANY_THREADS && (tid = pids__next(&tids)))
+		account__thread(a, (uint32_t)tid)->clocked = cpu_clock__watch(a->fine, tid);
 }
 
 void turns__begin_look(struct budget *b, struct account *a)

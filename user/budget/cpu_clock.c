@@ -9,8 +9,6 @@
  * Threads that are made later inherit their maker's event, so those say nothing of
  * one thread. Where events are refused the process's clock must do.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -22,7 +20,7 @@
 #include <unistd.h>
 
 #include "budget/cpu_clock.h"
-#include "util/parse.h"
+#include "process/process.h"
 #include "util/util.h"
 
 #define MAX_THREADS 256		/* of a process with more, the clock that lags is good enough */
@@ -69,29 +67,18 @@ static void close_events(struct cpu_clock *c)
  */
 static void open_events(struct cpu_clock *c, pid_t pid)
 {
-	char path[64];
-	struct dirent *d;
-	uint64_t tid;
-	DIR *dir;
+	_cleanup_pids_ struct pids tids = pids__of_threads(pid);
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && (d = readdir(dir))) {
-		struct thread_clock *t;
+	while ((tid = pids__next(&tids))) {
+		int fd = c->threads.n < MAX_THREADS ? open_event(tid, true) : -1;
 
-		if (!isdigit((unsigned char)d->d_name[0]) || parse_u64(d->d_name, 1, INT32_MAX, &tid))
-			continue;
-		t = c->threads.n < MAX_THREADS ? vec_push(&c->threads) : NULL;
-		if (t)
-			*t = (struct thread_clock){ (pid_t)tid, open_event((pid_t)tid, true), 0 };
-		if (!t || t->fd < 0) {
-			c->threads.n -= t != NULL;
+		if (fd < 0) {
 			close_events(c);
-			break;
+			return;
 		}
+		*vec_push(&c->threads) = (struct thread_clock){ tid, fd, 0 };
 	}
-	if (dir)
-		closedir(dir);
 }
 
 struct cpu_clock *cpu_clock__open(pid_t pid, bool fine)
@@ -215,25 +202,17 @@ static bool read_thread(pid_t pid, pid_t tid, struct awake_thread *ret)
 
 void awake__read(pid_t pid, struct awake *ret)
 {
-	struct dirent *d;
-	char path[64];
-	uint64_t tid;
-	DIR *dir;
+	_cleanup_pids_ struct pids tids = pids__of_threads(pid);
+	pid_t tid;
 
 	ret->n = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && (d = readdir(dir))) {
-		if (parse_u64(d->d_name, 1, INT32_MAX, &tid))
-			continue;
+	while ((tid = pids__next(&tids))) {
 		if (ret->n == AWAKE_MOST_THREADS) {
 			ret->n = 0;
-			break;
+			return;
 		}
-		ret->n += read_thread(pid, (pid_t)tid, &ret->threads[ret->n]);
+		ret->n += read_thread(pid, tid, &ret->threads[ret->n]);
 	}
-	if (dir)
-		closedir(dir);
 }
 
 size_t awake__between(const struct awake *from, const struct awake *to)

@@ -100,14 +100,9 @@ void estimate__forget(struct estimate *es, uint32_t proc)
 		es->procs[MT_PROC_SLOT(proc)] = (struct proc_state){};
 }
 
-static bool is_known(const struct estimate *es, const struct cut_site *row)
-{
-	return row->site < es->n_sites && MT_PROC_SLOT(row->proc) < es->n_procs;
-}
-
 static struct site_state *state_of(struct estimate *es, const struct cut_site *row)
 {
-	if (!is_known(es, row))
+	if (row->site >= es->n_sites || MT_PROC_SLOT(row->proc) >= es->n_procs)
 		return NULL;
 	if (!es->sites[row->site]) {
 		es->sites[row->site] = xcalloc(1, sizeof(struct site_state));

@@ -152,18 +152,15 @@ static void set_limit_and_mark(struct budget *b, uint64_t spent_ns)
 	meter__set_mark(b->meter, spent_ns + (limit_ns > spent_ns ? (limit_ns - spent_ns) / 2 : 0));
 }
 
-/* Clocks are read meanwhile. */
-static void wait_for(struct budget *b, uint64_t ns)
-{
-	b->due_ns = now_ns() + ns;
-	arm(b, MIN(ns, TICK_NS));
-}
-
-/* When its time comes, a look speaks for as much time as there is between looks. */
+/* When its time comes, a look speaks for as much time as there is between looks. Clocks are read meanwhile. */
 static void wait_for_look(struct budget *b)
 {
+	uint64_t ns;
+
 	b->mean_gap_ns = pace__mean_gap_ns(&b->pace);
-	wait_for(b, pace__gap_ns(&b->pace, b->mean_gap_ns));
+	ns = pace__gap_ns(&b->pace, b->mean_gap_ns);
+	b->due_ns = now_ns() + ns;
+	arm(b, MIN(ns, TICK_NS));
 }
 
 /*

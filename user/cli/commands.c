@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns `malloctrace heap`: looks at the processes one after the other, and shows the snapshot that comes of it as any
+ * Owns `malloctrace heap`, the process of `serve` that listens, and the table of what a reader can be asked for.
+ *
+ * `malloctrace heap` looks at the processes one after the other, and shows the snapshot that comes of it as any
  * other is shown. What always holds: files that cannot be written are told of before a process is looked at; a signal
  * that asks for the end is obeyed between two reads of its memory.
  */
@@ -174,15 +176,6 @@ static int look_at_all(struct look *l, struct err *e)
 
 /* ---- all of it */
 
-static int show(struct output *out, struct snapshot *s, struct err *e)
-{
-	int err = output__write_files(out, s, 0, e);
-
-	if (!err && output__prints(out))
-		err = output__print(out, s, e);
-	return err == -EPIPE ? 0 : err;
-}
-
 static int run(struct look *l, struct output *out, struct err *e)
 {
 	size_t n = l->o->pids.n;
@@ -203,7 +196,12 @@ static int run(struct look *l, struct output *out, struct err *e)
 	snapshot__set_heaps(l->s, l->heaps, l->s->n_heaps);
 	/* it may be written into a pager: from now on nothing need be left in order */
 	sigprocmask(SIG_UNBLOCK, &l->ends, NULL);
-	return l->s->n_heaps ? show(out, l->s, e) : 0;
+	if (!l->s->n_heaps)
+		return 0;
+	err = output__write_files(out, l->s, 0, e);
+	if (!err && output__prints(out))
+		err = output__print(out, l->s, e);
+	return err == -EPIPE ? 0 : err;
 }
 
 int heap_command__run(const struct opts *o, int *ret_status, struct err *e)

@@ -113,6 +113,8 @@ unsigned int opts__n_blocks(const struct opts *o);
 bool opts__oldest_blocks(const struct opts *o);
 
 bool opts__has_output(const struct opts *o, const char *output);	/* was it named? */
+bool opts__has_series(const struct opts *o);	/* is there a file of -o for each interval? */
+void opts__add_pid(struct opts *o, pid_t pid);	/* unless it is among them */
 /* "text", "json", ...: the format of one of o->outputs. */
 const char *opts__output_format(const struct opts *o, const char *output);
 

@@ -583,18 +583,14 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	finish,		/* the trace ends, at one instant; the targets run free; the report */
 };
 
-/* Signals wait for the loop. Before there is anything to report, one that ends a trace ends the start. */
-static bool is_called_off(const struct session *s)
-{
-	return !s->start_ns && signal_asks_for_end();
-}
-
 static int run(struct session *s, struct err *e)
 {
 	int err = 0;
 
+	/* signals wait for the loop: before there is anything to report, one that ends a trace ends the start */
 	for (size_t i = 0; i < ARRAY_SIZE(stages) && !err; i++)
-		err = is_called_off(s) ? err_set(e, -EINTR, "interrupted before the trace began: nothing was recorded") : stages[i](s, e);
+		err = s->start_ns || !signal_asks_for_end() ? stages[i](s, e) :
+		      err_set(e, -EINTR, "interrupted before the trace began: nothing was recorded");
 	return err;
 }
 

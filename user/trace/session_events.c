@@ -26,11 +26,6 @@
 
 /* ---- deaths */
 
-static bool counts_blocks(const struct session *s)
-{
-	return !s->budget && counters__of_mode(s->opts->recording.mode) & HAS_LIVE_BLOCKS;
-}
-
 static const char *mark_of(const struct session *s)
 {
 	return s->opts->recording.sample_bytes ? "~" : "";
@@ -41,10 +36,11 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 {
 	const struct process *p = &l->tracee->process;
 	char name[SIGNAL_NAME_MAX], a[FMT_MAX], b[FMT_MAX], held[3 * FMT_MAX] = "";
+	bool counts = !s->budget && counters__of_mode(s->opts->recording.mode) & HAS_LIVE_BLOCKS;
 	struct proc_now now;
 
 	/* --start-on: what it held before is not known; --mode leak: nor is what it holds, until its heap was read once more */
-	if (counts_blocks(s) && !s->spots.waiting && !s->uses && collect__peek(s->collect, l->proc, true, &now))
+	if (counts && !s->spots.waiting && !s->uses && collect__peek(s->collect, l->proc, true, &now))
 		snprintf(held, sizeof(held), "; it held %s%s in %s%s block%s", mark_of(s),
 			 fmt_bytes(a, now.live_bytes), mark_of(s), fmt_exact(b, now.live_blocks),
 			 now.live_blocks == 1 ? "" : "s");
@@ -52,18 +48,13 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 			 oom ? "" : signal_name(sig, name), held);
 }
 
-/* Where every process is traced, many are ended on purpose. */
-static bool is_news(const struct session *s, int sig, bool oom)
-{
-	return oom || signal_is_crash(sig) || s->selection.adopt != MT_ADOPT_ALL;
-}
-
 static void died(struct session *s, const struct tracee_life *l, int sig, bool oom)
 {
 	_cleanup_free_ char *words = death_words(s, l, sig, oom);
 
 	model__set_death(s->model, l->proc, sig, oom);
-	if (is_news(s, sig, oom))
+	/* where every process is traced, many are ended on purpose */
+	if (oom || signal_is_crash(sig) || s->selection.adopt != MT_ADOPT_ALL)
 		say("%s", words);
 	else
 		say_verbose("%s", words);

@@ -250,11 +250,9 @@ static void look_at_all(struct heaps *h)
 	h->has_next = true;
 }
 
-COMPARATOR(by_live_bytes, struct tracee *const, ORDER((*b)->live_bytes, (*a)->live_bytes))
-
 static bool is_wished(const struct heaps *h, const struct tracee *p)
 {
-	if (p->ended || !p->lives.n || tracee__life(p)->closed)
+	if (!p->lives.n || tracee__life(p)->closed)
 		return false;
 	return !h->wish.process || model__life_id(h->s->model, tracee__life(p)->proc) == h->wish.process;
 }
@@ -262,14 +260,12 @@ static bool is_wished(const struct heaps *h, const struct tracee *p)
 /* Those that live, at this moment. */
 static void list_subjects(struct heaps *h)
 {
-	struct tracees *t = &h->s->tracees;
-	_cleanup_free_ struct tracee **v = xcalloc(t->v.n + 1, sizeof(*v));
-	size_t n = 0;
+	size_t n_live, n = 0;
+	_cleanup_free_ struct tracee **v = tracees__by_live_bytes(&h->s->tracees, &n_live);
 
-	for (size_t i = 0; i < t->v.n; i++)
-		if (is_wished(h, t->v.v[i]))
-			v[n++] = t->v.v[i];
-	qsort(v, n, sizeof(*v), by_live_bytes);
+	for (size_t i = 0; i < n_live; i++)
+		if (is_wished(h, v[i]))
+			v[n++] = v[i];
 	if (n > MAX_PROCESSES && h->wish.reachable)
 		say("of %zu processes, the memory of %d is searched: those that hold the most", n, MAX_PROCESSES);
 	h->subjects.n = 0;

@@ -108,15 +108,6 @@ static bool is_good(struct serve_ask *a)
 	return (a->what < N_SERVED || a->what == SERVE_GONE) && a->seconds <= SERVE_SECONDS_MAX && a->pid >= 0;
 }
 
-static struct narrowing narrowing_of(const struct serve_ask *a)
-{
-	return (struct narrowing){ .pid = a->pid,
-				   .comm = *a->comm ? a->comm : NULL,
-				   .cgroup = *a->cgroup ? a->cgroup : NULL,
-				   .container = *a->container ? a->container : NULL,
-				   .pod = *a->pod ? a->pod : NULL };
-}
-
 /* The newest files of conditions, and how much there is of all. */
 static size_t list_profiles(const struct serving *v, const char **names, struct metrics_own *own)
 {
@@ -177,7 +168,13 @@ static int in_memory(struct serving *v, const struct serve_ask *a, struct snapsh
 /* What is asked for of this snapshot; before: and what it was when the request came; NULL: all since the trace began. */
 static int answer_of(struct serving *v, const struct serve_ask *a, struct snapshot *snap, struct snapshot *before, uint64_t took_ns, struct err *e)
 {
-	struct narrowing n = narrowing_of(a);
+	const struct narrowing n = {
+		.pid = a->pid,
+		.comm = *a->comm ? a->comm : NULL,
+		.cgroup = *a->cgroup ? a->cgroup : NULL,
+		.container = *a->container ? a->container : NULL,
+		.pod = *a->pod ? a->pod : NULL,
+	};
 	struct snapshot *narrow = narrowing__any(&n) ? snapshot__narrow(snap, &n) : NULL, *shown = narrow ? narrow : snap, *since = NULL;
 	/* what others did before is not to be looked for in what is shown */
 	struct snapshot *narrow_before = narrow && before ? snapshot__narrow(before, &n) : NULL;

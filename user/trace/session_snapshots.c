@@ -480,7 +480,7 @@ static void requests_done(struct session *s)
 /* Do the reports of intervals need exact ages? A table of the top rows does not. */
 static bool intervals_need_ages(const struct session *s)
 {
-	return s->opts->recording.older_ns || output__carries_ages(&s->output) || output__has_series(&s->output);
+	return s->opts->recording.older_ns || output__carries_ages(&s->output) || opts__has_series(s->opts);
 }
 
 /* A point for the trends, unless a report has just added one. */
@@ -525,18 +525,10 @@ const struct session_module requests_module = {
 	.done = requests_done,
 };
 
-/* A full disk now may have room again later: the trace goes on. */
-static void write_series(struct session *s, struct snapshot *snap)
-{
-	_cleanup_err_ struct err e = {};
-
-	if (output__write_series(&s->output, snap, &e))
-		say("snapshot: %s", err_msg(&e));
-}
-
 void session__on_interval(void *arg)
 {
 	struct session *s = arg;
+	_cleanup_err_ struct err e = {};
 	struct snapshot *snap;
 	sigset_t before;
 
@@ -552,8 +544,9 @@ void session__on_interval(void *arg)
 	/* also where nothing reads the output any more: no failure is noted then, and the trace ends */
 	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
 		session__fail(s);
-	if (snap && output__has_series(&s->output))
-		write_series(s, snap);
+	/* a full disk now may have room again later: the trace goes on */
+	if (snap && opts__has_series(s->opts) && output__write_series(&s->output, snap, &e))
+		say("snapshot: %s", err_msg(&e));
 	end_output(s, &before);
 	s->n_reports++;
 	snapshot__free(snap);

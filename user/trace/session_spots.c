@@ -55,12 +55,6 @@ static const char *comm_of(const struct session *s, uint32_t proc)
 	return l ? l->tracee->process.comm : "?";
 }
 
-/* A moment of the programs as one of the calendar. */
-static int64_t wall_at(uint64_t mono_ns)
-{
-	return wall_ns() - (int64_t)(now_ns() - mono_ns);
-}
-
 /* ---- begin and end */
 
 void session__await_start(struct session *s)
@@ -97,7 +91,7 @@ static void on_start(struct session *s)
 	tracees__sample(&s->tracees, true);
 	tracees__count_cpu_from_now(&s->tracees);
 	resident__begin(&s->memory, &s->tracees);
-	model__begin(s->model, at.clock_ns, wall_at(at.mono_ns), at.mono_ns);
+	model__begin(s->model, at.clock_ns, wall_ns() - (int64_t)(now_ns() - at.mono_ns), at.mono_ns);
 	say("%s was called by %s (%d): the trace begins", name_of(s, spot), comm_of(s, at.proc), (int)at.pid);
 	err = session__start_timers(s);
 	if (err) {

@@ -297,15 +297,12 @@ static bool is_crowded(const struct session *s)
 	return fill > FULL_PART && fill > s->uses->fill + (1 - s->uses->fill) / 4;
 }
 
-/* Half of the time is for others, also where all that is in the table is live. */
-static bool has_rested(const struct uses *u)
-{
-	return now_ns() >= u->not_before_ns - u->cost_ns * (BUDGET - 2);
-}
-
 void session__relieve_table(struct session *s)
 {
-	if (!s->uses || s->end_ns || !has_rested(s->uses) || !is_crowded(s))
+	const struct uses *u = s->uses;
+
+	/* half of the time is for others, also where all that is in the table is live */
+	if (!u || s->end_ns || now_ns() < u->not_before_ns - u->cost_ns * (BUDGET - 2) || !is_crowded(s))
 		return;
 	session__read_uses(s, READ_NOW);
 	/* the next cut may be long after it */

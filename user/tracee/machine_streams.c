@@ -386,13 +386,6 @@ static char *line_of_cgroup(const struct mt_move *to)
 	return line;
 }
 
-static int on_moved(struct machine *m, const struct mt_move *to, struct err *e)
-{
-	_cleanup_free_ char *entered = line_of_cgroup(to);
-
-	return on_new(m, &to->ev, entered, e);
-}
-
 /* It was read after another exec, whose message is still to come. */
 static bool is_past(const struct machine *m, const struct tracee *p, const struct mt_event *ev)
 {
@@ -457,6 +450,7 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 {
 	struct machine *m = t->machine;
 	const struct tracee_life *known = ev->proc ? hash__get(&m->t->by_proc, ev->proc) : NULL;
+	_cleanup_free_ char *entered = NULL;
 
 	if (known && ev->kind != MT_EV_EXIT)
 		return on_beginning_of_known(m, known, ev, e);
@@ -471,7 +465,8 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 		on_exit_of(m, ev);
 		return 0;
 	case MT_EV_MOVED:
-		return on_moved(m, (const struct mt_move *)ev, e);	/* whose beginning it is */
+		entered = line_of_cgroup((const struct mt_move *)ev);	/* whose beginning it is */
+		return on_new(m, ev, entered, e);
 	case MT_EV_CHANGED:
 		/* a traced process stays so: what was recorded is still of interest */
 		if (!ev->proc && is_wanted_event(m, ev, false, NULL))

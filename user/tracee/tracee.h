@@ -136,7 +136,7 @@ struct tracee {
 	bool said_many;		/* that more of them are not probed */
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	bool accounted;		/* --overhead by turns: the budget has an account of it */
-	double attention;	/* --overhead by turns: how much it deserves to be looked at (scout.c) */
+	double attention;	/* --overhead by turns: how much it deserves to be looked at (selection.c) */
 	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */
 	bool held;		/* it stands still while its probes are set */
@@ -277,6 +277,8 @@ void tracee__close(struct tracees *t, struct tracee *p);
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid);
 bool tracees__all_ended(const struct tracees *t);
+/* Those that live, those that hold the most first; the array is the caller's. */
+struct tracee **tracees__by_live_bytes(const struct tracees *t, size_t *ret_n);
 void tracee__end(struct tracees *t, struct tracee *p);
 /* All that is known of a life that has ended; its number may be another's now. */
 void tracees__forget(struct tracees *t, uint32_t proc);

@@ -68,16 +68,11 @@ static int attach_within(struct tracees *t, struct attachment *a, struct known_f
 }
 
 /* Stacks show an inlined copy; where one begins is not known for certain, so no probe counts its calls. */
-static bool needs_calls(const struct spot *s)
-{
-	return s->kind == MT_SPOT_MARK || s->kind == MT_SPOT_START || s->kind == MT_SPOT_STOP;
-}
-
 static void report_inlined(struct tracees *t, const struct spot *s, const struct object *obj)
 {
 	size_t n = s->n_inlined_here;
 
-	if (!n || !needs_calls(s))
+	if (!n || (s->kind != MT_SPOT_MARK && s->kind != MT_SPOT_START && s->kind != MT_SPOT_STOP))
 		return;
 	t->gone_unprobed += n;
 	say("%s %s: %zu inlined cop%s in %s: calls there are not seen", s->option, s->text, n, n == 1 ? "y" : "ies", obj->path);
@@ -211,15 +206,6 @@ int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file 
 	return 0;
 }
 
-/*
- * A C++ library is no allocator: it is searched once something throws. Where calls are passed on
- * unseen it is the allocator's own file.
- */
-static bool is_wanted(const struct known_file *k, enum extra_kind kind, bool throws)
-{
-	return kind != EXTRA_REFUSALS || throws || plan__may_pass_on(&k->plan);
-}
-
 static bool may_throw(struct tracees *t, const struct space *space)
 {
 	for (size_t i = 0; i < space->n; i++) {
@@ -246,7 +232,11 @@ int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind ki
 		if (kind == EXTRA_REFUSALS && (space->v[i].gone || space->v[i].object->changed))
 			continue;
 		k = tracees__file_of(t, space->v[i].object, false);
-		if (is_wanted(k, kind, throws))
+		/*
+		 * a C++ library is no allocator: it is searched once something throws; where calls are passed on
+		 * unseen it is the allocator's own file
+		 */
+		if (kind != EXTRA_REFUSALS || throws || plan__may_pass_on(&k->plan))
 			err = tracees__probe_extra(t, p, k, kind, e);
 	}
 	return err;
@@ -334,12 +324,6 @@ static int look_at_all(struct tracees *t, struct err *e)
 	return err;
 }
 
-/* A tag is looked for in stacks, too: there it may be a function of Python, which is in no file and whose calls are not counted. */
-static bool may_be_python(const struct tracees *t, const struct spot *s)
-{
-	return s->kind == MT_SPOT_TAG && tracees__may_run_python(t);
-}
-
 /* A Python function has no instruction that could be probed. */
 #define NOT_OF_PYTHON "%s takes native functions only; of a Python function, --tag %s shows what it allocates"
 
@@ -350,7 +334,8 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 	for (size_t i = 0; i < t->spots.n && !err; i++) {
 		const struct spot *s = &t->spots.v[i];
 
-		if (is_found(t, s) || may_be_python(t, s))
+		/* a tag may be on stacks as a function of Python, which is in no file and whose calls are not counted */
+		if (is_found(t, s) || (s->kind == MT_SPOT_TAG && tracees__may_run_python(t)))
 			continue;
 		if (!is_file_there(t, s)) {
 			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",

@@ -252,6 +252,20 @@ uint64_t tracees__cpu_ns(const struct tracees *t)
 	return sum;
 }
 
+COMPARATOR(by_live_bytes, struct tracee *const, ORDER((*b)->live_bytes, (*a)->live_bytes))
+
+struct tracee **tracees__by_live_bytes(const struct tracees *t, size_t *ret_n)
+{
+	struct tracee **v = xcalloc(t->v.n + 1, sizeof(*v));
+
+	*ret_n = 0;
+	for (size_t i = 0; i < t->v.n; i++)
+		if (!t->v.v[i]->ended)
+			v[(*ret_n)++] = t->v.v[i];
+	qsort(v, *ret_n, sizeof(*v), by_live_bytes);
+	return v;
+}
+
 /* ---- processes that share memory */
 
 /*

@@ -286,15 +286,6 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 /* ---- processes */
 
-static void take_from_event(struct process *p, const struct mt_event *ev)
-{
-	uint64_t now = clock_ns(CLOCK_BOOTTIME), tick = SECOND_NS / sysconf(_SC_CLK_TCK);
-
-	p->ns_pid = ev->ns_pid != ev->pid ? (pid_t)ev->ns_pid : 0;
-	p->age_ns = now > ev->start_ns ? now - ev->start_ns : 0;
-	p->start_ticks = ev->start_ns / tick;
-}
-
 static char *clean_comm(const struct mt_event *ev)
 {
 	char *comm = xstrndup(ev->comm, sizeof(ev->comm));
@@ -307,11 +298,14 @@ static char *clean_comm(const struct mt_event *ev)
 static void from_event(const struct mt_event *ev, const struct tracee *parent, struct process *ret)
 {
 	static const struct process no_parent = { .comm = (char *)"", .exe = (char *)"" };
+	uint64_t now = clock_ns(CLOCK_BOOTTIME), tick = SECOND_NS / sysconf(_SC_CLK_TCK);
 
 	process__copy(parent ? &parent->process : &no_parent, ev->pid, ret);
 	free(ret->comm);
 	ret->comm = clean_comm(ev);
-	take_from_event(ret, ev);
+	ret->ns_pid = ev->ns_pid != ev->pid ? (pid_t)ev->ns_pid : 0;
+	ret->age_ns = now > ev->start_ns ? now - ev->start_ns : 0;
+	ret->start_ticks = ev->start_ns / tick;
 }
 
 static struct tracee *add_tracee(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent)
