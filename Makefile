@@ -70,7 +70,7 @@ $(B)/user/files/html/html.o: $(B)/html_page.h
 $(B)/completion.%.h: user/options/completion/malloctrace.% Makefile
 	$(call say,TEXT,$@)mkdir -p $(B) && sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< > $@.tmp && mv $@.tmp $@
 
-$(B)/user/options/complete.o: $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
+$(B)/user/options/opts_help.o: $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
 
 # ---- the program
 $(OBJ): | $(SKELETONS)

@@ -14,7 +14,7 @@
 #include "probe/attach.h"
 #include "probe/kernel.h"
 #include "reader/reader.h"
-#include "serve/web.h"
+#include "serve/serve.h"
 #include "trace/session.h"
 #include "util/err.h"
 #include "util/invoker.h"

@@ -7,8 +7,7 @@
 #include "files/json/json_read.h"
 #include "model/narrow.h"
 #include "model/since.h"
-#include "serve/metrics.h"
-#include "serve/web_parts.h"
+#include "serve/serve.h"
 #include "fuzz.h"
 
 static struct snapshot *sample;

@@ -56,7 +56,7 @@ static inline struct model *made__model(void)
 	cr_assert_not_null(m);
 	model__begin(m, START, 50, 50);
 	if (!made_tracees.objects)
-		tracees__init(&made_tracees);
+		tracees__init(&made_tracees, false);
 	return m;
 }
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "budget/awake.h"
+#include "budget/cpu_clock.h"
 
 Test(budget_awake, parses_status)
 {

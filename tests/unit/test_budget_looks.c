@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "budget/looks.h"
+#include "budget/estimate.h"
 #include "budget/pace.h"
 
 #define MS 1e6

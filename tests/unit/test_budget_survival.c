@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "budget/survival.h"
+#include "budget/estimate.h"
 
 #define MS 1000000ull
 #define SECOND (1000 * MS)

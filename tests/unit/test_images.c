@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "tracee/machine_parts.h"
+#include "tracee/tracee_parts.h"
 
 static void mapped(struct images *s, pid_t pid, const char *path, uint64_t t_ns)
 {

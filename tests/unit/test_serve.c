@@ -12,9 +12,7 @@
 #include "model/narrow.h"
 #include "model/since.h"
 #include "options/opts.h"
-#include "serve/listen.h"
-#include "serve/metrics.h"
-#include "serve/web_parts.h"
+#include "serve/serve.h"
 #include "util/util.h"
 
 /* ---- snapshots, made by hand */

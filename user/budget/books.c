@@ -55,12 +55,6 @@ void budget__note_before(struct budget *b)
 	}
 }
 
-static void book_gap(struct budget *b, uint64_t t_ns, uint64_t spent_ns)
-{
-	b->gap_spent_ns += spent_ns - b->booked_spent_ns;
-	b->gap_clock_ns += t_ns - b->booked_ns;
-}
-
 /* As of r. shut: the window has ended then, which is known by what was read of clocks at that moment. */
 static struct reading book_at(struct budget *b, struct reading r, bool in_window, bool shut)
 {
@@ -81,8 +75,10 @@ static struct reading book_at(struct budget *b, struct reading r, bool in_window
 			note_tick(a, r.t_ns);
 		r.cpu_ns += a->cpu_ns - a->had_ns;
 	}
-	if (!in_window)
-		book_gap(b, r.t_ns, r.spent_ns);
+	if (!in_window) {
+		b->gap_spent_ns += r.spent_ns - b->booked_spent_ns;
+		b->gap_clock_ns += r.t_ns - b->booked_ns;
+	}
 	b->booked_spent_ns = r.spent_ns;
 	b->booked_ns = r.t_ns;
 	pace__note(&b->pace, r);
@@ -278,7 +274,7 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 
 	a->calls.n = 0;
 	for (size_t k = 0; k < cut->n_threads; k++) {
-		struct cpu_clock *clock = b->by_turns ? a->fine : a->clock;
+		struct cpu_clock *clock = account__clock(b, a);
 		const struct cut_thread *row = &cut->threads[k];
 		struct thread_account *t = is_of(row, a->tracee) ? account__thread(a, row->tid) : NULL;
 		struct thread_calls *calls;
@@ -305,10 +301,11 @@ void budget__begin_stretch(struct budget *b)
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
-		if (a->tracee && (!b->by_turns || a == b->looked))
-			awake__read(a->tracee->process.pid, &a->opened);
-		for (size_t k = 0; k < a->threads.n && (!b->by_turns || a == b->looked); k++)
-			cpu_clock__thread_ns(b->by_turns ? a->fine : a->clock, (pid_t)a->threads.v[k].tid, &a->threads.v[k].cpu_ns);
+		if (!account__is_seen(b, a))
+			continue;
+		awake__read(a->tracee->process.pid, &a->opened);
+		for (size_t k = 0; k < a->threads.n; k++)
+			cpu_clock__thread_ns(account__clock(b, a), (pid_t)a->threads.v[k].tid, &a->threads.v[k].cpu_ns);
 	}
 }
 
@@ -507,7 +504,7 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 	learn_length(b, &s, cpu_ns, now.ns - b->stretch_spent.ns);
 	gap_part = gap_cpu_ns > 0 ? MAX(1 - b->gap_spent_ns / gap_cpu_ns, 0) : 0;
 	for (size_t i = 0; i < b->n_accounts; i++)
-		if (!b->by_turns || &b->accounts[i] == b->looked)
+		if (account__is_seen(b, &b->accounts[i]))
 			report_account(b, cut, i, s, gap_part);
 		else if (b->accounts[i].tracee)
 			report_unseen(b, i, &s);

@@ -9,16 +9,18 @@
  * Threads that are made later inherit their maker's event, so those say nothing of
  * one thread. Where events are refused the process's clock must do.
  */
-#include <ctype.h>
-#include <dirent.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "budget/cpu_clock.h"
-#include "util/parse.h"
+#include "process/process.h"
 #include "util/util.h"
 
 #define MAX_THREADS 256		/* of a process with more, the clock that lags is good enough */
@@ -65,29 +67,18 @@ static void close_events(struct cpu_clock *c)
  */
 static void open_events(struct cpu_clock *c, pid_t pid)
 {
-	char path[64];
-	struct dirent *d;
-	uint64_t tid;
-	DIR *dir;
+	_cleanup_pids_ struct pids tids = pids__of_threads(pid);
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && (d = readdir(dir))) {
-		struct thread_clock *t;
+	while ((tid = pids__next(&tids))) {
+		int fd = c->threads.n < MAX_THREADS ? open_event(tid, true) : -1;
 
-		if (!isdigit((unsigned char)d->d_name[0]) || parse_u64(d->d_name, 1, INT32_MAX, &tid))
-			continue;
-		t = c->threads.n < MAX_THREADS ? vec_push(&c->threads) : NULL;
-		if (t)
-			*t = (struct thread_clock){ (pid_t)tid, open_event((pid_t)tid, true), 0 };
-		if (!t || t->fd < 0) {
-			c->threads.n -= t != NULL;
+		if (fd < 0) {
 			close_events(c);
-			break;
+			return;
 		}
+		*vec_push(&c->threads) = (struct thread_clock){ tid, fd, 0 };
 	}
-	if (dir)
-		closedir(dir);
 }
 
 struct cpu_clock *cpu_clock__open(pid_t pid, bool fine)
@@ -175,4 +166,64 @@ bool cpu_clock__thread_ns(const struct cpu_clock *c, pid_t tid, uint64_t *ret)
 	if (t)
 		*ret = t->ns;
 	return t != NULL;
+}
+
+/* ---- which threads slept */
+
+bool awake__parse(const char *text, struct awake_thread *ret)
+{
+	const char *state = strstr(text, "\nState:\t"), *sleeps = strstr(text, "\nvoluntary_ctxt_switches:\t");
+
+	if (!state || !sleeps)
+		return false;
+	ret->runnable = state[strlen("\nState:\t")] == 'R';
+	ret->sleeps = strtoull(sleeps + strlen("\nvoluntary_ctxt_switches:\t"), NULL, 10);
+	return true;
+}
+
+static bool read_thread(pid_t pid, pid_t tid, struct awake_thread *ret)
+{
+	char path[64], text[4096];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	ret->tid = tid;
+	return awake__parse(text, ret);
+}
+
+void awake__read(pid_t pid, struct awake *ret)
+{
+	_cleanup_pids_ struct pids tids = pids__of_threads(pid);
+	pid_t tid;
+
+	ret->n = 0;
+	while ((tid = pids__next(&tids))) {
+		if (ret->n == AWAKE_MOST_THREADS) {
+			ret->n = 0;
+			return;
+		}
+		ret->n += read_thread(pid, tid, &ret->threads[ret->n]);
+	}
+}
+
+size_t awake__between(const struct awake *from, const struct awake *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < from->n; i++)
+		for (size_t k = 0; k < to->n; k++) {
+			const struct awake_thread *a = &from->threads[i], *b = &to->threads[k];
+
+			n += a->tid == b->tid && a->runnable && b->runnable && a->sleeps == b->sleeps;
+		}
+	return n;
 }

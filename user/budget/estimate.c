@@ -5,15 +5,13 @@
  * Counts are scaled by time: not by the clock's, but by the CPU time that the
  * process had for itself. In a window a program is slower, because the probes
  * take their part; per nanosecond of its own it does what it always does. What
- * was seen is counted; what went unseen is estimated from looks (looks.h).
+ * was seen is counted; what went unseen is estimated from looks (estimate.h).
  */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "budget/estimate.h"
-#include "budget/looks.h"
-#include "budget/survival.h"
 #include "model/schema.h"
 #include "util/util.h"
 
@@ -103,14 +101,9 @@ void estimate__forget(struct estimate *es, uint32_t proc)
 		es->procs[MT_PROC_SLOT(proc)] = (struct proc_state){};
 }
 
-static bool is_known(const struct estimate *es, const struct snap_site *row)
-{
-	return row->number < es->n_sites && MT_PROC_SLOT(row->proc) < es->n_procs;
-}
-
 static struct site_state *state_of(struct estimate *es, const struct snap_site *row)
 {
-	if (!is_known(es, row))
+	if (row->number >= es->n_sites || MT_PROC_SLOT(row->proc) >= es->n_procs)
 		return NULL;
 	if (!es->sites[row->number]) {
 		es->sites[row->number] = xcalloc(1, sizeof(struct site_state));
@@ -329,29 +322,28 @@ static void estimate_site(struct estimate *es, struct snap_site *row, const stru
 {
 	const struct mt_ages *ages = meter__ages(es->meter, row->number);
 	struct site_state *s = state_of(es, row);
-	double live_blocks, live_bytes, per_block, per_byte, cross;
-	struct curve blocks, bytes;
+	double live[2], var[2], cross;
+	struct curve curve[2];
 	struct whole_calls w;
 
 	if (!s || !ages)
 		return;
 	w = whole_calls_of(&es->procs[MT_PROC_SLOT(row->proc)], &s->looks, &s->last);
-	survival__curve(&s->life, ages->blocks, false, common->prior, &blocks);
-	survival__curve(&s->life, ages->bytes, true, common->prior, &bytes);
-	per_block = part(w.unseen[CALLS], survival__looked(&s->life, false));
-	per_byte = part(w.unseen[BYTES], survival__looked(&s->life, true));
-	live_blocks = survival__alive(&s->life, &blocks, false, per_block, now_ns, &row->var.live_blocks);
-	live_bytes = survival__alive(&s->life, &bytes, true, per_byte, now_ns, &row->var.live_bytes);
-	/* of what is seen part of the time one block more or less is never known */
-	row->var.live_blocks += may_live(s, &blocks, false, per_block, live_blocks) + 1;
-	row->var.live_bytes += may_live(s, &bytes, true, per_byte, live_bytes) + pow(row->max_size, 2);
-	row->var.live_blocks += pow(w.unseen[CALLS], 2) * survival__doubt(s->last.alloc_calls, part(live_blocks, w.v[CALLS]), s->looks.n_met);
-	row->var.live_bytes += pow(w.unseen[BYTES], 2) * survival__doubt(s->last.alloc_calls, part(live_bytes, w.v[BYTES]), s->looks.n_met);
-	row->var.alloc_calls = w.var[CALLS];
-	row->var.alloc_bytes = w.var[BYTES];
-	row->var.live_blocks += survival__error_of_calls(w.var[CALLS], live_blocks, w.v[CALLS], s->last.alloc_calls, s->looks.n_met);
-	row->var.live_bytes += survival__error_of_calls(w.var[BYTES], live_bytes, w.v[BYTES], s->last.alloc_calls, s->looks.n_met);
+	for (int k = 0; k < 2; k++) {
+		bool bytes = k == BYTES;
+		double per;
 
+		survival__curve(&s->life, bytes ? ages->bytes : ages->blocks, bytes, common->prior, &curve[k]);
+		per = part(w.unseen[k], survival__looked(&s->life, bytes));
+		live[k] = survival__alive(&s->life, &curve[k], bytes, per, now_ns, &var[k]);
+		/* of what is seen part of the time one block more or less is never known */
+		var[k] += may_live(s, &curve[k], bytes, per, live[k]) + (bytes ? pow(row->max_size, 2) : 1);
+		var[k] += pow(w.unseen[k], 2) *
+			  survival__doubt(s->last.alloc_calls, part(live[k], w.v[k]), s->looks.n_met);
+		var[k] += survival__error_of_calls(w.var[k], live[k], w.v[k], s->last.alloc_calls, s->looks.n_met);
+	}
+	row->var = (struct std_error){ .alloc_calls = w.var[CALLS], .alloc_bytes = w.var[BYTES],
+				       .live_blocks = var[CALLS], .live_bytes = var[BYTES] };
 	row->c.alloc_calls = whole(w.v[CALLS]);
 	row->c.alloc_bytes = whole(w.v[BYTES]);
 	row->c.realloc_calls = whole(w.v[REALLOCS]);
@@ -359,16 +351,18 @@ static void estimate_site(struct estimate *es, struct snap_site *row, const stru
 	row->c.failed_calls = whole(w.v[FAILS]);
 	cross = part(row->cross_frees, row->c.free_calls);
 	/* sums in another order: none is missing, if it is by less than one */
-	row->c.free_calls = w.v[CALLS] - live_blocks < 1 ? 0 : row->c.alloc_calls - MIN(whole(live_blocks), row->c.alloc_calls);
+	row->c.free_calls = w.v[CALLS] - live[CALLS] < 1 ? 0 :
+				 row->c.alloc_calls - MIN(whole(live[CALLS]), row->c.alloc_calls);
 	row->cross_frees = whole(row->c.free_calls * cross);
-	row->c.free_bytes = w.v[BYTES] - live_bytes < 1 ? 0 : row->c.alloc_bytes - MIN(whole(live_bytes), row->c.alloc_bytes);
-	row->lifetime_sum_ns = whole(row->c.free_calls * mean_life_ns(&blocks));
+	row->c.free_bytes = w.v[BYTES] - live[BYTES] < 1 ? 0 :
+				 row->c.alloc_bytes - MIN(whole(live[BYTES]), row->c.alloc_bytes);
+	row->lifetime_sum_ns = whole(row->c.free_calls * mean_life_ns(&curve[CALLS]));
 	s->peak_bytes = MAX(s->peak_bytes, row->c.alloc_bytes - row->c.free_bytes);
 	row->c.peak_bytes = s->peak_bytes;
 	/* by the part of the blocks in the table that were old */
 	if (row->scan_blocks) {
-		row->older_blocks = whole(live_blocks * row->older_blocks / row->scan_blocks);
-		row->older_bytes = row->scan_bytes ? whole(live_bytes * row->older_bytes / row->scan_bytes) : 0;
+		row->older_blocks = whole(live[CALLS] * row->older_blocks / row->scan_blocks);
+		row->older_bytes = row->scan_bytes ? whole(live[BYTES] * row->older_bytes / row->scan_bytes) : 0;
 	}
 }
 
@@ -412,31 +406,24 @@ static void scale_thread(struct counters *c, const struct sums *s)
 	}
 }
 
-static void copy_rows(void **to, size_t *room, const void *from, size_t n, size_t size)
+static void *copy_rows(void *to, size_t *room, const void *from, size_t n, size_t size)
 {
 	if (n > *room) {
-		void *p = xreallocarray(*to, n * 2, size);
-
-		*to = p;
 		*room = n * 2;
+		to = xreallocarray(to, *room, size);
 	}
-	if (n)
-		memcpy(*to, from, n * size);
+	return n ? memcpy(to, from, n * size) : to;
 }
 
 static void copy_cut(struct estimate *es, const struct cut *cut)
 {
-	struct snap_site *sites = es->cut.sites;
-	struct cut_proc *procs = es->cut.procs;
-	struct cut_thread *threads = es->cut.threads;
+	struct cut had = es->cut;
 
-	copy_rows((void **)&sites, &es->site_room, cut->sites, cut->n_sites, sizeof(*sites));
-	copy_rows((void **)&procs, &es->proc_room, cut->procs, cut->n_procs, sizeof(*procs));
-	copy_rows((void **)&threads, &es->thread_room, cut->threads, cut->n_threads, sizeof(*threads));
 	es->cut = *cut;
-	es->cut.sites = sites;
-	es->cut.procs = procs;
-	es->cut.threads = threads;
+	es->cut.sites = copy_rows(had.sites, &es->site_room, cut->sites, cut->n_sites, sizeof(*had.sites));
+	es->cut.procs = copy_rows(had.procs, &es->proc_room, cut->procs, cut->n_procs, sizeof(*had.procs));
+	es->cut.threads = copy_rows(had.threads, &es->thread_room, cut->threads, cut->n_threads,
+				    sizeof(*had.threads));
 }
 
 /*

@@ -6,7 +6,9 @@
 #ifndef MT_METER_H
 #define MT_METER_H
 
+#include "collect/collect.h"
 #include "probe/kernel.h"
+#include "unwind/tables.h"
 
 struct spent {			/* since the programs were loaded */
 	uint64_t ns;		/* of the targets' CPU time, by all probes; an estimate */
@@ -47,5 +49,35 @@ const struct mt_ages *meter__ages(const struct meter *m, uint32_t site);
 /* Visits what the block table holds, at a cost that grows with the table. */
 typedef void (*meter_block_fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg);
 void meter__blocks(const struct meter *m, meter_block_fn fn, void *arg);
+
+/* ---- what a hit costs */
+
+/* What a hit costs on this machine, now: measured on a child of our own. */
+
+struct hit_cost {
+	double trap_ns;		/* into the kernel and out again, without the program */
+	double hit_ns;		/* all of a hit, in the child's loop */
+	double bare_ns;		/* of the allocator's own work, per hit, without probes */
+	double inside_ns;	/* from a program's end to the next one's begin, inside of a call */
+	bool gaps_compare;	/* those outside of a call are like those */
+	double gap_ns;		/* but for that much, by which they are longer */
+};
+
+/*
+ * How long a gap inside of a call is, and by how much one outside is longer. An
+ * interrupt, or another process, makes a few of them long: those do not count.
+ * False: there are not enough.
+ */
+bool gaps__inside(const struct gaps *before, const struct gaps *now, double *ret_ns);
+bool gaps__compare(const struct gaps *before, const struct gaps *now, double *ret_ns);
+
+/*
+ * The child calls malloc and free in a loop, first without probes and then with
+ * the same programs as the targets get. It is a process of its own in the
+ * tables, of no life that the model knows, so it is in no figure. Nothing may be
+ * attached yet.
+ */
+int calibrate__run(struct kernel *k, struct collect *c, struct unwind *u, struct meter *m,
+		   struct hit_cost *ret, struct err *e);
 
 #endif

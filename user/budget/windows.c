@@ -45,10 +45,10 @@ static void arm(struct budget *b, uint64_t ns)
 /* ---- in and out */
 
 /*
- * Nothing is recorded from here on: the clocks and counts of this instant. In the guard's thread or
- * in the session's.
+ * Ends the window, if it is open still. Nothing is recorded from here on: the clocks and counts of this
+ * instant. In the guard's thread or in the session's.
  */
-static bool freeze(struct budget *b)
+static bool end_window(struct budget *b)
 {
 	enum state open = OPEN;
 
@@ -57,21 +57,12 @@ static bool freeze(struct budget *b)
 	kernel__pause(b->o.kernel, true);
 	b->shut_at_ns = now_ns();
 	b->shut_spent = meter__spent(b->meter);
-	for (size_t i = 0; i < b->n_accounts && !b->by_turns; i++)
-		b->accounts[i].shut_cpu_ns = cpu_clock__ns(b->accounts[i].clock);
-	if (b->looked)
-		b->looked->shut_cpu_ns = cpu_clock__ns(b->looked->fine);
 	for (size_t i = 0; i < b->n_accounts; i++)
-		if (b->accounts[i].tracee && (!b->by_turns || &b->accounts[i] == b->looked))
+		if (account__is_seen(b, &b->accounts[i]))
+			b->accounts[i].shut_cpu_ns = cpu_clock__ns(account__clock(b, &b->accounts[i]));
+	for (size_t i = 0; i < b->n_accounts; i++)
+		if (account__is_seen(b, &b->accounts[i]))
 			awake__read(b->accounts[i].tracee->process.pid, &b->accounts[i].shut);
-	return true;
-}
-
-/* Ends the window, if it is open still. */
-static bool end_window(struct budget *b)
-{
-	if (!freeze(b))
-		return false;
 	closing__start(b->links);
 	return true;
 }
@@ -161,18 +152,15 @@ static void set_limit_and_mark(struct budget *b, uint64_t spent_ns)
 	meter__set_mark(b->meter, spent_ns + (limit_ns > spent_ns ? (limit_ns - spent_ns) / 2 : 0));
 }
 
-/* Clocks are read meanwhile. */
-static void wait_for(struct budget *b, uint64_t ns)
-{
-	b->due_ns = now_ns() + ns;
-	arm(b, MIN(ns, TICK_NS));
-}
-
-/* When its time comes, a look speaks for as much time as there is between looks. */
+/* When its time comes, a look speaks for as much time as there is between looks. Clocks are read meanwhile. */
 static void wait_for_look(struct budget *b)
 {
+	uint64_t ns;
+
 	b->mean_gap_ns = pace__mean_gap_ns(&b->pace);
-	wait_for(b, pace__gap_ns(&b->pace, b->mean_gap_ns));
+	ns = pace__gap_ns(&b->pace, b->mean_gap_ns);
+	b->due_ns = now_ns() + ns;
+	arm(b, MIN(ns, TICK_NS));
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * A budget, for the files that it is made of: budget.c its life, windows.c when the probes are in place, books.c what
+ * A budget, for the files that it is made of: budget.c its life and turns, windows.c when the probes are in place, books.c what
  * that cost and what was seen.
  */
 #ifndef MT_WINDOWS_PARTS_H
@@ -10,12 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "budget/awake.h"
 #include "budget/budget.h"
-#include "budget/calibrate.h"
+#include "budget/meter.h"
 #include "budget/cpu_clock.h"
 #include "budget/estimate.h"
-#include "budget/looks.h"
 #include "budget/pace.h"
 #include "util/loop.h"
 #include "util/util.h"
@@ -31,7 +29,7 @@ struct thread_account {		/* as of the stretch's begin */
 struct account {
 	struct tracee *tracee;	/* whose it is; NULL, by turns: of one that has left the tables, and free */
 	struct cpu_clock *clock;
-	/* by turns (turns.c) */
+	/* by turns (budget.c) */
 	struct cpu_clock *fine;	/* while it is looked at: by threads; the other one is that of the process then, and lags by a tick */
 	uint64_t fine_ns;	/* when that was last booked */
 	double unbooked_ns;	/* of the other one: what is not booked yet */
@@ -118,17 +116,25 @@ struct budget {
  * the error of what looks miss of it is known to be large.
  */
 #define TURNS_FIRST_NS (300 * MS_NS)
-/* turns.c: accounts for those that have come. */
+/* budget.c, by turns: accounts for those that have come. */
 void turns__meet(struct budget *b);
-/* It leaves the tables; nobody is looked at. */
-void turns__forget(struct budget *b, const struct tracee *p);
 /* Whose turn it is, by chance; NULL: nobody's. *ret_chance: that it had. */
 struct account *turns__draw(struct budget *b, double *ret_chance);
 void turns__begin_look(struct budget *b, struct account *a);	/* its clocks, by thread */
 void turns__end_look(struct budget *b, uint64_t spent_ns);
 /* CPU time since it was last booked. in_window: of the one that is looked at, by this reading of its clock. */
 void turns__book(struct account *a, const struct budget *b, bool in_window, uint64_t fine_ns, double lasted_ns);
-double turns__share(const struct budget *b);	/* of a process's CPU time that may be taken */
+
+/* Has it probes in the window at hand? By turns, only the one that is looked at. */
+static inline bool account__is_seen(const struct budget *b, const struct account *a)
+{
+	return a->tracee && (!b->by_turns || a == b->looked);
+}
+
+static inline struct cpu_clock *account__clock(const struct budget *b, const struct account *a)
+{
+	return b->by_turns ? a->fine : a->clock;
+}
 
 struct thread_account *account__thread(struct account *a, uint32_t tid);	/* made if there is none */
 /* The CPU time of all targets, booked to the window or the gap that this moment is in. */

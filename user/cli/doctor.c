@@ -51,12 +51,6 @@ struct file {
 	size_t n_asked, n_unnamed;
 };
 
-/* Named by its file alone: is it the program's own, and not what every program has? */
-static bool is_own(const struct object *obj)
-{
-	return frame__is_telling(&(struct frame){ .module = obj->path });
-}
-
 /* Of ASKED that lie at equal distances; of all, if there are no more. */
 static uint64_t nth(const uint64_t *starts, size_t n, size_t i)
 {
@@ -97,7 +91,10 @@ static size_t ask_all(const struct space *space, struct sym *sym, struct file *v
 	for (size_t i = 0; i < space->n && n < FILES_MAX; i++) {
 		struct object *obj = space->v[i].object;
 
-		if (obj && !space->v[i].gone && obj->is_elf && is_own(obj) && !is_known(v, n, obj))
+		if (!obj || space->v[i].gone || !obj->is_elf || is_known(v, n, obj))
+			continue;
+		/* named by its file alone: is it the program's own, and not what every program has? */
+		if (frame__is_telling(&(struct frame){ .module = obj->path }))
 			v[n++] = ask(sym, obj);
 	}
 	return n;
@@ -388,7 +385,7 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 	struct tracees t;
 	int err;
 
-	tracees__init(&t);
+	tracees__init(&t, false);
 	t.want = plan_want__of(&o->recording);
 	err = o->prefix ? alloc_funcs__add_prefix(&t.funcs, o->prefix, e) : 0;
 	for (size_t i = 0; i < o->syms.n && !err; i++)

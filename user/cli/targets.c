@@ -137,11 +137,6 @@ static int find_kind(struct opts *o, const struct kind_row *k, const struct stri
  * The cgroups of o->containers and o->pods, into o->cgroups. -ENOENT: there is none, and the message lists what there is; -EINVAL: several
  * are meant, and it lists these.
  */
-static int find_containers(struct opts *o, struct err *e)
-{
-	return find_kind(o, &kinds[0], &o->containers, e) ?: find_kind(o, &kinds[1], &o->pods, e);
-}
-
 /* ---- processes by name */
 
 struct named {
@@ -261,14 +256,6 @@ static int list(const char *name, const struct nameds *v, bool takes_comm, struc
 		       name, v->n, name, text);
 }
 
-static void add(struct opts *o, pid_t pid)
-{
-	for (size_t i = 0; i < o->pids.n; i++)
-		if (o->pids.v[i] == pid)
-			return;
-	*vec_push(&o->pids) = pid;
-}
-
 static int nobody(const char *name, bool takes_comm, struct err *e)
 {
 	if (!takes_comm)
@@ -290,7 +277,7 @@ static int find(struct opts *o, const char *name, struct err *e)
 	else if (v.n > 1)
 		err = list(name, &v, takes_comm, e);
 	else
-		add(o, v.v[0].pid);
+		opts__add_pid(o, v.v[0].pid);
 	nameds__done(&v);
 	return err;
 }
@@ -301,5 +288,5 @@ int targets__find(struct opts *o, struct err *e)
 
 	for (size_t i = 0; i < o->names.n && !err; i++)
 		err = find(o, o->names.v[i], e);
-	return err ?: find_containers(o, e);
+	return err ?: find_kind(o, &kinds[0], &o->containers, e) ?: find_kind(o, &kinds[1], &o->pods, e);
 }

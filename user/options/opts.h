@@ -12,7 +12,7 @@
 #include "files/outnames.h"
 #include "present/views.h"
 #include "recording/recording.h"
-#include "serve/listen.h"
+#include "serve/serve.h"
 #include "util/err.h"
 
 enum command { CMD_TRACE, CMD_HEAP, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF, CMD_COMPLETION };
@@ -113,10 +113,12 @@ unsigned int opts__n_blocks(const struct opts *o);
 bool opts__oldest_blocks(const struct opts *o);
 
 bool opts__has_output(const struct opts *o, const char *output);	/* was it named? */
+bool opts__has_series(const struct opts *o);	/* is there a file of -o for each interval? */
+void opts__add_pid(struct opts *o, pid_t pid);	/* unless it is among them */
 /* "text", "json", ...: the format of one of o->outputs. */
 const char *opts__output_format(const struct opts *o, const char *output);
 
-/* ---- completion scripts for shells, made from the table of options (complete.c) */
+/* ---- completion scripts for shells, made from the table of options (opts_help.c) */
 
 #define COMPLETION_SHELLS "bash zsh fish"
 

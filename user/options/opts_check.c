@@ -85,14 +85,6 @@ static int check_trace(const struct asked *a, struct err *e)
 	return 0;
 }
 
-static bool has_series(const struct opts *o)
-{
-	for (size_t i = 0; i < o->outputs.n; i++)
-		if (outname__is_pattern(o->outputs.v[i]))
-			return true;
-	return false;
-}
-
 /* There must be a target, and it must be clear which. */
 static int check_targets(const struct asked *a, struct err *e)
 {
@@ -151,7 +143,7 @@ static int check_together(const struct asked *a, struct err *e)
 			       o->json ? "--json" : format ? "--format" : "-o -");
 	if (o->exact && !recording__is_leak(&o->recording))
 		return err_set(e, -EINVAL, "--exact: goes with --mode leak; other modes are exact without a stop");
-	if (asked__find(a, "keep") && !has_series(o))
+	if (asked__find(a, "keep") && !opts__has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return a->command ? 0 : check_trace(a, e);
 }

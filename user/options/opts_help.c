@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the help text and the short usage. What always holds: an option that is
+ * Owns the help text, the short usage, and completion scripts. What always holds: an option that is
  * taken is a row of opts_table.c, and so is in the help.
  *
  *	Targets:
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options/opts.h"
 #include "options/opts_table.h"
 #include "util/util.h"
 
@@ -172,4 +173,317 @@ void opts__help(FILE *out, const struct command_row *of, bool all)
 		"ns, us, ms, s, m and h.\n"
 		"Exit: 0 done; 1 failed; 2 usage; 3 done, but something was lost (the report\n"
 		"says what); 4 diff --fail-over. With -- CMD, the exit status is CMD's.\n");
+}
+
+/* ---- completion scripts */
+
+/*
+ * Owns what shells are told about options: a script of completion/ with its
+ * lines that begin with @ replaced by what the tables of options and commands
+ * have. What always holds: a shell offers what this malloctrace takes, to
+ * each command what means something to it.
+ */
+
+#define BRIEF 60
+
+static const char bash_script[] =
+#include "completion.bash.h"
+;
+static const char zsh_script[] =
+#include "completion.zsh.h"
+;
+static const char fish_script[] =
+#include "completion.fish.h"
+;
+
+/* ---- what is the same for all */
+
+static bool is_offered(const struct row *r)
+{
+	return *r->name && r->help;
+}
+
+/* NULL: of a trace. */
+static bool takes(const struct command_row *c, const struct row *r)
+{
+	if (!is_offered(r))
+		return false;
+	return c ? r->flags & c->flag : !(r->flags & NO_TRACE);
+}
+
+static bool is_list(const struct row *r)
+{
+	return r->arg && strstr(r->arg, "[,");
+}
+
+/* The first clause of the help, and what is before a colon if that is still long: a menu has room for a few words. */
+static size_t brief_len(const struct row *r)
+{
+	const char *colon = strchr(r->help, ':'), *paren = strstr(r->help, " (");
+	size_t len = strcspn(r->help, ";");
+
+	if (paren && paren < r->help + len)
+		len = (size_t)(paren - r->help);
+	if (len > BRIEF && colon && colon < r->help + len)
+		len = (size_t)(colon - r->help);
+	return len;
+}
+
+/* Between single quotes; what is special there has `before` before it, the quote itself is `quote`. */
+static void put_quoted(FILE *out, const char *s, size_t len, const char *special, const char *before, const char *quote)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] == '\'')
+			fputs(quote, out);
+		else
+			fprintf(out, "%s%c", strchr(special, s[i]) ? before : "", s[i]);
+	}
+}
+
+/* "-p<between>--pid" */
+static void put_names(FILE *out, const struct row *r, const char *between)
+{
+	if (r->letter)
+		fprintf(out, "-%c%s", r->letter, between);
+	fprintf(out, "--%s", r->name);
+}
+
+static void put_commands(FILE *out)
+{
+	for (size_t i = 0, n = 0; i < n_opt_commands; i++)
+		if (opt_commands[i].command >= 0)
+			fprintf(out, "%s%s", n++ ? " " : "", opt_commands[i].name);
+}
+
+static void put_valued(FILE *out)
+{
+	for (size_t i = 0, n = 0; i < n_opt_rows; i++) {
+		if (!is_offered(&opt_rows[i]) || !opt_rows[i].arg)
+			continue;
+		fputs(n++ ? " " : "", out);
+		put_names(out, &opt_rows[i], " ");
+	}
+}
+
+/* `print` of each command that there is, and of a trace last. */
+static void each_command(FILE *out, void (*print)(FILE *out, const char *name, const struct command_row *c))
+{
+	for (size_t i = 0; i < n_opt_commands; i++)
+		if (opt_commands[i].command >= 0)
+			print(out, opt_commands[i].name, &opt_commands[i]);
+	print(out, "trace", NULL);
+}
+
+/* ---- bash: names alone, it shows nothing else */
+
+/*	report) echo '-o --output --json' ;; */
+static void bash_command(FILE *out, const char *name, const struct command_row *c)
+{
+	fprintf(out, "\t%s) echo '", name);
+	for (size_t i = 0, n = 0; i < n_opt_rows; i++) {
+		if (!takes(c, &opt_rows[i]))
+			continue;
+		fputs(n++ ? " " : "", out);
+		put_names(out, &opt_rows[i], " ");
+	}
+	fputs("' ;;\n", out);
+}
+
+static void bash_options(FILE *out)
+{
+	each_command(out, bash_command);
+}
+
+/* To another command the same name takes no value. */
+static void put_flag_elsewhere(FILE *out, const struct row *r)
+{
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		const struct row *other = &opt_rows[i];
+
+		if (other == r || other->arg || !is_offered(other) || strcmp(other->name, r->name))
+			continue;
+		for (size_t k = 0; k < n_opt_commands; k++)
+			if (opt_commands[k].command >= 0 && takes(&opt_commands[k], other))
+				fprintf(out, " [ \"$command\" != %s ] || return 1;", opt_commands[k].name);
+	}
+}
+
+/*	--view) kind=words words='live allocs' list=1 ;; */
+static void bash_values(FILE *out)
+{
+	static const char *const kinds[] = {
+		[FILL_NOTHING] = "none", [FILL_FILES] = "files", [FILL_PIDS] = "pids", [FILL_COMMS] = "comms",
+		[FILL_CGROUPS] = "cgroups", [FILL_CONTAINERS] = "containers", [FILL_PODS] = "pods",
+	};
+
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		const struct row *r = &opt_rows[i];
+		_cleanup_free_ char *words = row__words(r);
+
+		if (!is_offered(r) || !r->arg)
+			continue;
+		fputc('\t', out);
+		put_names(out, r, " | ");
+		fputs(")", out);
+		put_flag_elsewhere(out, r);
+		if (words)
+			fprintf(out, " kind=words words='%s'", words);
+		else
+			fprintf(out, " kind=%s", kinds[r->fill]);
+		fprintf(out, "%s ;;\n", is_list(r) ? " list=1" : "");
+	}
+}
+
+/* ---- zsh: the specifications of _arguments */
+
+static void zsh_action(FILE *out, const struct row *r)
+{
+	static const char *const actions[] = {
+		[FILL_NOTHING] = " ", [FILL_FILES] = "_files", [FILL_PIDS] = "_sequence _malloctrace_pids",
+		[FILL_COMMS] = "_malloctrace_comms", [FILL_CGROUPS] = "_malloctrace_cgroups",
+		[FILL_CONTAINERS] = "_malloctrace_containers", [FILL_PODS] = "_malloctrace_pods",
+	};
+	_cleanup_free_ char *words = row__words(r);
+
+	if (words && is_list(r))
+		fprintf(out, "_sequence compadd - %s", words);
+	else if (words)
+		fprintf(out, "(%s)", words);
+	else
+		fputs(actions[r->fill], out);
+}
+
+/*	'(-f --follow)'{-f,--follow}'[also the children]'
+ *	'*'{-p+,--pid=}'[running processes]:PID:_sequence _malloctrace_pids'	a value that is given again is added, or is the last one
+ */
+static void zsh_row(FILE *out, const struct row *r)
+{
+	if (r->arg)
+		fputs("'*'", out);
+	else if (r->letter)
+		fprintf(out, "'(-%c --%s)'", r->letter, r->name);
+	if (r->letter)
+		fprintf(out, "{-%c%s,--%s%s}'[", r->letter, r->arg ? "+" : "", r->name, r->arg ? "=" : "");
+	else
+		fprintf(out, "'--%s%s[", r->name, r->arg ? "=" : "");
+	put_quoted(out, r->help, brief_len(r), "[]:\\", "\\", "'\\''");
+	fputc(']', out);
+	if (r->arg) {
+		fputc(':', out);
+		put_quoted(out, r->arg, strcspn(r->arg, "["), ":\\", "\\", "'\\''");
+		fputc(':', out);
+		zsh_action(out, r);
+	}
+	fputs("'", out);
+}
+
+static void zsh_command(FILE *out, const char *name, const struct command_row *c)
+{
+	fprintf(out, "\t%s) options=(\n", name);
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (!takes(c, &opt_rows[i]))
+			continue;
+		fputs("\t\t", out);
+		zsh_row(out, &opt_rows[i]);
+		fputc('\n', out);
+	}
+	fputs("\t) ;;\n", out);
+}
+
+static void zsh_options(FILE *out)
+{
+	each_command(out, zsh_command);
+}
+
+/* ---- fish: a line for each option */
+
+static void fish_value(FILE *out, const struct row *r)
+{
+	static const char *const values[] = {
+		[FILL_NOTHING] = " -x", [FILL_FILES] = " -r -F", [FILL_PIDS] = " -x -a '(__fish_complete_list , __malloctrace_pids)'",
+		[FILL_COMMS] = " -x -a '(__malloctrace_comms)'", [FILL_CGROUPS] = " -x -a '(__malloctrace_cgroups)'",
+		[FILL_CONTAINERS] = " -x -a '(__malloctrace_containers)'", [FILL_PODS] = " -x -a '(__malloctrace_pods)'",
+	};
+	_cleanup_free_ char *words = row__words(r);
+
+	if (words && is_list(r))
+		fprintf(out, " -x -a '(__fish_complete_list , \"printf \\'%%s\\\\\\\\n\\' %s\")'", words);
+	else if (words)
+		fprintf(out, " -x -a '%s'", words);
+	else
+		fputs(values[r->fill], out);
+}
+
+/* complete -c malloctrace -n '__malloctrace_is trace report' -s o -l output -r -F -d 'write at the end' */
+static void fish_options(FILE *out)
+{
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		const struct row *r = &opt_rows[i];
+
+		if (!is_offered(r))
+			continue;
+		fputs("complete -c malloctrace -n '__malloctrace_is", out);
+		if (takes(NULL, r))
+			fputs(" trace", out);
+		for (size_t j = 0; j < n_opt_commands; j++)
+			if (opt_commands[j].command >= 0 && takes(&opt_commands[j], r))
+				fprintf(out, " %s", opt_commands[j].name);
+		fputc('\'', out);
+		if (r->letter)
+			fprintf(out, " -s %c", r->letter);
+		fprintf(out, " -l %s", r->name);
+		if (r->arg)
+			fish_value(out, r);
+		fputs(" -d '", out);
+		put_quoted(out, r->help, brief_len(r), "\\", "\\", "\\'");
+		fputs("'\n", out);
+	}
+}
+
+/* ---- scripts */
+
+/* A mark in a script, and what takes its place. */
+struct part {
+	const char *mark;
+	void (*print)(FILE *out);
+};
+
+#define COMMON_PARTS { "@COMMANDS", put_commands }, { "@VALUED", put_valued }
+
+static const struct script {
+	const char *shell, *text;
+	struct part parts[5];	/* up to one without a mark */
+} scripts[] = {
+	{ "bash", bash_script, { COMMON_PARTS, { "@OPTIONS\n", bash_options }, { "@VALUES\n", bash_values } } },
+	{ "zsh", zsh_script, { COMMON_PARTS, { "@OPTIONS\n", zsh_options } } },
+	{ "fish", fish_script, { COMMON_PARTS, { "@OPTIONS\n", fish_options } } },
+};
+
+static const struct part *part_at(const struct script *script, const char *s)
+{
+	for (const struct part *p = script->parts; p->mark; p++)
+		if (!strncmp(s, p->mark, strlen(p->mark)))
+			return p;
+	return NULL;
+}
+
+static void put_script(FILE *out, const struct script *script)
+{
+	for (const char *s = script->text; *s; ) {
+		const struct part *p = part_at(script, s);
+
+		if (p) {
+			p->print(out);
+			s += strlen(p->mark);
+		} else {
+			fputc(*s++, out);
+		}
+	}
+}
+
+void complete__print(FILE *out, const char *shell)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
+		if (!strcmp(scripts[i].shell, shell))
+			put_script(out, &scripts[i]);
 }

@@ -241,21 +241,6 @@ int take_regex(struct opts *o, const struct given *g, struct err *e)
 	return filter__check_regex(g->as, g->val, e) ?: take_string(o, g, e);
 }
 
-static bool has_pid(const struct opts *o, pid_t pid)
-{
-	for (size_t i = 0; i < o->pids.n; i++) {
-		if (o->pids.v[i] == pid)
-			return true;
-	}
-	return false;
-}
-
-/* What begins like a number is meant as one. */
-static bool is_process_name(const char *word)
-{
-	return *word && !strchr("0123456789+-", *word);
-}
-
 int take_pids(struct opts *o, const struct given *g, struct err *e)
 {
 	_cleanup_free_ char *list = xstrdup(g->val);
@@ -263,14 +248,14 @@ int take_pids(struct opts *o, const struct given *g, struct err *e)
 	uint64_t pid;
 
 	while ((word = strsep(&rest, ","))) {
-		if (is_process_name(word)) {
+		/* what begins like a number is meant as one */
+		if (*word && !strchr("0123456789+-", *word)) {
 			*(char **)vec_push(&o->names) = xstrdup(word);
 			continue;
 		}
 		if (parse_u64(word, 1, INT_MAX, &pid))
 			return bad(g, "process ids, or names of processes, separated by commas", e);
-		if (!has_pid(o, (pid_t)pid))
-			*(pid_t *)vec_push(&o->pids) = (pid_t)pid;
+		opts__add_pid(o, (pid_t)pid);
 	}
 	return 0;
 }
@@ -320,6 +305,22 @@ const char *opts__output_format(const struct opts *o, const char *output)
 	if (export__suffix_len(output) == strlen(output))
 		return NULL;
 	return f ? f->name : NULL;
+}
+
+bool opts__has_series(const struct opts *o)
+{
+	for (size_t i = 0; i < o->outputs.n; i++)
+		if (outname__is_pattern(o->outputs.v[i]))
+			return true;
+	return false;
+}
+
+void opts__add_pid(struct opts *o, pid_t pid)
+{
+	for (size_t i = 0; i < o->pids.n; i++)
+		if (o->pids.v[i] == pid)
+			return;
+	*(pid_t *)vec_push(&o->pids) = pid;
 }
 
 bool opts__has_output(const struct opts *o, const char *output)

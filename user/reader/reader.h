@@ -23,7 +23,7 @@
 #include "reader/wire.h"
 #include "util/err.h"
 
-/* What can be asked for; who answers is in the table of cli/reader_kinds.c. */
+/* What can be asked for; who answers is in the table of cli/commands.c. */
 enum reader_kind { READ_FILE, READ_NAMES, READ_JIT_LIST, READ_PLAN, READ_SPOTS, N_READER_KINDS };
 
 /* ---- of malloctrace */

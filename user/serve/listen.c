@@ -3,7 +3,7 @@
  * What always holds: an address that is no loopback one is not listened at without a token, or an authority for clients; a socket
  * is made, and removed, in no directory that a link of another user leads to.
  */
-#include "serve/listen.h"
+#include "serve/serve.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

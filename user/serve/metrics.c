@@ -6,7 +6,7 @@
  * series keeps it as long as it is there, so that `other` does not jump; what one name did is in one series. With --overhead and
  * --sample figures are estimates, which may become less: they are gauges, and their names end with _estimate.
  */
-#include "serve/metrics.h"
+#include "serve/serve.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns the process that speaks HTTP, from the side of the one that traces: how it is started, and what it is told. */
-#include "serve/web.h"
+#include "serve/serve.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,6 @@
 
 #include "reader/lockdown.h"
 #include "reader/reader.h"
-#include "serve/web_parts.h"
 #include "util/parse.h"
 #include "util/util.h"
 

@@ -8,7 +8,6 @@
  * the answers. What always holds: a request has one slot from its question to its answer; slots, connections, the size of a
  * request, the time of a client that does not read, and the bytes that wait for clients are bounded.
  */
-#include "serve/web.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,8 +28,7 @@
 
 #include "reader/lockdown.h"
 #include "reader/reader.h"
-#include "serve/listen.h"
-#include "serve/web_parts.h"
+#include "serve/serve.h"
 #include "util/util.h"
 
 #define CONNECTIONS_MAX 512

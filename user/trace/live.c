@@ -215,13 +215,6 @@ static uint32_t heap_process(const struct live *l)
 	return l->by->group_of ? 0 : top__heap_process(l->top);
 }
 
-/* Nobody asked: now and then, as far as that costs little. */
-static void look_by_oneself(struct live *l)
-{
-	if (!l->all_ended && session__heap_look_is_due(l->s))
-		session__begin_heap_look(l->s, &(struct heap_wish){ .parts = true, .silent = true }, on_looked, l);
-}
-
 /* ---- the interval, names that arrive, and what keys request */
 
 /* interval_ns 0: once */
@@ -257,7 +250,9 @@ static void tick(struct live *l, uint64_t began_ns)
 {
 	live__update(l);
 	live__draw(l);
-	look_by_oneself(l);
+	/* the heap, which nobody asked for: now and then, as far as that costs little */
+	if (!l->all_ended && session__heap_look_is_due(l->s))
+		session__begin_heap_look(l->s, &(struct heap_wish){ .parts = true, .silent = true }, on_looked, l);
 	tell_and_rest(l, began_ns);
 }
 

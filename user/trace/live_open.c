@@ -79,30 +79,6 @@ static void on_step(const char *text, void *arg)
 		on_progress(text, arg);
 }
 
-/* -errno */
-static int said__open(struct said *s)
-{
-	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->fd < 0)
-		return -errno;
-	pthread_mutex_init(&s->lock, NULL);
-	return 0;
-}
-
-/* Messages go here from now on. */
-static void said__listen(struct said *s)
-{
-	s->starts = true;
-	log__redirect(&(struct log_sink){ on_say, on_progress, on_step, s });
-}
-
-/* The trace has begun: a step is over before the screen could show it. */
-static void said__begun(struct said *s)
-{
-	s->starts = false;
-	on_progress(NULL, s);
-}
-
 bool said__is_new(struct said *s)
 {
 	uint64_t n;
@@ -369,15 +345,17 @@ static int open_screen(struct live *l, struct err *e)
 	l->respite_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (l->timer_fd < 0 || l->respite_timer_fd < 0)
 		return err_set(e, -errno, "the live view: %s", strerror(errno));
-	err = said__open(&l->said);
-	if (!err)
-		err = live__fill_loop(l);
+	l->said.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->said.fd >= 0)
+		pthread_mutex_init(&l->said.lock, NULL);
+	err = l->said.fd < 0 ? -errno : live__fill_loop(l);
 	if (err)
 		return err_set(e, err, "the live view: %s", strerror(-err));
 	err = term__open(e);
 	if (err)
 		return err;
-	said__listen(&l->said);
+	l->said.starts = true;
+	log__redirect(&(struct log_sink){ on_say, on_progress, on_step, &l->said });
 	return starting__begin(&calls, l->said.fd, &l->starting, e);
 }
 
@@ -423,7 +401,9 @@ int live__begin(struct session *s, struct err *e)
 		return err;
 	starting__end(l->starting);
 	l->starting = NULL;
-	said__begun(&l->said);
+	/* the trace has begun: a step is over before the screen could show it */
+	l->said.starts = false;
+	on_progress(NULL, &l->said);
 	live__update(l);
 	live__draw(l);
 	live__set_timer(l, FIRST_NS, INTERVAL_NS);

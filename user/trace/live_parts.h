@@ -10,7 +10,7 @@
 #include "names/names.h"
 #include "names/source.h"
 #include "present/top/top.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "util/util.h"
 
 /* What is said while the screen is up, by any thread. */

@@ -218,14 +218,6 @@ static void show_progress(struct output *o)
 	o->shows_progress = true;
 }
 
-static void end_progress(struct output *o)
-{
-	if (o->shows_progress)
-		say_progress(NULL);
-	o->began_ns = 0;
-	o->shows_progress = false;
-}
-
 static void name_place(struct output *o, struct snapshot *s, struct place *p)
 {
 	struct object *obj = p->module >= 0 ? (struct object *)s->modules[p->module].handle : NULL;
@@ -406,14 +398,6 @@ static void give_source(struct output *o, struct snapshot *s, const struct expor
 		say("--embed-source: no frame has a source file (is there debug information?)");
 }
 
-/* Of a series, and of snapshots that are taken for a reason, others tell. */
-static void tell_written(const struct output *o, const char *path, uint64_t ns)
-{
-	if (strcmp(path, "-") && opts__has_output(o->opts, path))
-		say("wrote %s", path);
-	say_verbose("%s: written in %.0f ms", path, ns / 1e6);
-}
-
 /* Do its paths mean files of this machine? Not those of a container, of a process with mounts of its own, nor of a profile that was read. */
 static bool is_local(const struct snapshot *s, const struct missing_names *m)
 {
@@ -494,7 +478,10 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 		rows = make_rows(o, shown);
 	else if (f->for_people)
 		sentence = sentence_of(o, shown);
-	end_progress(o);
+	if (o->shows_progress)
+		say_progress(NULL);
+	o->began_ns = 0;
+	o->shows_progress = false;
 	if (f->needs & ~s->known)
 		err = err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
 	else
@@ -524,9 +511,13 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 		snapshot__free(shown);
 	s->sources = sources;
 	s->n_sources = n_sources;
-	if (!err)
-		tell_written(o, path, now_ns() - began_ns);
-	return err;
+	if (err)
+		return err;
+	/* of a series, and of snapshots that are taken for a reason, others tell */
+	if (strcmp(path, "-") && opts__has_output(o->opts, path))
+		say("wrote %s", path);
+	say_verbose("%s: written in %.0f ms", path, (now_ns() - began_ns) / 1e6);
+	return 0;
 }
 
 /* A whole machine has thousands of processes, most of them over soon: people get programs. */
@@ -546,43 +537,42 @@ static struct snapshot *grouped(const struct output *o, struct snapshot *s, cons
 	return grouping__changes(by) ? *ret_own : s;
 }
 
+static int write_grouped(struct output *o, struct snapshot *s, const char *path, const struct export_format *f, struct err *e)
+{
+	struct snapshot *own, *shown = grouped(o, s, f, &own);
+	int err = write_one(o, shown, path, f, e);
+
+	snapshot__free(own);
+	return err;
+}
+
 int output__print(struct output *o, struct snapshot *s, struct err *e)
 {
-	struct snapshot *own, *shown = grouped(o, s, o->to_stdout, &own);
 	int err;
 
 	ask_size(o);
-	err = write_one(o, shown, "-", o->to_stdout, e);
-	snapshot__free(own);
+	err = write_grouped(o, s, "-", o->to_stdout, e);
 	if (err == -EPIPE && e)
 		err_done(e);
 	return err;
 }
 
-static int write_shown(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
+int output__write_stream(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
 {
+	struct snapshot *own, *of = grouped(o, s, f, &own), *shown;
 	_cleanup_free_ char *sentence = NULL;
 	struct export_opts how = o->export;
-	struct snapshot *shown;
 	int err;
 
-	give_names(o, s, f, false);
-	shown = shown_of(o, s);
+	give_names(o, of, f, false);
+	shown = shown_of(o, of);
 	how.report.sentence = sentence = f->for_people ? sentence_of(o, shown) : NULL;
 	how.shown_first = shown_first;
 	how.served = true;
 	tellings__begin(&o->tellings, shown);
 	err = f->write(out, shown, &how, e);
-	if (shown != s)
+	if (shown != of)
 		snapshot__free(shown);
-	return err;
-}
-
-int output__write_stream(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e)
-{
-	struct snapshot *own, *shown = grouped(o, s, f, &own);
-	int err = write_shown(o, shown, f, shown_first, out, e);
-
 	snapshot__free(own);
 	return err;
 }
@@ -607,10 +597,8 @@ static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned
 	_cleanup_free_ char *name = is_series ? next_name(o, s, path, &o->series[i]) :
 				    n	      ? outfile__numbered(path, n) :
 						xstrdup(path);
-	struct snapshot *own = NULL, *shown = grouped(o, s, f, &own);
-	int err = write_one(o, shown, name, f, e);
+	int err = write_grouped(o, s, name, f, e);
 
-	snapshot__free(own);
 	if (!err && is_series)
 		err = outname_series__add(&o->series[i], name, &o->opts->keep, e);
 	return err;
@@ -648,14 +636,6 @@ bool output__has_files(const struct output *o)
 	return false;
 }
 
-bool output__has_series(const struct output *o)
-{
-	for (size_t i = 0; i < o->opts->outputs.n; i++)
-		if (outname__is_pattern(o->opts->outputs.v[i]))
-			return true;
-	return false;
-}
-
 const struct outname_series *output__kept(const struct output *o)
 {
 	return o->opts->outputs.n ? &o->series[0] : NULL;
@@ -669,16 +649,8 @@ int output__write_series(struct output *o, struct snapshot *s, struct err *e)
 int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e)
 {
 	const struct export_format *f = export__find_by_path(path);
-	struct snapshot *own, *shown;
-	int err;
 
 	if (!f)
 		return err_set(e, -EINVAL, "%s: want a name that ends in %s", path, EXPORT_SUFFIXES);
-	err = outfile__check(path, e);
-	if (err)
-		return err;
-	shown = grouped(o, s, f, &own);
-	err = write_one(o, shown, path, f, e);
-	snapshot__free(own);
-	return err;
+	return outfile__check(path, e) ?: write_grouped(o, s, path, f, e);
 }

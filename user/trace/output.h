@@ -59,8 +59,6 @@ bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames);
 char *output__missing_names(const struct output *o, const struct snapshot *s);
 /* Is there a file of -o, besides standard output? */
 bool output__has_files(const struct output *o);
-/* Is there a file of -o for each interval, and do its blocks need ages? */
-bool output__has_series(const struct output *o);
 /* What there is of the first file of -o, if its name is a pattern; NULL: no -o. The last one of them is the newest. */
 const struct outname_series *output__kept(const struct output *o);
 /* Those files alone. */

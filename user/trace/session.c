@@ -10,14 +10,18 @@
 #include "process/maps.h"
 #include "reader/reader.h"
 #include "trace/session.h"
-#include "trace/session_parts.h"
-#include "tracee/scout.h"
 #include "tracee/tracee.h"
 #include "util/err.h"
 #include "util/invoker.h"
 #include "util/log.h"
 #include "util/rights.h"
 #include "util/signals.h"
+
+/* Those that an end comes to first are asked first; a heap is scanned, or read, after all that may still need it as it was. */
+static const struct session_module *const modules[] = {
+	&spots_module, &requests_module, &heaps_module, &memory_module, &uses_module,
+	&triggers_module, &calls_module, &server_module, &recycle_module,
+};
 
 void session__fail(struct session *s)
 {
@@ -87,8 +91,9 @@ void session__say_attached(struct session *s)
 	s->attached = true;
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);
-	session__say_waiting(s);
-	session__say_serving(s);
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		if (modules[i]->on_attached)
+			modules[i]->on_attached(s);
 }
 
 /* --mode leak: glibc's free is not probed, by which what such a function gave away would be seen to go. */
@@ -148,10 +153,7 @@ static int check_usage(struct session *s, struct err *e)
 	int err = 0;
 
 	s->status = EXIT_USAGE;
-	if (session__is_growth(o))
-		tracees__init_growth(&s->tracees);
-	else
-		tracees__init(&s->tracees);
+	tracees__init(&s->tracees, session__is_growth(o));
 	s->tracees.want = plan_want__of(&o->recording);
 	s->tracees.names_to_come = o->debuginfod;
 	if (o->recording.mmap || wants_arenas(o))
@@ -161,7 +163,7 @@ static int check_usage(struct session *s, struct err *e)
 		err = alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e);
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
-	err = err ?: check_unfreed(s, e) ?: session__ask_spots(s, e) ?: session__ask_tags(s, e);
+	err = err ?: check_unfreed(s, e) ?: session__ask_spots(s, e);
 	if (!err)
 		s->status = EXIT_FAILED;
 	return err;
@@ -261,7 +263,6 @@ static int load(struct session *s, struct err *e)
 	if (err)
 		return err;
 	s->model = model__new();
-	session__open_uses(s);
 	s->unwind = unwind__new(s->kernel, o->recording.unwind);
 	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
 	collect__know_code(s->collect, &s->code);
@@ -285,7 +286,6 @@ static int load(struct session *s, struct err *e)
 /* All probes are in place: the trace begins. */
 static int begin(struct session *s, struct err *e)
 {
-	session__open_calls(s);
 	s->start_ns = now_ns();
 	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns(), s->start_ns);
 	session__await_start(s);
@@ -309,6 +309,28 @@ int session__start_timers(struct session *s)
 	return loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 }
 
+void session__on_snapshot(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		if (modules[i]->on_snapshot)
+			modules[i]->on_snapshot(s, snap, mark);
+}
+
+static void on_second(void *arg)
+{
+	struct session *s = arg;
+
+	session__read_events(s);
+	if (s->tracees.probing->on_second(&s->tracees, s->watch, &s->failure))
+		session__fail(s);
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		if (modules[i]->on_second)
+			modules[i]->on_second(s);
+	/* with a budget they come and go */
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, false);
+}
+
 static void on_python(void *arg)
 {
 	struct session *s = arg;
@@ -325,8 +347,8 @@ static void on_python_awaited(void *arg)
 		session__make_python_room(s);
 }
 
-/* How often it is asked whether tables are about to be full, and interpreters loaded; a look at some numbers. */
-#define ROOM_NS (SECOND_NS / 20)
+/* How often it is asked whether interpreters are loaded; a look at some numbers. */
+#define PYTHON_NS (SECOND_NS / 20)
 
 static int fill_loop(struct session *s, struct err *e)
 {
@@ -340,23 +362,16 @@ static int fill_loop(struct session *s, struct err *e)
 	if (!err && s->writes)
 		err = loop__add_fd(s->loop, writes__fd(s->writes), session__on_writes, s);
 	if (!err)
-		err = loop__add_timer(s->loop, SECOND_NS, false, session__on_second, s);
-	if (!err && !s->budget)
-		err = loop__add_timer(s->loop, ROOM_NS, false, session__watch_room, s);
-	if (!err && kernel__spots_fd(s->kernel) >= 0)
-		err = loop__add_fd(s->loop, kernel__spots_fd(s->kernel), session__on_spots, s);
+		err = loop__add_timer(s->loop, SECOND_NS, false, on_second, s);
 	if (!err && kernel__python_fd(s->kernel) >= 0)
-		err = loop__add_fd(s->loop, kernel__python_fd(s->kernel), on_python, s) ?: loop__add_timer(s->loop, ROOM_NS, false, on_python_awaited, s);
+		err = loop__add_fd(s->loop, kernel__python_fd(s->kernel), on_python, s) ?:
+		      loop__add_timer(s->loop, PYTHON_NS, false, on_python_awaited, s);
 	if (!err && !s->spots.waiting)
 		err = session__start_timers(s);
 	if (!err && s->budget)
 		err = budget__begin(s->budget, s->loop);
-	if (!err)
-		err = session__watch_triggers(s);
-	if (!err)
-		err = session__watch_calls(s);
-	if (!err)
-		err = session__watch_server(s);
+	for (size_t i = 0; i < ARRAY_SIZE(modules) && !err; i++)
+		err = modules[i]->watch ? modules[i]->watch(s) : 0;
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
@@ -376,7 +391,7 @@ static void leave(struct session *s)
  * Probes go within a second of Ctrl-C, whatever is being read; but a search that was asked for takes its time, until the next
  * Ctrl-C.
  */
-static void bound_last_reading(const struct session *s)
+void session__bound_last_reading(const struct session *s)
 {
 	readers__end_at(s->interrupted && !s->opts->reachable && !s->opts->roots ? now_ns() + LAST_READ_NS : 0);
 }
@@ -396,11 +411,10 @@ static void end_recording(struct session *s)
 static int finish(struct session *s, struct err *e)
 {
 	struct snapshot *snap;
-	bool scans;
 	int err = 0;
 
 	s->finishing = true;
-	bound_last_reading(s);
+	session__bound_last_reading(s);
 	/* after the next two readings nothing would let it go on */
 	kernel__hold_on_exec(s->kernel, 0);
 	/*
@@ -408,17 +422,13 @@ static int finish(struct session *s, struct err *e)
 	 * is read as long as it is attached to
 	 */
 	session__on_watch(s);
-	session__settle_spots(s);
-	session__serve_requests(s);
-	/* what was late up to now does not take from the time of this */
-	bound_last_reading(s);
-	scans = session__scans_last(s);
-	session__look_last_at_memory(s);
-	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		if (modules[i]->on_end)
+			modules[i]->on_end(s);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
 	/* --exact: nothing else comes before it, as the targets stand still until then */
-	if (!scans)
+	if (!s->scans_last)
 		kernel__freeze(s->kernel, true);
 	session__note_cut(s);
 	session__let_heaps_go_on(s, true);
@@ -432,15 +442,15 @@ static int finish(struct session *s, struct err *e)
 	if (s->budget)
 		budget__end(s->budget);
 	/* a heap scan follows the raw snapshot and needs to know which blocks are freed meanwhile */
-	if (!scans)
+	if (!s->scans_last)
 		end_recording(s);
 	session__read_events(s);
 	tracees__end_pause(&s->tracees);
 	tracees__tell_spots(&s->tracees);
 	tracees__tell_named(&s->tracees);
 	session__report_usage(s);
-	snap = session__take_last(s, scans, e);
-	if (scans)
+	snap = session__take_last(s, e);
+	if (s->scans_last)
 		end_recording(s);
 	session__end_calls(s);
 	if (!snap) {
@@ -486,7 +496,15 @@ static int make_loop(struct session *s, struct err *e)
 	machine__boot_id(s->boot_id);
 	s->loop = loop__new();
 	err = s->loop ? loop__add_signals(s->loop, &set, on_signal, s) : -errno;
-	err = err ?: session__watch_memory(s) ?: session__watch_requests(s) ?: session__open_heaps(s);
+	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
+}
+
+static int init_modules(struct session *s, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(modules) && !err; i++)
+		err = modules[i]->init ? modules[i]->init(s) : 0;
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
@@ -553,6 +571,7 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
 	session__start_program,
 	load,		/* programs and tables */
+	init_modules,
 	watch,		/* what is mapped and written from here on */
 	attach,		/* all probes */
 	begin,		/* the trace begins, at one instant */
@@ -564,18 +583,14 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	finish,		/* the trace ends, at one instant; the targets run free; the report */
 };
 
-/* Signals wait for the loop. Before there is anything to report, one that ends a trace ends the start. */
-static bool is_called_off(const struct session *s)
-{
-	return !s->start_ns && signal_asks_for_end();
-}
-
 static int run(struct session *s, struct err *e)
 {
 	int err = 0;
 
+	/* signals wait for the loop: before there is anything to report, one that ends a trace ends the start */
 	for (size_t i = 0; i < ARRAY_SIZE(stages) && !err; i++)
-		err = is_called_off(s) ? err_set(e, -EINTR, "interrupted before the trace began: nothing was recorded") : stages[i](s, e);
+		err = s->start_ns || !signal_asks_for_end() ? stages[i](s, e) :
+		      err_set(e, -EINTR, "interrupted before the trace began: nothing was recorded");
 	return err;
 }
 
@@ -583,8 +598,9 @@ static int run(struct session *s, struct err *e)
 static void done(struct session *s)
 {
 	tracees__detach(&s->tracees);
-	session__heaps_done(s);
-	session__uses_done(s);
+	for (size_t i = ARRAY_SIZE(modules); i-- > 0;)
+		if (modules[i]->done)
+			modules[i]->done(s);
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);
@@ -598,13 +614,7 @@ static void done(struct session *s)
 		tracees__done(&s->tracees);
 	selection__done(&s->selection);
 	vec_done(&s->events);
-	triggers__free(s->triggers);
 	taken__done(&s->taken);
-	session__memory_done(s);
-	session__requests_done(s);
-	session__spots_done(s);
-	session__calls_done(s);
-	session__server_done(s);
 	err_done(&s->failure);
 }
 

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "present/text/call_lines.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "util/parse.h"
 
 #define READ_NS (25 * MS_NS)	/* how late a line may be */
@@ -160,6 +160,15 @@ static struct snapshot *stack_snapshot(struct session *s, const struct snap_site
 	return snap;
 }
 
+static void free_old(struct calls *c)
+{
+	for (size_t i = 0; i < c->old.n; i++) {
+		free(c->old.v[i]->words);
+		free(c->old.v[i]);
+	}
+	c->old.n = 0;
+}
+
 /* From now on the number may be another's. */
 static void forget_site(struct calls *c, uint64_t key)
 {
@@ -286,11 +295,7 @@ static void show_kept(struct session *s, size_t n)
 		memmove(c->kept.v, c->kept.v + n, c->kept.n * sizeof(*c->kept.v));
 		return;
 	}
-	for (size_t i = 0; i < c->old.n; i++) {
-		free(c->old.v[i]->words);
-		free(c->old.v[i]);
-	}
-	c->old.n = 0;
+	free_old(c);
 }
 
 /* ---- reading */
@@ -364,24 +369,23 @@ void session__settle_calls(struct session *s, const uint32_t *procs, size_t n)
 
 /* ---- begin and end */
 
-void session__open_calls(struct session *s)
+static int init(struct session *s)
 {
 	struct calls *c;
 
 	if (!s->opts->events)
-		return;
+		return 0;
 	s->calls = c = xcalloc(1, sizeof(*c));
 	c->out = text_stream__open(&c->text, &c->size);
 	c->lines.pids = s->opts->pids.n > 1 || s->selection.adopt;
 	c->wall_offset_ns = wall_ns() - (int64_t)now_ns();
 	call_lines__header(&c->lines, c->out);
+	return 0;
 }
 
-int session__watch_calls(struct session *s)
+static int watch(struct session *s)
 {
-	if (!s->calls)
-		return 0;
-	return loop__add_timer(s->loop, READ_NS, false, on_calls, s);
+	return s->calls ? loop__add_timer(s->loop, READ_NS, false, on_calls, s) : 0;
 }
 
 void session__flush_calls(struct session *s)
@@ -421,25 +425,17 @@ void session__end_calls(struct session *s)
 	write_out(s, true);
 }
 
-void session__calls_done(struct session *s)
+static void done(struct session *s)
 {
 	struct calls *c = s->calls;
 
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->sites.room; i++) {
-		struct call_site *site = c->sites.slots[i].value;
-
-		if (site)
-			free(site->words);
-		free(site);
-	}
+	for (size_t i = 0; i < c->sites.room; i++)
+		if (c->sites.slots[i].value)
+			*vec_push(&c->old) = c->sites.slots[i].value;
 	hash__done(&c->sites);
-	c->kept.n = 0;
-	for (size_t i = 0; i < c->old.n; i++) {
-		free(c->old.v[i]->words);
-		free(c->old.v[i]);
-	}
+	free_old(c);
 	vec_done(&c->old);
 	vec_done(&c->kept);
 	if (c->out)
@@ -448,3 +444,5 @@ void session__calls_done(struct session *s)
 	free(c);
 	s->calls = NULL;
 }
+
+const struct session_module calls_module = { .init = init, .watch = watch, .done = done };

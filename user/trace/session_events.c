@@ -9,7 +9,7 @@
 
 #include "model/triggers.h"
 #include "process/translator.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "tracee/tracee.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -26,11 +26,6 @@
 
 /* ---- deaths */
 
-static bool counts_blocks(const struct session *s)
-{
-	return !s->budget && counters__of_mode(s->opts->recording.mode) & HAS_LIVE_BLOCKS;
-}
-
 static const char *mark_of(const struct session *s)
 {
 	return s->opts->recording.sample_bytes ? "~" : "";
@@ -41,10 +36,11 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 {
 	const struct process *p = &l->tracee->process;
 	char name[SIGNAL_NAME_MAX], a[FMT_MAX], b[FMT_MAX], held[3 * FMT_MAX] = "";
+	bool counts = !s->budget && counters__of_mode(s->opts->recording.mode) & HAS_LIVE_BLOCKS;
 	struct proc_now now;
 
 	/* --start-on: what it held before is not known; --mode leak: nor is what it holds, until its heap was read once more */
-	if (counts_blocks(s) && !s->spots.waiting && !s->uses && collect__peek(s->collect, l->proc, true, &now))
+	if (counts && !s->spots.waiting && !s->uses && collect__peek(s->collect, l->proc, true, &now))
 		snprintf(held, sizeof(held), "; it held %s%s in %s%s block%s", mark_of(s),
 			 fmt_bytes(a, now.live_bytes), mark_of(s), fmt_exact(b, now.live_blocks),
 			 now.live_blocks == 1 ? "" : "s");
@@ -52,18 +48,13 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 			 oom ? "" : signal_name(sig, name), held);
 }
 
-/* Where every process is traced, many are ended on purpose. */
-static bool is_news(const struct session *s, int sig, bool oom)
-{
-	return oom || signal_is_crash(sig) || s->selection.adopt != MT_ADOPT_ALL;
-}
-
 static void died(struct session *s, const struct tracee_life *l, int sig, bool oom)
 {
 	_cleanup_free_ char *words = death_words(s, l, sig, oom);
 
 	model__set_death(s->model, l->proc, sig, oom);
-	if (is_news(s, sig, oom))
+	/* where every process is traced, many are ended on purpose */
+	if (oom || signal_is_crash(sig) || s->selection.adopt != MT_ADOPT_ALL)
 		say("%s", words);
 	else
 		say_verbose("%s", words);
@@ -138,7 +129,8 @@ void session__tell_trigger(struct session *s, struct snapshot *snap)
 		snap->trigger = snapshot__strdup(snap, reasons);
 }
 
-void session__list_whens(const struct session *s, struct snapshot *snap)
+/* What became of them so far. */
+static void list_whens(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
 {
 	size_t n = s->triggers ? triggers__n(s->triggers) : 0;
 	struct snap_when *v = snapshot__alloc(snap, n + 1, sizeof(*v));
@@ -209,7 +201,7 @@ static void on_check(void *arg)
 	fire(s);
 }
 
-int session__watch_triggers(struct session *s)
+static int watch_triggers(struct session *s)
 {
 	const struct opts *o = s->opts;
 
@@ -219,6 +211,17 @@ int session__watch_triggers(struct session *s)
 	on_check(s);
 	return loop__add_timer(s->loop, TRIGGERS_LOOK_NS, false, on_check, s);
 }
+
+static void triggers_done(struct session *s)
+{
+	triggers__free(s->triggers);
+}
+
+const struct session_module triggers_module = {
+	.watch = watch_triggers,
+	.on_snapshot = list_whens,
+	.done = triggers_done,
+};
 
 /* ---- messages of the programs */
 
@@ -242,14 +245,6 @@ static void handle(struct session *s, const struct mt_event *ev)
 		s->held = true;
 	if (s->tracees.probing->on_event(&s->tracees, ev, &s->failure))
 		session__fail(s);
-}
-
-/* One message of the programs; all that are there; the same, of the loop. */
-static void session__on_kernel_event(const struct mt_event *ev, void *arg)
-{
-	handle(arg, ev);
-	/* while many are read, the tables may run full */
-	session__make_room(arg);
 }
 
 static void keep_event(const struct mt_event *ev, void *arg)
@@ -290,7 +285,9 @@ static void handle_kept(struct session *s)
 	for (size_t i = 0; i < s->events.n; i++) {
 		if (i % 16 == 15)
 			end_in_time(s);
-		session__on_kernel_event(&s->events.v[i].ev, s);
+		handle(s, &s->events.v[i].ev);
+		/* while many are read, the tables may run full */
+		session__make_room(s);
 	}
 	s->events.n = 0;
 }

@@ -16,7 +16,7 @@
 #include "model/heaps.h"
 #include "probe/kernel.h"
 #include "reader/reader.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "tracee/resident.h"
 #include "util/log.h"
 #include "util/signals.h"
@@ -251,11 +251,9 @@ static void look_at_all(struct heaps *h)
 	h->has_next = true;
 }
 
-COMPARATOR(by_live_bytes, struct tracee *const, ORDER((*b)->live_bytes, (*a)->live_bytes))
-
 static bool is_wished(const struct heaps *h, const struct tracee *p)
 {
-	if (p->ended || !p->lives.n || tracee__life(p)->closed)
+	if (!p->lives.n || tracee__life(p)->closed)
 		return false;
 	return !h->wish.process || model__life_id(h->s->model, tracee__life(p)->proc) == h->wish.process;
 }
@@ -263,14 +261,12 @@ static bool is_wished(const struct heaps *h, const struct tracee *p)
 /* Those that live, at this moment. */
 static void list_subjects(struct heaps *h)
 {
-	struct tracees *t = &h->s->tracees;
-	_cleanup_free_ struct tracee **v = xcalloc(t->v.n + 1, sizeof(*v));
-	size_t n = 0;
+	size_t n_live, n = 0;
+	_cleanup_free_ struct tracee **v = tracees__by_live_bytes(&h->s->tracees, &n_live);
 
-	for (size_t i = 0; i < t->v.n; i++)
-		if (is_wished(h, t->v.v[i]))
-			v[n++] = t->v.v[i];
-	qsort(v, n, sizeof(*v), by_live_bytes);
+	for (size_t i = 0; i < n_live; i++)
+		if (is_wished(h, v[i]))
+			v[n++] = v[i];
 	if (n > MAX_PROCESSES && h->wish.reachable)
 		say("of %zu processes, the memory of %d is searched: those that hold the most", n, MAX_PROCESSES);
 	h->subjects.n = 0;
@@ -483,21 +479,22 @@ static bool is_wanted(const struct session *s)
 	return is_asked_for(o) || (!tracees__are_shared(&s->tracees) && is_complete(s));
 }
 
-bool session__scans_last(struct session *s)
+/* Is the heap scanned once more when the trace ends? Reports why not, where it was asked for. */
+static void on_end(struct session *s)
 {
 	struct heaps *h = s->heaps;
 
 	if (!h)
-		return false;
+		return;
 	call_off(h);
 	if (!is_wanted(s)) {
 		if (s->opts->reachable || h->searched)
 			say("the memory was not searched for pointers: %s", tracees__all_ended(&s->tracees) ? "every process has ended, and its memory with it (-d ends a trace before)" :
 									    "the trace ended before, and what was allocated since is not known");
-		return false;
+		return;
 	}
 	/* what was searched on request is not searched again where that takes long: the last search stands, with its time */
-	return s->opts->reachable || !h->searched || h->took_ns <= QUICK_NS;
+	s->scans_last = s->opts->reachable || !h->searched || h->took_ns <= QUICK_NS;
 }
 
 bool session__may_search_unasked(const struct session *s)
@@ -606,7 +603,7 @@ bool session__is_looking(const struct session *s)
 	return s->heaps && s->heaps->running;
 }
 
-void session__put_heaps(const struct session *s, struct snapshot *snap)
+static void on_snapshot(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
 {
 	const struct heaps *h = s->heaps;
 	struct snap_heap *v;
@@ -634,7 +631,7 @@ void session__put_heaps(const struct session *s, struct snapshot *snap)
 
 /* ---- begin and end */
 
-int session__open_heaps(struct session *s)
+static int init(struct session *s)
 {
 	struct heaps *h;
 
@@ -650,7 +647,7 @@ int session__open_heaps(struct session *s)
 	return loop__add_fd(s->loop, h->done_fd, on_done, h);
 }
 
-void session__heaps_done(struct session *s)
+static void heaps_done(struct session *s)
 {
 	struct heaps *h = s->heaps;
 
@@ -668,3 +665,10 @@ void session__heaps_done(struct session *s)
 	free(h);
 	s->heaps = NULL;
 }
+
+const struct session_module heaps_module = {
+	.init = init,
+	.on_snapshot = on_snapshot,
+	.on_end = on_end,
+	.done = heaps_done,
+};

@@ -13,7 +13,6 @@
 
 #include "reader/lockdown.h"
 #include "trace/session.h"
-#include "trace/session_parts.h"
 #include "util/err.h"
 #include "util/invoker.h"
 #include "util/log.h"

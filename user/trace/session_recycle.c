@@ -8,7 +8,7 @@
 #include <poll.h>
 
 #include "model/triggers.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "util/log.h"
 
 #define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */
@@ -56,7 +56,7 @@ static void forget(struct session *s, uint32_t proc)
 
 static void retire(struct session *s, const uint32_t *procs, size_t n)
 {
-	const struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, tracees__thread_name, &s->tracees };
+	const struct model_calls calls = tracees__model_calls(&s->tracees);
 	const struct module_calls modules = { keep_module, s->live ? NULL : let_go_module };
 	uint64_t began_ns = now_ns(), blocks, cpu_ns, archived_ns;
 
@@ -124,7 +124,7 @@ static void release_evicted(struct session *s)
 		    collect__release_evicted(s->collect), n);
 }
 
-void session__recycle(struct session *s)
+static void on_second(struct session *s)
 {
 	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
 
@@ -194,10 +194,18 @@ void session__make_python_room(struct session *s)
 	respite__begin(&s->recycle.python_respite, began_ns, now_ns(), PYTHON_ROOM_NS);
 }
 
-void session__watch_room(void *arg)
-{
-	struct session *s = arg;
+/* How often it is asked whether tables are about to be full; a look at some numbers. */
+#define ROOM_NS (SECOND_NS / 20)
 
-	session__make_room(s);
-	session__relieve_table(s);
+static void watch_room(void *arg)
+{
+	session__make_room(arg);
+	session__relieve_table(arg);
 }
+
+static int watch(struct session *s)
+{
+	return s->budget ? 0 : loop__add_timer(s->loop, ROOM_NS, false, watch_room, s);
+}
+
+const struct session_module recycle_module = { .watch = watch, .on_second = on_second };

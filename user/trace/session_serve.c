@@ -17,11 +17,8 @@
 #include "model/narrow.h"
 #include "model/since.h"
 #include "reader/reader.h"
-#include "serve/ask.h"
-#include "serve/listen.h"
-#include "serve/metrics.h"
-#include "serve/web.h"
-#include "trace/session_parts.h"
+#include "serve/serve.h"
+#include "trace/session.h"
 #include "util/log.h"
 
 #define AT_ONCE 32		/* questions */
@@ -77,7 +74,7 @@ int session__open_server(struct session *s, struct err *e)
 	return err;
 }
 
-void session__server_done(struct session *s)
+static void done(struct session *s)
 {
 	struct serving *v = s->serving;
 
@@ -109,15 +106,6 @@ static bool is_good(struct serve_ask *a)
 {
 	a->comm[sizeof(a->comm) - 1] = a->cgroup[sizeof(a->cgroup) - 1] = a->container[sizeof(a->container) - 1] = a->pod[sizeof(a->pod) - 1] = '\0';
 	return (a->what < N_SERVED || a->what == SERVE_GONE) && a->seconds <= SERVE_SECONDS_MAX && a->pid >= 0;
-}
-
-static struct narrowing narrowing_of(const struct serve_ask *a)
-{
-	return (struct narrowing){ .pid = a->pid,
-				   .comm = *a->comm ? a->comm : NULL,
-				   .cgroup = *a->cgroup ? a->cgroup : NULL,
-				   .container = *a->container ? a->container : NULL,
-				   .pod = *a->pod ? a->pod : NULL };
 }
 
 /* The newest files of conditions, and how much there is of all. */
@@ -180,7 +168,13 @@ static int in_memory(struct serving *v, const struct serve_ask *a, struct snapsh
 /* What is asked for of this snapshot; before: and what it was when the request came; NULL: all since the trace began. */
 static int answer_of(struct serving *v, const struct serve_ask *a, struct snapshot *snap, struct snapshot *before, uint64_t took_ns, struct err *e)
 {
-	struct narrowing n = narrowing_of(a);
+	const struct narrowing n = {
+		.pid = a->pid,
+		.comm = *a->comm ? a->comm : NULL,
+		.cgroup = *a->cgroup ? a->cgroup : NULL,
+		.container = *a->container ? a->container : NULL,
+		.pod = *a->pod ? a->pod : NULL,
+	};
 	struct snapshot *narrow = narrowing__any(&n) ? snapshot__narrow(snap, &n) : NULL, *shown = narrow ? narrow : snap, *since = NULL;
 	/* what others did before is not to be looked for in what is shown */
 	struct snapshot *narrow_before = narrow && before ? snapshot__narrow(before, &n) : NULL;
@@ -421,7 +415,7 @@ static void on_watchdog(void *arg)
 	notify__say("WATCHDOG=1");
 }
 
-int session__watch_server(struct session *s)
+static int watch(struct session *s)
 {
 	uint64_t watchdog_ns = notify__watchdog_ns();
 	int err;
@@ -434,7 +428,7 @@ int session__watch_server(struct session *s)
 	return err;
 }
 
-void session__say_serving(const struct session *s)
+static void on_attached(const struct session *s)
 {
 	_cleanup_free_ char *where = s->serving ? listen__words(&s->opts->serve) : NULL;
 
@@ -443,3 +437,5 @@ void session__say_serving(const struct session *s)
 	say("serving at %s", where ? where : s->opts->serve.listen);
 	notify__say("READY=1");
 }
+
+const struct session_module server_module = { .watch = watch, .on_attached = on_attached, .done = done };

@@ -14,8 +14,7 @@
 #include "probe/kernel.h"
 #include "process/process.h"
 #include "reader/reader.h"
-#include "trace/session_parts.h"
-#include "tracee/scout.h"
+#include "trace/session.h"
 #include "tracee/tracee.h"
 #include "util/log.h"
 #include "util/signals.h"
@@ -59,7 +58,7 @@ static void on_turn(void *arg)
 		wake(s);
 }
 
-int session__watch_memory(struct session *s)
+static int memory_init(struct session *s)
 {
 	s->memory.meanwhile = meanwhile;
 	s->memory.arg = s;
@@ -68,14 +67,22 @@ int session__watch_memory(struct session *s)
 }
 
 /* now: all of it is read. Else: if it is due, a part; the rest in the turns of the loop. */
-static void session__look_at_memory(struct session *s, const struct cut *cut, bool now)
+static void look_at_memory(struct session *s, const struct cut *cut, bool now)
 {
 	resident__look(&s->memory, &s->tracees, cut, now);
 	if (s->memory.procs.n)
 		wake(s);
 }
 
-void session__look_last_at_memory(struct session *s)
+static void look_each_second(struct session *s)
+{
+	/* also of processes that end before there is a report */
+	if (!s->spots.waiting)
+		look_at_memory(s, NULL, false);
+}
+
+/* The last snapshot shows this one. */
+static void look_last_at_memory(struct session *s)
 {
 	resident__look_last(&s->memory, &s->tracees);
 	/* a program that a target became meanwhile */
@@ -83,13 +90,20 @@ void session__look_last_at_memory(struct session *s)
 		session__read_events(s);
 }
 
-void session__memory_done(struct session *s)
+static void memory_done(struct session *s)
 {
 	resident__done(&s->memory);
 	if (s->memory_fd >= 0)
 		close(s->memory_fd);
 	s->memory_fd = -1;
 }
+
+const struct session_module memory_module = {
+	.init = memory_init,
+	.on_second = look_each_second,
+	.on_end = look_last_at_memory,
+	.done = memory_done,
+};
 
 #define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
@@ -233,7 +247,7 @@ static void note(struct session *s, const struct making *m)
 	if (m->last)
 		resident__end(&s->memory, &s->tracees, cut);
 	else
-		session__look_at_memory(s, cut, m->ages && !m->mark);
+		look_at_memory(s, cut, m->ages && !m->mark);
 	if (!s->spots.waiting && session__knows_live(s))
 		model__note(s->model, cut);
 	/* at the end that was done before probes went */
@@ -262,7 +276,7 @@ static void put_machine(struct snapshot *s)
 
 static struct snapshot *build(struct session *s, const struct making *m)
 {
-	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, tracees__thread_name, &s->tracees };
+	struct model_calls calls = tracees__model_calls(&s->tracees);
 	struct snapshot_info info = info_of(s, m);
 	const struct cut *cut = s->cut;
 	struct snapshot *snap = model__snapshot(s->model, cut, &info, &calls);
@@ -273,12 +287,9 @@ static struct snapshot *build(struct session *s, const struct making *m)
 		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
 	if (s->opts->all)
 		put_machine(snap);
-	session__put_tags(s, cut, snap);
-	session__put_heaps(s, snap);
+	session__on_snapshot(s, snap, m->mark);
 	snapshot__find_unexplained(snap);
 	taken__list(&s->taken, snap);
-	session__list_whens(s, snap);
-	session__list_spots(s, snap, m->mark);
 	s->cut_ns = now_ns();
 	return snap;
 }
@@ -309,7 +320,7 @@ struct snapshot *session__take(struct session *s, bool ages, struct err *e)
 	return session__take_cut(s, &how, MAY_WAIT, e) ? NULL : make(s, &m);
 }
 
-struct snapshot *session__take_last(struct session *s, bool scan, struct err *e)
+struct snapshot *session__take_last(struct session *s, struct err *e)
 {
 	struct making m = begin_making(s, true, true, NULL);
 	struct cut_opts how = how_to_cut(s, true);
@@ -319,7 +330,7 @@ struct snapshot *session__take_last(struct session *s, bool scan, struct err *e)
 	if (session__take_cut(s, &how, MAY_WAIT, e))
 		return NULL;
 	note(s, &m);
-	if (scan) {
+	if (s->scans_last) {
 		if (session__may_search_unasked(s))
 			so_far = build(s, &m);
 		session__scan_last(s, so_far);
@@ -441,13 +452,20 @@ static void on_requests(void *arg)
 	session__serve_requests(s);
 }
 
-int session__watch_requests(struct session *s)
+static int requests_init(struct session *s)
 {
 	s->requests_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return s->requests_fd < 0 ? -errno : loop__add_fd(s->loop, s->requests_fd, on_requests, s);
 }
 
-void session__requests_done(struct session *s)
+/* What was late up to then does not take from the time of what comes next. */
+static void serve_last(struct session *s)
+{
+	session__serve_requests(s);
+	session__bound_last_reading(s);
+}
+
+static void requests_done(struct session *s)
 {
 	for (size_t i = 0; i < s->requests.n; i++)
 		free(s->requests.v[i].reason);
@@ -462,7 +480,7 @@ void session__requests_done(struct session *s)
 /* Do the reports of intervals need exact ages? A table of the top rows does not. */
 static bool intervals_need_ages(const struct session *s)
 {
-	return s->opts->recording.older_ns || output__carries_ages(&s->output) || output__has_series(&s->output);
+	return s->opts->recording.older_ns || output__carries_ages(&s->output) || opts__has_series(s->opts);
 }
 
 /* A point for the trends, unless a report has just added one. */
@@ -490,39 +508,27 @@ static uint64_t note_delay_ns(struct session *s)
 	return (uint64_t)((turns - (double)(uint64_t)turns) * SECOND_NS * 0.5);
 }
 
-void session__on_second(void *arg)
+static void on_second(struct session *s)
 {
-	struct session *s = arg;
 	uint64_t delay_ns = note_delay_ns(s);
 
-	session__read_events(s);
-	if (s->tracees.probing->on_second(&s->tracees, s->watch, &s->failure))
-		session__fail(s);
 	if ((s->opts->interval_ns || s->live) && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
 	if (!delay_ns || loop__add_timer(s->loop, delay_ns, true, note_trends, s))
 		note_trends(s);
-	/* also of processes that end before there is a report */
-	if (!s->spots.waiting)
-		session__look_at_memory(s, NULL, false);
-	session__recycle(s);
-	/* with a budget they come and go */
-	if (!s->budget)
-		tracees__look_at_probes(&s->tracees, false);
 }
 
-/* A full disk now may have room again later: the trace goes on. */
-static void write_series(struct session *s, struct snapshot *snap)
-{
-	_cleanup_err_ struct err e = {};
-
-	if (output__write_series(&s->output, snap, &e))
-		say("snapshot: %s", err_msg(&e));
-}
+const struct session_module requests_module = {
+	.init = requests_init,
+	.on_second = on_second,
+	.on_end = serve_last,
+	.done = requests_done,
+};
 
 void session__on_interval(void *arg)
 {
 	struct session *s = arg;
+	_cleanup_err_ struct err e = {};
 	struct snapshot *snap;
 	sigset_t before;
 
@@ -538,8 +544,9 @@ void session__on_interval(void *arg)
 	/* also where nothing reads the output any more: no failure is noted then, and the trace ends */
 	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
 		session__fail(s);
-	if (snap && output__has_series(&s->output))
-		write_series(s, snap);
+	/* a full disk now may have room again later: the trace goes on */
+	if (snap && opts__has_series(s->opts) && output__write_series(&s->output, snap, &e))
+		say("snapshot: %s", err_msg(&e));
 	end_output(s, &before);
 	s->n_reports++;
 	snapshot__free(snap);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "trace/session_parts.h"
+#include "trace/session.h"
 #include "tracee/tracee.h"
 #include "util/log.h"
 
@@ -25,6 +25,8 @@ static const struct {
 	{ MT_SPOT_START, "--start-on", offsetof(struct opts, start_on) },
 	{ MT_SPOT_STOP, "--stop-on", offsetof(struct opts, stop_on) },
 	{ MT_SPOT_MARK, "--mark", offsetof(struct opts, marks) },
+	{ MT_SPOT_WITHIN_ENTER, "--within", offsetof(struct opts, withins) },
+	{ MT_SPOT_TAG, "--tag", offsetof(struct opts, tags) },
 };
 
 int session__ask_spots(struct session *s, struct err *e)
@@ -35,7 +37,8 @@ int session__ask_spots(struct session *s, struct err *e)
 		const struct strings *names = (const void *)((const char *)s->opts + asked[i].field);
 
 		for (size_t k = 0; k < names->n && !err; k++)
-			err = spots__add(&s->tracees.spots, asked[i].kind, asked[i].option, names->v[k], e);
+			if (asked[i].kind != MT_SPOT_TAG || strcmp(names->v[k], TAG_THREAD))
+				err = spots__add(&s->tracees.spots, asked[i].kind, asked[i].option, names->v[k], e);
 	}
 	return err;
 }
@@ -52,12 +55,6 @@ static const char *comm_of(const struct session *s, uint32_t proc)
 	return l ? l->tracee->process.comm : "?";
 }
 
-/* A moment of the programs as one of the calendar. */
-static int64_t wall_at(uint64_t mono_ns)
-{
-	return wall_ns() - (int64_t)(now_ns() - mono_ns);
-}
-
 /* ---- begin and end */
 
 void session__await_start(struct session *s)
@@ -71,7 +68,7 @@ void session__await_start(struct session *s)
 		tracees__begin_paused(&s->tracees);
 }
 
-void session__say_waiting(const struct session *s)
+static void say_waiting(const struct session *s)
 {
 	const struct spots *v = &s->tracees.spots;
 
@@ -94,7 +91,7 @@ static void on_start(struct session *s)
 	tracees__sample(&s->tracees, true);
 	tracees__count_cpu_from_now(&s->tracees);
 	resident__begin(&s->memory, &s->tracees);
-	model__begin(s->model, at.clock_ns, wall_at(at.mono_ns), at.mono_ns);
+	model__begin(s->model, at.clock_ns, wall_ns() - (int64_t)(now_ns() - at.mono_ns), at.mono_ns);
 	say("%s was called by %s (%d): the trace begins", name_of(s, spot), comm_of(s, at.proc), (int)at.pid);
 	err = session__start_timers(s);
 	if (err) {
@@ -161,7 +158,8 @@ static void note(struct session *s, const struct mt_reached *r, const struct sna
 	marks__add(&s->spots.marks, name_of(s, r->spot), model__life_id(s->model, r->proc), &row);
 }
 
-void session__list_spots(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
+/* Marks, and what began and ended the trace. */
+static void list_spots(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
 {
 	const struct spot *start = spots__first(&s->tracees.spots, MT_SPOT_START);
 
@@ -238,19 +236,13 @@ static void read_spots(struct session *s, bool hold)
 	session__note_stop(s);
 }
 
-/* What the spots report; the same, of the loop. */
-static void session__read_spots(struct session *s)
-{
-	read_spots(s, false);
-}
-
-void session__on_spots(void *arg)
+static void on_spots(void *arg)
 {
 	struct session *s = arg;
 
 	/* which process the mark is of is reported elsewhere, and before */
 	session__read_events(s);
-	session__read_spots(s);
+	read_spots(s, false);
 }
 
 /* A mark's message follows its claim at once, unless its thread lost the CPU in between. */
@@ -270,11 +262,19 @@ int session__yield_to_marks(struct session *s)
 	return collect__is_marked(s->collect) ? -EBUSY : 0;
 }
 
-void session__settle_spots(struct session *s)
+static int watch(struct session *s)
+{
+	int fd = kernel__spots_fd(s->kernel);
+
+	return fd < 0 ? 0 : loop__add_fd(s->loop, fd, on_spots, s);
+}
+
+/* What was reported is handled, and nothing begins any more. */
+static void on_end(struct session *s)
 {
 	if (kernel__spots_fd(s->kernel) < 0)
 		return;
-	session__read_spots(s);
+	read_spots(s, false);
 	if (s->spots.waiting && kernel__wait_no_more(s->kernel)) {
 		if (!s->end_ns)
 			s->end_ns = now_ns();
@@ -282,11 +282,11 @@ void session__settle_spots(struct session *s)
 		s->start_ns = s->end_ns;
 		say("%s was not called: nothing was recorded", spots__first(&s->tracees.spots, MT_SPOT_START)->text);
 	} else {
-		session__read_spots(s);
+		read_spots(s, false);
 	}
 }
 
-void session__spots_done(struct session *s)
+static void done(struct session *s)
 {
 	marks__done(&s->spots.marks);
 	vec_done(&s->spots.queue);
@@ -301,18 +301,6 @@ void session__spots_done(struct session *s)
  * has calls that are not known.
  */
 
-int session__ask_tags(struct session *s, struct err *e)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->opts->withins.n && !err; i++)
-		err = spots__add(&s->tracees.spots, MT_SPOT_WITHIN_ENTER, "--within", s->opts->withins.v[i], e);
-	for (size_t i = 0; i < s->opts->tags.n && !err; i++)
-		if (strcmp(s->opts->tags.v[i], TAG_THREAD))
-			err = spots__add(&s->tracees.spots, MT_SPOT_TAG, "--tag", s->opts->tags.v[i], e);
-	return err;
-}
-
 /* Nothing could be recorded: not because nothing was allocated. */
 static void report_uncalled(const struct session *s, const struct cut *cut)
 {
@@ -325,7 +313,7 @@ static void report_uncalled(const struct session *s, const struct cut *cut)
 	}
 }
 
-void session__put_tags(const struct session *s, const struct cut *cut, struct snapshot *snap)
+static void put_tags(const struct session *s, const struct cut *cut, struct snapshot *snap)
 {
 	const struct spots *spots = &s->tracees.spots;
 	struct snap_tag *tags = snapshot__alloc(snap, spots->n + 1, sizeof(*tags));
@@ -344,3 +332,17 @@ void session__put_tags(const struct session *s, const struct cut *cut, struct sn
 								  .entered = known ? cut->spot_hits[spot->number] : UINT64_MAX };
 	}
 }
+
+static void on_snapshot(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
+{
+	put_tags(s, s->cut, snap);
+	list_spots(s, snap, mark);
+}
+
+const struct session_module spots_module = {
+	.watch = watch,
+	.on_attached = say_waiting,
+	.on_snapshot = on_snapshot,
+	.on_end = on_end,
+	.done = done,
+};

@@ -297,15 +297,12 @@ static bool is_crowded(const struct session *s)
 	return fill > FULL_PART && fill > s->uses->fill + (1 - s->uses->fill) / 4;
 }
 
-/* Half of the time is for others, also where all that is in the table is live. */
-static bool has_rested(const struct uses *u)
-{
-	return now_ns() >= u->not_before_ns - u->cost_ns * (BUDGET - 2);
-}
-
 void session__relieve_table(struct session *s)
 {
-	if (!s->uses || s->end_ns || !has_rested(s->uses) || !is_crowded(s))
+	const struct uses *u = s->uses;
+
+	/* half of the time is for others, also where all that is in the table is live */
+	if (!u || s->end_ns || now_ns() < u->not_before_ns - u->cost_ns * (BUDGET - 2) || !is_crowded(s))
 		return;
 	session__read_uses(s, READ_NOW);
 	/* the next cut may be long after it */
@@ -512,22 +509,28 @@ void session__note_unsure(struct session *s, const struct mt_reached *mark)
 
 /* ---- begin and end */
 
-void session__open_uses(struct session *s)
+static int init(struct session *s)
 {
 	_cleanup_err_ struct err e = {};
 	struct uses *u;
 
 	if (!recording__is_leak(&s->opts->recording))
-		return;
+		return 0;
 	u = s->uses = xcalloc(1, sizeof(*u));
 	u->s = s;
 	if (keeper__new(&u->keeper, &e))
 		say("what is live when a process ends is what was at the last reading of its heap before that: %s", err_msg(&e));
 	u->calls = (struct use_calls){ uses__of, u };
 	u->target_calls = (struct target_calls){ .is_over = is_interrupted, .progress = tell_progress, .arg = u };
+	return 0;
 }
 
-void session__uses_done(struct session *s)
+static void on_end(struct session *s)
+{
+	session__read_uses(s, READ_NOW | READ_FOR_SNAPSHOT);
+}
+
+static void done(struct session *s)
 {
 	struct uses *u = s->uses;
 
@@ -540,3 +543,5 @@ void session__uses_done(struct session *s)
 	free(u);
 	s->uses = NULL;
 }
+
+const struct session_module uses_module = { .init = init, .on_end = on_end, .done = done };

@@ -5,7 +5,7 @@
 
 #include "heap/block_index.h"
 #include "heap/census.h"
-#include "trace/session_parts.h"
+#include "trace/session.h"
 
 #define MAX_READINGS 2
 #define STOP_NS (100 * MS_NS)	/* --exact: until it stands still, and then until it is read: for no longer than that each */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tracee/machine_parts.h"
 #include "tracee/tracee.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
@@ -156,8 +155,7 @@ int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const stru
 	if (!is_reported && !process__is(pid, start_ticks)) {
 		kernel__ignore(m->t->kernel, pid, proc);
 		kernel__reconsider(m->t->kernel, pid);
-		model__life_ended(m->t->model, proc);
-		unwind__drop(m->t->unwind, proc);
+		tracees__end_life(m->t, proc);
 		tracee__end(m->t, p);
 	}
 	return 0;

@@ -9,7 +9,6 @@
  * new life takes over; there may be several execs in a row. Mappings of a process that is
  * not known, a forked child perhaps, gather likewise.
  */
-#include "tracee/machine_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -231,9 +230,7 @@ static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, 
 {
 	char comm[sizeof(ev->comm) + 1];
 
-	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
-	clean_name(comm);
-	return machine__selects(m, ev->pid, ev->ppid, comm, selected, entered);
+	return machine__selects(m, ev->pid, ev->ppid, event_comm(ev, comm), selected, entered);
 }
 
 /*
@@ -271,8 +268,7 @@ void machine__end_life(struct machine *m, uint32_t proc)
 {
 	note_unread_file(m, proc);
 	tracees__note_unseen_end(m->t, proc);
-	model__life_ended(m->t->model, proc);
-	unwind__drop(m->t->unwind, proc);
+	tracees__end_life(m->t, proc);
 }
 
 /* Of no interest, and so ignored from now on? One that enters cgroups faster than it can be looked at is kept. */
@@ -390,13 +386,6 @@ static char *line_of_cgroup(const struct mt_move *to)
 	return line;
 }
 
-static int on_moved(struct machine *m, const struct mt_move *to, struct err *e)
-{
-	_cleanup_free_ char *entered = line_of_cgroup(to);
-
-	return on_new(m, &to->ev, entered, e);
-}
-
 /* It was read after another exec, whose message is still to come. */
 static bool is_past(const struct machine *m, const struct tracee *p, const struct mt_event *ev)
 {
@@ -461,6 +450,7 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 {
 	struct machine *m = t->machine;
 	const struct tracee_life *known = ev->proc ? hash__get(&m->t->by_proc, ev->proc) : NULL;
+	_cleanup_free_ char *entered = NULL;
 
 	if (known && ev->kind != MT_EV_EXIT)
 		return on_beginning_of_known(m, known, ev, e);
@@ -475,7 +465,8 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 		on_exit_of(m, ev);
 		return 0;
 	case MT_EV_MOVED:
-		return on_moved(m, (const struct mt_move *)ev, e);	/* whose beginning it is */
+		entered = line_of_cgroup((const struct mt_move *)ev);	/* whose beginning it is */
+		return on_new(m, ev, entered, e);
 	case MT_EV_CHANGED:
 		/* a traced process stays so: what was recorded is still of interest */
 		if (!ev->proc && is_wanted_event(m, ev, false, NULL))

@@ -166,8 +166,6 @@ static struct snap_memory memory_of(const struct tracees *t, const struct memmap
 	};
 }
 
-COMPARATOR(by_live_bytes, struct tracee *const, ORDER((*b)->live_bytes, (*a)->live_bytes))
-
 static void drop(struct resident_looks *m)
 {
 	memmap_look__free(m->look);
@@ -180,15 +178,10 @@ static void drop(struct resident_looks *m)
 /* Those that hold the most come first. */
 static void list(struct resident_looks *m, const struct tracees *t)
 {
-	_cleanup_free_ struct tracee **v = xcalloc(t->v.n + 1, sizeof(*v));
-	size_t n = 0;
+	size_t n;
+	_cleanup_free_ struct tracee **v = tracees__by_live_bytes(t, &n);
 
 	drop(m);
-	for (size_t i = 0; i < t->v.n; i++)
-		if (!t->v.v[i]->ended)
-			v[n++] = t->v.v[i];
-	if (n > 1)
-		qsort(v, n, sizeof(*v), by_live_bytes);
 	for (size_t i = 0; i < MIN(n, (size_t)PROCESSES_MAX); i++)
 		*vec_push(&m->procs) = tracee__life(v[i])->proc;
 }
@@ -463,14 +456,6 @@ static void note_range(uint64_t start, uint64_t end, struct memmap_resident *to,
 	l->range = (struct range){ .first = start / l->page_bytes, .n = (end - start) / l->page_bytes, .to = to };
 }
 
-static void range_done(struct memmap_look *l, struct range *r)
-{
-	if (r->looked)
-		r->to->bytes += (uint64_t)((unsigned __int128)r->there * r->n / r->looked) * l->page_bytes;
-	r->to->estimated |= r->n > PAGES_MAX;
-	r->n = 0;
-}
-
 /* A piece of a mapping. Returns its pages, at least 1. */
 static uint64_t read_range(struct memmap_look *l, struct range *r)
 {
@@ -484,8 +469,12 @@ static uint64_t read_range(struct memmap_look *l, struct range *r)
 		r->there += zero_pages__is_memory(l->zeros, words[i]);
 	r->looked += n;
 	r->at += MIN(stride, r->n - r->at);
-	if (!n || r->at == r->n)
-		range_done(l, r);
+	if (!n || r->at == r->n) {
+		if (r->looked)
+			r->to->bytes += (uint64_t)((unsigned __int128)r->there * r->n / r->looked) * l->page_bytes;
+		r->to->estimated |= r->n > PAGES_MAX;
+		r->n = 0;
+	}
 	return MAX(n, (size_t)1);
 }
 

@@ -9,21 +9,17 @@
 
 #include "probe/kernel.h"
 #include "process/translator.h"
-#include "tracee/scout.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 
-void tracees__init(struct tracees *t)
+void tracees__init(struct tracees *t, bool growth)
 {
-	*t = (struct tracees){ .probing = &probing_own };
-	t->objects = objects__new();
-	alloc_funcs__init(&t->funcs);
-}
-
-void tracees__init_growth(struct tracees *t)
-{
-	*t = (struct tracees){ .probing = &probing_own, .want.recording.mode = MT_MODE_GROWTH };
-	t->objects = objects__new();
+	*t = (struct tracees){ .probing = &probing_own, .objects = objects__new() };
+	if (!growth) {
+		alloc_funcs__init(&t->funcs);
+		return;
+	}
+	t->want.recording.mode = MT_MODE_GROWTH;
 	alloc_funcs__init_growth(&t->funcs);
 }
 

@@ -135,7 +135,7 @@ struct tracee {
 	bool said_many;		/* that more of them are not probed */
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	bool accounted;		/* --overhead by turns: the budget has an account of it */
-	double attention;	/* --overhead by turns: how much it deserves to be looked at (scout.h) */
+	double attention;	/* --overhead by turns: how much it deserves to be looked at (selection.c) */
 	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */
 	bool held;		/* it stands still while its probes are set */
@@ -222,9 +222,8 @@ struct tracees {
 	struct unwind *unwind;	/* not owned */
 };
 
-void tracees__init(struct tracees *t);
-/* The same for --mode growth: page faults too, and an allocator is not looked for. */
-void tracees__init_growth(struct tracees *t);
+/* growth: --mode growth: page faults too, and an allocator is not looked for. */
+void tracees__init(struct tracees *t, bool growth);
 /* --mmap: what the targets map, too. Before --prefix and --sym. */
 void tracees__want_mappings(struct tracees *t, bool arenas);	/* arenas: of Python's small objects alone */
 void tracees__done(struct tracees *t);
@@ -277,6 +276,8 @@ void tracee__close(struct tracees *t, struct tracee *p);
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid);
 bool tracees__all_ended(const struct tracees *t);
+/* Those that live, those that hold the most first; the array is the caller's. */
+struct tracee **tracees__by_live_bytes(const struct tracees *t, size_t *ret_n);
 void tracee__end(struct tracees *t, struct tracee *p);
 /* All that is known of a life that has ended; its number may be another's now. */
 void tracees__forget(struct tracees *t, uint32_t proc);
@@ -320,15 +321,15 @@ void tracees__retry_python(struct tracees *t);
 /* What the programs have reported of code of Python is read. */
 void tracees__note_code(struct tracees *t);
 
-/* For model_calls. */
+/* What lies where, and what it is called: for the model. */
+struct model_calls tracees__model_calls(struct tracees *t);
+/* as of struct model_calls */
 void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg);
 /* for code_calls */
 bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg);
 /* for code_calls */
 bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg);
 const char *tracees__function(uint32_t func, void *arg);
-void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg);
-void tracees__thread_name(uint32_t number, char buf[static 32], void *arg);
 
 /*
  * A breakpoint ends what a translator runs (process/translator.h), and the kernel puts shared probes into every process that maps
@@ -376,5 +377,27 @@ void tracees__look_at_probes(struct tracees *t, bool all);
 uint64_t tracees__n_unprobed(const struct tracees *t);
 /* A process that a debugger's breakpoints are in, where taking ours out would do harm; 0: there is none. */
 pid_t tracees__debugged(const struct tracees *t, struct debugger *ret);
+
+/*
+ * --overhead where processes come and go (-a, --comm, --cgroup, -f): which of them get probes of their
+ * own, for the budget to look at by turns. All that are selected are read in /proc once a second, which takes a few
+ * microseconds each; those that grow, run or hold much are watched, and the budget looks at them the more often the more they
+ * do (tracee.attention).
+ */
+
+/*
+ * Of tracees whose probes are not shared. Before probing->attach(); selection outlives it. own_share: of the machine's CPU time, beyond
+ * which malloctrace's own makes it begin to watch fewer processes.
+ */
+void tracees__scout(struct tracees *t, const struct selection *selection, double own_share);
+void scout__free(struct scout *s);	/* takes NULL */
+
+struct scouted {		/* at this moment */
+	size_t selected;	/* processes that run */
+	size_t watched;		/* of these */
+	size_t ever;		/* were watched */
+	uint64_t machine_cpu_ns;	/* that all processes used since the trace began, malloctrace too; 0: not known */
+};
+struct scouted scout__sums(const struct tracees *t);
 
 #endif

@@ -5,6 +5,7 @@
  * probed once per tracee, or once where probes are shared. A named function that is found nowhere is reported, at once or at the end.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "elf/symtab.h"
@@ -67,22 +68,17 @@ static int attach_within(struct tracees *t, struct attachment *a, struct known_f
 }
 
 /* Stacks show an inlined copy; where one begins is not known for certain, so no probe counts its calls. */
-static bool needs_calls(const struct spot *s)
-{
-	return s->kind == MT_SPOT_MARK || s->kind == MT_SPOT_START || s->kind == MT_SPOT_STOP;
-}
-
 static void report_inlined(struct tracees *t, const struct spot *s, const struct object *obj)
 {
 	size_t n = s->n_inlined_here;
 
-	if (!n || !needs_calls(s))
+	if (!n || (s->kind != MT_SPOT_MARK && s->kind != MT_SPOT_START && s->kind != MT_SPOT_STOP))
 		return;
 	t->gone_unprobed += n;
 	say("%s %s: %zu inlined cop%s in %s: calls there are not seen", s->option, s->text, n, n == 1 ? "y" : "ies", obj->path);
 }
 
-static int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e)
+static int find_spots(struct tracees *t, struct known_file *k, struct err *e)
 {
 	size_t n_unsearched = t->spots.n_unsearched;
 	int err;
@@ -122,8 +118,7 @@ static void tell(const struct tracees *t, const struct known_file *k, const stru
 	}
 }
 
-static int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k,
-			  const struct tracee *p, struct err *e)
+static int attach_spots(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	int err = attachment__add_spots(a, FOR_USER, k->plan.object, &k->extras[EXTRA_SPOTS].at, &why) ?:
@@ -141,59 +136,23 @@ static int tracees__attach_spots(struct tracees *t, struct attachment *a, struct
 
 /* ---- all kinds */
 
-static void take(struct spot_points *from, struct spot_points *to)
+static int add_loader(struct attachment *a, const struct object *obj, const struct spot_points *at, struct err *e)
 {
-	*to = *from;
-	*from = (struct spot_points){};
-}
-
-static int find_loader(struct tracees *t, struct known_file *k, struct err *e)
-{
-	take(&k->plan.loader, &k->extras[EXTRA_LOADER].at);
-	return 0;
-}
-
-static int find_refusals(struct tracees *t, struct known_file *k, struct err *e)
-{
-	take(&k->plan.refusals, &k->extras[EXTRA_REFUSALS].at);
-	return 0;
-}
-
-static int attach_loader(struct tracees *t, struct attachment *a, struct known_file *k,
-			 const struct tracee *p, struct err *e)
-{
-	_cleanup_err_ struct err why = {};
-
-	/* a file that the kernel refuses is no reason to end a trace */
-	if (attachment__add_spots(a, FOR_LOADER, k->plan.object, &k->extras[EXTRA_LOADER].at, &why))
-		say_verbose("%s; a library that is loaded at the address of another is noticed a little later",
-			    err_msg(&why));
-	return 0;
-}
-
-static int attach_refusals(struct tracees *t, struct attachment *a, struct known_file *k,
-			   const struct tracee *p, struct err *e)
-{
-	_cleanup_err_ struct err why = {};
-
-	if (attachment__add_refusals(a, k->plan.object, &k->extras[EXTRA_REFUSALS].at, &why))
-		say("%s; calls that end with an exception are not counted as failed", err_msg(&why));
-	return 0;
+	return attachment__add_spots(a, FOR_LOADER, obj, at, e);
 }
 
 static const struct {
-	int (*find)(struct tracees *t, struct known_file *k, struct err *e);
-	int (*attach)(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p,
-		      struct err *e);
-	/*
-	 * One file under two names may be probed twice otherwise. For loaders that does no harm:
-	 * that code may have been replaced is reported twice.
-	 */
-	bool once_per_inode;
+	/* What the plan has found already; 0: nothing. */
+	size_t in_plan;
+	/* A file that the kernel refuses is no reason to end a trace: why it is refused, and what that means. */
+	int (*add)(struct attachment *a, const struct object *obj, const struct spot_points *at, struct err *e);
+	const char *otherwise;
+	bool is_detail;		/* who does not ask need not know */
 } kinds[N_EXTRAS] = {
-	[EXTRA_LOADER] = { find_loader, attach_loader, false },
-	[EXTRA_SPOTS] = { tracees__find_spots, tracees__attach_spots, true },
-	[EXTRA_REFUSALS] = { find_refusals, attach_refusals, false },
+	[EXTRA_LOADER] = { offsetof(struct plan, loader), add_loader,
+			   "a library that is loaded at the address of another is noticed a little later", true },
+	[EXTRA_REFUSALS] = { offsetof(struct plan, refusals), attachment__add_refusals,
+			     "calls that end with an exception are not counted as failed", false },
 };
 
 static bool is_probed(const struct tracees *t, const struct tracee *p, const struct known_file *k, enum extra_kind kind)
@@ -203,50 +162,53 @@ static bool is_probed(const struct tracees *t, const struct tracee *p, const str
 	return object_list__has(&p->extras[kind], k->plan.object);
 }
 
-static void note_probed(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind)
-{
-	if (t->shared_probes)
-		k->extras[kind].state = EXTRA_PROBED;
-	else
-		*vec_push(&p->extras[kind]) = k->plan.object;
-}
-
 /* They are looked for, and not probed. */
-static int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e)
+static int find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e)
 {
+	struct spot_points *found;
+
 	if (k->extras[kind].state != EXTRA_UNKNOWN || !tracees__is_native(k->plan.object))
 		return 0;
 	k->extras[kind].state = EXTRA_FOUND;
-	return kinds[kind].find(t, k, e);
+	if (!kinds[kind].in_plan)
+		return find_spots(t, k, e);
+	found = (struct spot_points *)((char *)&k->plan + kinds[kind].in_plan);
+	k->extras[kind].at = *found;
+	*found = (struct spot_points){};
+	return 0;
 }
 
 int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind, struct err *e)
 {
 	struct attachment *a = tracees__probes_of(t, p);
+	_cleanup_err_ struct err why = {};
 	int err;
 
 	if (!a || is_probed(t, p, k, kind))
 		return 0;
-	err = tracees__find_extra(t, k, kind, e);
+	err = find_extra(t, k, kind, e);
 	/* a function that is inlined wherever it is called has no point */
 	if (err || (!k->extras[kind].at.n && !(kind == EXTRA_SPOTS && k->within)))
 		return err;
-	if (t->shared_probes && kinds[kind].once_per_inode) {
+	/* of one file under two names: of a loader it does no harm that replaced code is reported twice */
+	if (t->shared_probes && kind == EXTRA_SPOTS) {
 		tracees__unprobe_former(t, k->plan.object);
 		if (tracees__covered_by(t, k, true))
 			return 0;
 	}
-	note_probed(t, p, k, kind);
-	return kinds[kind].attach(t, a, k, p, e);
-}
-
-/*
- * A C++ library is no allocator: it is searched once something throws. Where calls are passed on
- * unseen it is the allocator's own file.
- */
-static bool is_wanted(const struct known_file *k, enum extra_kind kind, bool throws)
-{
-	return kind != EXTRA_REFUSALS || throws || plan__may_pass_on(&k->plan);
+	if (t->shared_probes)
+		k->extras[kind].state = EXTRA_PROBED;
+	else
+		*vec_push(&p->extras[kind]) = k->plan.object;
+	if (kind == EXTRA_SPOTS)
+		return attach_spots(t, a, k, p, e);
+	if (kinds[kind].add(a, k->plan.object, &k->extras[kind].at, &why)) {
+		if (kinds[kind].is_detail)
+			say_verbose("%s; %s", err_msg(&why), kinds[kind].otherwise);
+		else
+			say("%s; %s", err_msg(&why), kinds[kind].otherwise);
+	}
+	return 0;
 }
 
 static bool may_throw(struct tracees *t, const struct space *space)
@@ -275,7 +237,11 @@ int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind ki
 		if (kind == EXTRA_REFUSALS && (space->v[i].gone || space->v[i].object->changed))
 			continue;
 		k = tracees__file_of(t, space->v[i].object, false);
-		if (is_wanted(k, kind, throws))
+		/*
+		 * a C++ library is no allocator: it is searched once something throws; where calls are passed on
+		 * unseen it is the allocator's own file
+		 */
+		if (kind != EXTRA_REFUSALS || throws || plan__may_pass_on(&k->plan))
 			err = tracees__probe_extra(t, p, k, kind, e);
 	}
 	return err;
@@ -357,16 +323,10 @@ static int look_at_all(struct tracees *t, struct err *e)
 			if (!space->v[j].object)
 				continue;
 			k = tracees__file_of(t, space->v[j].object, false);
-			err = tracees__find_extra(t, k, EXTRA_SPOTS, e);
+			err = find_extra(t, k, EXTRA_SPOTS, e);
 		}
 	}
 	return err;
-}
-
-/* A tag is looked for in stacks, too: there it may be a function of Python, which is in no file and whose calls are not counted. */
-static bool may_be_python(const struct tracees *t, const struct spot *s)
-{
-	return s->kind == MT_SPOT_TAG && tracees__may_run_python(t);
 }
 
 /* A Python function has no instruction that could be probed. */
@@ -379,7 +339,8 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 	for (size_t i = 0; i < t->spots.n && !err; i++) {
 		const struct spot *s = &t->spots.v[i];
 
-		if (is_found(t, s) || may_be_python(t, s))
+		/* a tag may be on stacks as a function of Python, which is in no file and whose calls are not counted */
+		if (is_found(t, s) || (s->kind == MT_SPOT_TAG && tracees__may_run_python(t)))
 			continue;
 		if (!is_file_there(t, s)) {
 			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",

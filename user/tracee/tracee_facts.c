@@ -154,16 +154,21 @@ const char *tracees__function(uint32_t func, void *arg)
 	return func < t->funcs.n ? alloc_func__shown(&t->funcs.v[func]) : "any";
 }
 
-void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
+static void thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 {
 	process__thread_comm(pid, tid, buf);
 }
 
-void tracees__thread_name(uint32_t number, char buf[static 32], void *arg)
+static void thread_name(uint32_t number, char buf[static 32], void *arg)
 {
 	const struct tracees *t = arg;
 
 	kernel__thread_name(t->kernel, number, buf);
+}
+
+struct model_calls tracees__model_calls(struct tracees *t)
+{
+	return (struct model_calls){ tracees__locate, tracees__function, thread_comm, thread_name, t };
 }
 
 const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p)
@@ -245,6 +250,20 @@ uint64_t tracees__cpu_ns(const struct tracees *t)
 		if (t->v.v[i]->cpu_ns > t->v.v[i]->cpu_at_attach_ns)
 			sum += t->v.v[i]->cpu_ns - t->v.v[i]->cpu_at_attach_ns;
 	return sum;
+}
+
+COMPARATOR(by_live_bytes, struct tracee *const, ORDER((*b)->live_bytes, (*a)->live_bytes))
+
+struct tracee **tracees__by_live_bytes(const struct tracees *t, size_t *ret_n)
+{
+	struct tracee **v = xcalloc(t->v.n + 1, sizeof(*v));
+
+	*ret_n = 0;
+	for (size_t i = 0; i < t->v.n; i++)
+		if (!t->v.v[i]->ended)
+			v[(*ret_n)++] = t->v.v[i];
+	qsort(v, *ret_n, sizeof(*v), by_live_bytes);
+	return v;
 }
 
 /* ---- processes that share memory */

@@ -152,29 +152,6 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
 
 /* ---- its probes */
 
-static int probe_plans(struct tracees *t, struct tracee *p, const struct plan **plans, size_t n, struct err *e)
-{
-	int err;
-
-	for (size_t i = 0; i < n; i++)
-		tracees__check_plan(t, p, plans[i]);
-	for (size_t i = 0; i < n && !t->begun; i++)
-		say_step("Probing %s: %zu functions, %zu points.", plans[i]->object->path, plans[i]->n_funcs,
-			 plans[i]->n_points);
-	err = attachment__add(p->attachment, &t->funcs, plans, n, e);
-	if (err)
-		return err;
-	for (size_t i = 0; i < n; i++) {
-		struct known_file *k = tracees__known_file(t, plans[i]->object);
-
-		k->state = FILE_PROBED;
-		k->ever_probed = true;
-		tracees__tell_plan(t, plans[i]);
-	}
-	p->n_allocators += n;
-	return 0;
-}
-
 /* Whatever the ranges: what was examined is known. */
 static int probe(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e)
 {
@@ -191,7 +168,9 @@ static int probe(struct tracees *t, struct tracee *p, size_t from, uint64_t mapp
 		return err;
 	err = tracee__probe_extras(t, p, EXTRA_SPOTS, e);
 	if (!err && n)
-		err = probe_plans(t, p, plans, n, e);
+		err = tracees__probe_plans(t, p, p->attachment, plans, n, e);
+	if (!err)
+		p->n_allocators += n;
 	/* after the anchors of the files, which are the last to go (attach.h) */
 	if (!err)
 		err = tracee__probe_extras(t, p, EXTRA_LOADER, e);
@@ -255,16 +234,12 @@ static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 	int err = 0;
 
 	if (ev->kind == MT_EV_EXEC) {
-		snprintf(comm, sizeof(comm), "%.16s", ev->comm);
-		clean_name(comm);
-		model__life_ended(t->model, ev->old_proc);
-		unwind__drop(t->unwind, ev->old_proc);
-		err = p && ev->proc ? tracee__on_exec(t, p, ev, comm, &why) : 0;
+		tracees__end_life(t, ev->old_proc);
+		err = p && ev->proc ? tracee__on_exec(t, p, ev, event_comm(ev, comm), &why) : 0;
 		if (p && ev->exit_code & MT_EXEC_CLOSED)
 			tracee__close(t, p);
 	} else if (ev->kind == MT_EV_EXIT) {
-		model__life_ended(t->model, ev->proc);
-		unwind__drop(t->unwind, ev->proc);
+		tracees__end_life(t, ev->proc);
 		if (p && tracee__life(p)->proc == ev->proc) {
 			tracee__count_left(t, p);
 			tracee__end(t, p);

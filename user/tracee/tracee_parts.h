@@ -3,8 +3,16 @@
 #ifndef MT_TRACEE_PARTS_H
 #define MT_TRACEE_PARTS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/sharers.h"
+#include "process/maps.h"
 #include "tracee/selection.h"
 #include "tracee/tracee.h"
+#include "util/hash.h"
+#include "util/util.h"
 
 extern const struct probing probing_own;	/* tracee_own.c */
 extern const struct probing probing_shared;	/* machine.c */
@@ -24,6 +32,19 @@ int tracee__take_in(struct tracees *t, struct tracee *p, size_t from, uint64_t m
 int tracee__refresh(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e);
 /* Tables for new code. */
 int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
+/* A life is over: the model knows, and its tables go. Its tracee may have another. */
+static inline void tracees__end_life(struct tracees *t, uint32_t proc)
+{
+	model__life_ended(t->model, proc);
+	unwind__drop(t->unwind, proc);
+}
+/* The name that a message has of its process: clean. */
+static inline const char *event_comm(const struct mt_event *ev, char buf[static sizeof(ev->comm) + 1])
+{
+	snprintf(buf, sizeof(ev->comm) + 1, "%.16s", ev->comm);
+	clean_name(buf);
+	return buf;
+}
 /* One that could not begin: nothing is known of it. */
 void tracees__drop(struct tracees *t, struct tracee *p);
 /* It becomes known to the kernel, and gets its tables and probes. parked: these come when the budget wants them. */
@@ -106,11 +127,10 @@ const struct known_file *tracees__covered_by(const struct tracees *t, const stru
 bool tracees__is_native(const struct object *obj);
 /* What an object offers; made when it is seen for the first time. */
 struct known_file *tracees__file_of(struct tracees *t, struct object *obj, bool asked);
-/* Once per file: are its points right? If not, the plan becomes a plain one, in place. */
-void tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan);
 struct known_file *tracees__known_file(const struct tracees *t, const struct object *obj);	/* NULL: not read yet */
-/* Once per file, when it is probed for the first time. */
-void tracees__tell_plan(struct tracees *t, const struct plan *plan);
+/* The allocation functions of files are probed in a, once it was tried out where they are. p: who mapped them; NULL: nobody yet. */
+int tracees__probe_plans(struct tracees *t, const struct tracee *p, struct attachment *a, const struct plan **plans,
+			 size_t n, struct err *e);
 
 /* Tracees whose probes are shared: how they come, and how what they map is probed. */
 
@@ -174,5 +194,89 @@ struct machine;
 bool machine__wants(const struct selection *selection, pid_t pid);
 
 void machine__free(struct machine *m);	/* takes NULL; made by tracees__share() */
+
+/* ---- processes that come and go: machine.c who is traced, machine_streams.c what is reported of them */
+
+/* The inside of a machine, for its two files: machine.c who is traced, machine_streams.c what is reported of them. */
+
+/*
+ * Mappings that were reported of a process before it was known that the process, or its present
+ * program, is traced.
+ */
+
+struct image {
+	struct image *next;	/* a later one of the same pid */
+	pid_t pid;
+	bool exec;		/* it begins with an exec */
+	uint64_t t_ns;		/* when it began, CLOCK_MONOTONIC */
+	struct vec(struct told_mapping) maps;
+};
+
+struct images {
+	struct hash by_pid;	/* the first one of each */
+};
+
+void image__free(struct image *i);	/* takes NULL */
+
+void images__done(struct images *s);
+/* A process execs, or maps what belongs to no known life yet. Of one that has too many, the first goes. */
+void images__begin(struct images *s, pid_t pid, bool exec, uint64_t t_ns);
+/* Goes to the last image of its process; without one, -ENOENT. */
+int images__add(struct images *s, const struct watch_record *r);
+/*
+ * The image that a new life of pid takes over, the caller's; NULL: none. exec: the life begins with
+ * one, reported at t_ns; its record came before the message and after those of execs that were not
+ * reported, because the process was ignored then.
+ */
+struct image *images__claim(struct images *s, pid_t pid, bool exec, uint64_t t_ns);
+/*
+ * The first image, if it began before t_ns and was not followed by an exec that is still to be
+ * reported; NULL: none.
+ */
+struct image *images__claim_before(struct images *s, pid_t pid, uint64_t t_ns);
+/* What no life claimed for some seconds. */
+void images__drop_old(struct images *s, uint64_t now_ns);
+
+struct postponed {
+	pid_t pid;
+	uid_t user;
+};
+
+struct machine {
+	struct tracees *t;
+	const struct selection *selection;
+	struct images images;
+	struct sharers by_memory;	/* one process of each memory that was there when the trace began */
+	struct vec(pid_t) dirty;
+	size_t turn;		/* the tracee that is examined next */
+	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
+	size_t n_closed;	/* processes that this user may not inspect */
+	struct vec(struct postponed) postponed;	/* those that map much, which are read last */
+	bool adds_postponed;	/* it is their turn */
+	size_t n_too_large;	/* of them those that are not traced: their user has too many */
+	struct err why_closed;
+	bool said_unread;	/* that a process ended before what it mapped could be read */
+};
+
+/* ---- machine.c */
+
+/*
+ * selected: its parent, or it itself under its former name, is traced. ppid 0: not known. entered:
+ * the cgroup that it was reported to enter, as a line of /proc/PID/cgroup; may be NULL.
+ */
+bool machine__selects(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered);
+/* Why a single process could not be taken, which is no reason to end the trace unless it holds for all: -EPERM, -ENOMEM of the kernel. */
+int machine__pass_over(struct machine *m, int err, struct err *why, struct err *e);
+/* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
+int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e);
+
+/* ---- machine_streams.c */
+
+/* As struct probing has them. */
+int machine__on_record(struct tracees *t, const struct watch_record *r, struct err *e);
+int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *e);
+int machine__settle(struct tracees *t, struct err *e);
+/* A life of this number is over, whoever told so; its tracee may have another. */
+void machine__end_life(struct machine *m, uint32_t proc);
 
 #endif

@@ -97,7 +97,7 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
  * place. A process that runs does not wait while a child of ours tries out what
  * it has just loaded: reading the code must do then.
  */
-void tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan)
+static void check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan)
 {
 	struct known_file *k = tracees__known_file(t, plan->object);
 	struct check_result r;
@@ -130,7 +130,7 @@ void tracees__check_plan(struct tracees *t, const struct tracee *p, const struct
 }
 
 /* Once per file, when it is probed for the first time. */
-void tracees__tell_plan(struct tracees *t, const struct plan *plan)
+static void tell_plan(struct tracees *t, const struct plan *plan)
 {
 	struct known_file *k = tracees__known_file(t, plan->object);
 
@@ -145,6 +145,27 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 		say("%s: sizes are the requested ones: --size usable reads glibc's block headers%s",
 		    object__file_name(plan->object),
 		    plan->want.recording.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
+}
+
+int tracees__probe_plans(struct tracees *t, const struct tracee *p, struct attachment *a, const struct plan **plans,
+			 size_t n, struct err *e)
+{
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		check_plan(t, p, plans[i]);
+	for (size_t i = 0; i < n && !t->begun; i++)
+		say_step("Probing %s: %zu functions, %zu points.", plans[i]->object->path, plans[i]->n_funcs,
+			 plans[i]->n_points);
+	err = attachment__add(a, &t->funcs, plans, n, e);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct known_file *k = tracees__known_file(t, plans[i]->object);
+
+		k->state = FILE_PROBED;
+		k->ever_probed = true;
+		tell_plan(t, plans[i]);
+	}
+	return err;
 }
 
 static const struct object *last_allocator(const struct tracees *t, const struct tracee *p)

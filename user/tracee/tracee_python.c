@@ -149,22 +149,11 @@ static void set_up(struct tracees *t, struct tracee *p, struct known_file *k, co
 		say_verbose("%s (%d): Python 3.%u", p->process.comm, (int)p->process.pid, minor);
 }
 
-/* The programs that walk frames of Python are only loaded where there may be any. */
-static bool is_too_late(const struct tracees *t)
-{
-	return !kernel__sees_python(t->kernel);
-}
-
-static bool is_wanted(const struct tracees *t)
-{
-	return t->want.recording.python != PYTHON_OFF && !recording__is_growth(&t->want.recording);
-}
-
 void tracee__know_python(struct tracees *t, struct tracee *p)
 {
 	const struct space *space = &tracee__life(p)->space;
 
-	if (!is_wanted(t))
+	if (t->want.recording.python == PYTHON_OFF || recording__is_growth(&t->want.recording))
 		return;
 	for (size_t i = 0; i < space->n && !tracee__life(p)->knows_python; i++) {
 		const struct space_range *r = &space->v[i];
@@ -172,7 +161,8 @@ void tracee__know_python(struct tracees *t, struct tracee *p)
 
 		if (!is_python(k) || !file_of(k))
 			continue;
-		if (is_too_late(t))
+		/* the programs that walk frames of Python are only loaded where there may be any */
+		if (!kernel__sees_python(t->kernel))
 			tell(k, p, "it was loaded when the trace ran already; another trace, begun now, shows them");
 		else
 			set_up(t, p, k, r);

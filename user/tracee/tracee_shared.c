@@ -81,10 +81,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_file *k
 		say_verbose("%s is %s under another name", plan->object->path, other->plan.object->path);
 		return 0;
 	}
-	tracees__check_plan(t, p, plan);
-	if (!t->begun)
-		say_step("Probing %s: %zu functions, %zu points.", plan->object->path, plan->n_funcs, plan->n_points);
-	err = attachment__add(t->shared_probes, &t->funcs, &plan, 1, &why);
+	err = tracees__probe_plans(t, p, t->shared_probes, &plan, 1, &why);
 	if (err == -EPERM || err == -EACCES || err == -ENOMEM)
 		return err_set(e, err, "%s", err_msg(&why));
 	if (err) {
@@ -93,10 +90,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_file *k
 		return 0;
 	}
 	unwind__prepare(t->unwind, plan->object);
-	k->state = FILE_PROBED;
-	k->ever_probed = true;
 	k->probed_ns = t->begun && !(p && p->held) ? now_ns() : 0;
-	tracees__tell_plan(t, plan);
 	return 0;
 }
 
@@ -292,15 +286,6 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 /* ---- processes */
 
-static void take_from_event(struct process *p, const struct mt_event *ev)
-{
-	uint64_t now = clock_ns(CLOCK_BOOTTIME), tick = SECOND_NS / sysconf(_SC_CLK_TCK);
-
-	p->ns_pid = ev->ns_pid != ev->pid ? (pid_t)ev->ns_pid : 0;
-	p->age_ns = now > ev->start_ns ? now - ev->start_ns : 0;
-	p->start_ticks = ev->start_ns / tick;
-}
-
 static char *clean_comm(const struct mt_event *ev)
 {
 	char *comm = xstrndup(ev->comm, sizeof(ev->comm));
@@ -313,11 +298,14 @@ static char *clean_comm(const struct mt_event *ev)
 static void from_event(const struct mt_event *ev, const struct tracee *parent, struct process *ret)
 {
 	static const struct process no_parent = { .comm = (char *)"", .exe = (char *)"" };
+	uint64_t now = clock_ns(CLOCK_BOOTTIME), tick = SECOND_NS / sysconf(_SC_CLK_TCK);
 
 	process__copy(parent ? &parent->process : &no_parent, ev->pid, ret);
 	free(ret->comm);
 	ret->comm = clean_comm(ev);
-	take_from_event(ret, ev);
+	ret->ns_pid = ev->ns_pid != ev->pid ? (pid_t)ev->ns_pid : 0;
+	ret->age_ns = now > ev->start_ns ? now - ev->start_ns : 0;
+	ret->start_ticks = ev->start_ns / tick;
 }
 
 static struct tracee *add_tracee(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent)
