@@ -26,6 +26,7 @@
 #include "files/export.h"
 #include "files/folded.h"
 #include "files/json/json_writer.h"
+#include "present/figures.h"
 #include "present/frames.h"
 #include "present/telling.h"
 #include "util/parse.h"
@@ -34,10 +35,8 @@
 /* "41.0 MiB", an estimate "~41.0 MiB" */
 static const char *figure(const struct diff *d, const struct diff_opts *o, char buf[static FMT_MAX + 2], uint64_t n)
 {
-	char a[FMT_MAX];
-
 	snprintf(buf, FMT_MAX + 2, "%s%s", o->estimated ? "~" : "",
-		 strcmp(d->metric->unit, "bytes") ? fmt_exact(a, n) : fmt_bytes(a, n));
+		 strcmp(d->metric->unit, "bytes") ? EXACT(n) : BYTES(n));
 	return buf;
 }
 
@@ -137,7 +136,7 @@ static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o
 			fprintf(out, "%s %zu %s", k ? "," : "", d->n_of_kind[k], diff_kind__name(k));
 	fputc('\n', out);
 	if (o->depth)
-		fprintf(out, "            compared by their innermost %" PRIu32 " frame%s: %s has no more (--depth)\n", o->depth, o->depth == 1 ? "" : "s", o->flat);
+		fprintf(out, "            compared by their innermost %" PRIu32 " frame%s: %s has no more (--depth)\n", o->depth, plural(o->depth), o->flat);
 	if (o->estimated)
 		fputs("~           estimated: ± is one standard error; unsure: the change is less than two of them\n", out);
 	if (n)

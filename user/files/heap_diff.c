@@ -22,6 +22,7 @@
 
 #include "model/heaps.h"
 #include "present/columns.h"
+#include "present/figures.h"
 #include "present/frames.h"
 #include "present/heap_words.h"
 #include "util/ids.h"
@@ -48,9 +49,7 @@ struct changes {
 
 static const char *count_change(char buf[static CELL_MAX], uint64_t before, uint64_t after)
 {
-	char a[FMT_MAX];
-
-	snprintf(buf, CELL_MAX, "%s%s", after > before ? "+" : after < before ? "-" : "", fmt_exact(a, after > before ? after - before : before - after));
+	snprintf(buf, CELL_MAX, "%s%s", after > before ? "+" : after < before ? "-" : "", EXACT(after > before ? after - before : before - after));
 	return buf;
 }
 
@@ -61,9 +60,9 @@ static const char *bytes_change(char buf[static CELL_MAX], uint64_t before, uint
 
 static void line(FILE *out, const char *what, uint64_t before, uint64_t after, const uint64_t *blocks)
 {
-	char a[FMT_MAX], b[FMT_MAX], c[CELL_MAX], d[CELL_MAX];
+	char c[CELL_MAX], d[CELL_MAX];
 
-	fprintf(out, "%-11s %s -> %s: %s", what, fmt_bytes(a, before), fmt_bytes(b, after), bytes_change(c, before, after));
+	fprintf(out, "%-11s %s -> %s: %s", what, BYTES(before), BYTES(after), bytes_change(c, before, after));
 	if (blocks)
 		fprintf(out, ", %s blocks", count_change(d, blocks[0], blocks[1]));
 	fputc('\n', out);
@@ -124,11 +123,11 @@ static void table(FILE *out, struct changes *c, const char *title, const struct 
 	fprintf(out, "\n    CHANGE     BLOCKS     BEFORE ->     AFTER  %s\n", title);
 	for (size_t i = 0; i < shown; i++) {
 		const struct change *v = &c->v[i];
-		char change[CELL_MAX], count[CELL_MAX], a[FMT_MAX], b[FMT_MAX], size[CELL_MAX];
+		char change[CELL_MAX], count[CELL_MAX], size[CELL_MAX];
 		_cleanup_free_ char *name = name__shorten(v->name ? v->name : heap__size_words(size, v->size), o->width - NAME_INDENT);
 
 		fprintf(out, "%10s %10s  %9s -> %9s  %s%s\n", bytes_change(change, v->bytes[0], v->bytes[1]), count_change(count, v->blocks[0], v->blocks[1]),
-			fmt_bytes(a, v->bytes[0]), fmt_bytes(b, v->bytes[1]), name ? name : "", v->estimated ? " (estimated)" : "");
+			BYTES(v->bytes[0]), BYTES(v->bytes[1]), name ? name : "", v->estimated ? " (estimated)" : "");
 	}
 	if (n > shown)
 		fprintf(out, "%zu more that changed less (-T N for more)\n", n - shown);

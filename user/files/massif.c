@@ -27,6 +27,7 @@
 #include "files/export.h"
 #include "files/functions.h"
 #include "files/notes.h"
+#include "present/figures.h"
 #include "util/util.h"
 
 
@@ -176,7 +177,7 @@ static void put_node(struct massif *m, const struct node *node, uint32_t depth)
 		put_node(m, &children.v[i], depth + 1);
 	if (n < children.n)
 		fprintf(m->out, "%*sn0: %" PRIu64 " in %zu place%s, all below the threshold (%.2f%%)\n",
-			(int)depth + 1, "", folded, children.n - n, children.n - n == 1 ? "" : "s",
+			(int)depth + 1, "", folded, children.n - n, plural(children.n - n),
 			m->threshold_pct);
 	vec_done(&children);
 }

@@ -9,6 +9,7 @@
 #include "files/owner.h"
 #include "model/runtimes.h"
 #include "present/blind.h"
+#include "present/figures.h"
 #include "present/machine_words.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -26,37 +27,35 @@ static void add(struct export_notes *notes, const char *fmt, ...)
 
 static void counters(struct export_notes *notes, const char *label, const struct snap_counter *v, size_t n)
 {
-	char a[FMT_MAX];
-
 	for (size_t i = 0; i < n; i++)
 		if (v[i].n)
-			add(notes, "%s: %s %s", label, fmt_exact(a, v[i].n), v[i].says);
+			add(notes, "%s: %s %s", label, EXACT(v[i].n), v[i].says);
 }
 
 void export_notes__init(struct export_notes *notes, const struct snapshot *s)
 {
 	_cleanup_free_ char *watched = watched__words(s), *reading = reading__words(s);
 	const struct runtime *r;
-	char a[FMT_MAX], observed[3 * FMT_MAX], words[UNEXPLAINED_MAX];
+	char observed[3 * FMT_MAX], words[UNEXPLAINED_MAX];
 
 	*notes = (struct export_notes){};
 	add(notes, "malloctrace %s, --mode %s, %s sizes, traced for %s", s->version,
 	    mode__name(s->recording.mode), size__name(s->recording.size),
-	    fmt_duration(a, s->duration_ns));
+	    DURATION(s->duration_ns));
 	if (s->paused_ns)
-		add(notes, "nothing was recorded for %s of it, while an emulator (valgrind, qemu) ran", fmt_duration(a, s->paused_ns));
+		add(notes, "nothing was recorded for %s of it, while an emulator (valgrind, qemu) ran", DURATION(s->paused_ns));
 	if (s->n_unfollowed)
-		add(notes, "processes that the targets started, not traced (-f traces them): %s", fmt_exact(a, s->n_unfollowed));
+		add(notes, "processes that the targets started, not traced (-f traces them): %s", EXACT(s->n_unfollowed));
 	if (s->n_left_out)
-		add(notes, "%s process%s left out, which could not be inspected", fmt_exact(a, s->n_left_out), s->n_left_out == 1 ? "" : "es");
+		add(notes, "%s process%s left out, which could not be inspected", EXACT(s->n_left_out), s->n_left_out == 1 ? "" : "es");
 	if (s->n_unread)
-		add(notes, "%s mapped file%s not read", fmt_exact(a, s->n_unread), s->n_unread == 1 ? "" : "s");
+		add(notes, "%s mapped file%s not read", EXACT(s->n_unread), plural(s->n_unread));
 	if (s->combined)
 		add(notes, "%s", s->combined);
 	if (reading)
 		add(notes, "heap %s", reading);
 	if (s->recording.sample_bytes)
-		add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
+		add(notes, "estimated: one sample per %s on average", BYTES(s->recording.sample_bytes));
 	if (s->observed_share < 1)
 		add(notes, "estimated: %s", observed__words(s, observed));
 	if (watched)
@@ -74,7 +73,7 @@ void export_notes__init(struct export_notes *notes, const struct snapshot *s)
 	if (s->recording.within)
 		add(notes, "only inside of %s", s->recording.within);
 	if (s->hidden.by)
-		add(notes, "hidden (%s): %s of %zu sites", s->hidden.by, fmt_exact(a, s->hidden.n_sites),
+		add(notes, "hidden (%s): %s of %zu sites", s->hidden.by, EXACT(s->hidden.n_sites),
 		    s->n_sites + (size_t)s->hidden.n_sites);
 	for (size_t i = 0; (r = runtime__of_snapshot(s, i)); i++) {
 		_cleanup_free_ char *says = runtime__words(r, s);

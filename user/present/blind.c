@@ -45,15 +45,14 @@ const struct snap_process *blind__first(const struct snapshot *s)
 
 const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX])
 {
-	char a[FMT_MAX], b[FMT_MAX];
 	const struct snap_blind *d = &p->blind;
 	bool grew = d->grown_bytes >= 1 << 20;
 
 	if (d->cpu_ns)
-		snprintf(buf, BLIND_MAX, "ran for %s%s%s", fmt_duration(a, d->cpu_ns), grew ? " and grew by " : "",
-			 grew ? fmt_bytes(b, (uint64_t)d->grown_bytes) : "");
+		snprintf(buf, BLIND_MAX, "ran for %s%s%s", DURATION(d->cpu_ns), grew ? " and grew by " : "",
+			 grew ? BYTES((uint64_t)d->grown_bytes) : "");
 	else if (grew)
-		snprintf(buf, BLIND_MAX, "grew by %s", fmt_bytes(b, (uint64_t)d->grown_bytes));
+		snprintf(buf, BLIND_MAX, "grew by %s", BYTES((uint64_t)d->grown_bytes));
 	else
 		snprintf(buf, BLIND_MAX, "ran to its end");
 	return buf;
@@ -96,12 +95,12 @@ static void tell_briefly(struct report *r, size_t n)
 {
 	const struct snap_process *p = blind__first(r->s);
 	_cleanup_free_ char *owner = p ? report__owner(r, p, r->width / 2) : NULL;
-	char ran[BLIND_MAX], a[FMT_MAX], more[FMT_MAX + 16] = "";
+	char ran[BLIND_MAX], more[FMT_MAX + 16] = "";
 
 	if (!p)
 		return;
 	if (n > 1)
-		snprintf(more, sizeof(more), ", nor in %s more", fmt_exact(a, n - 1));
+		snprintf(more, sizeof(more), ", nor in %s more", EXACT(n - 1));
 	report__item(r, "BLIND", "no allocation call was seen in %s, which %s%s", owner ? owner : "", blind__ran(p, ran), more);
 	report__item(r, "", p->blind.candidates ? "--full names functions that look like an allocator" : "it made none, or its allocator is not known: --sym names functions");
 }
@@ -109,7 +108,6 @@ static void tell_briefly(struct report *r, size_t n)
 void report__blind_lines(struct report *r)
 {
 	size_t n = blind__n(r->s), told = 0;
-	char a[FMT_MAX];
 
 	if (r->o->brief) {
 		tell_briefly(r, n);
@@ -120,7 +118,7 @@ void report__blind_lines(struct report *r)
 		if (r->s->processes[i].blind.is && !r->s->processes[i].blind.idle)
 			tell_one(r, &r->s->processes[i], told++ ? "" : "BLIND");
 	if (n > told)
-		report__item(r, "", "nor in %s more", fmt_exact(a, n - told));
+		report__item(r, "", "nor in %s more", EXACT(n - told));
 	tell_idle(r);
 }
 
@@ -146,10 +144,9 @@ const struct snap_process *unexplained__most(const struct snapshot *s)
 const char *unexplained__words(const struct snap_process *p, char buf[static UNEXPLAINED_MAX])
 {
 	uint64_t grown = (uint64_t)(p->memory.heap_grown + p->memory.large_grown), n = p->memory.unexplained_bytes;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	snprintf(buf, UNEXPLAINED_MAX, "grew by %s, and the calls that were seen explain %s of it: at least %s of its heap came from unseen calls",
-		 fmt_bytes(a, grown), fmt_bytes(b, grown - MIN(n, grown)), fmt_bytes(c, n));
+		 BYTES(grown), BYTES(grown - MIN(n, grown)), BYTES(n));
 	return buf;
 }
 
@@ -183,13 +180,11 @@ void report__unexplained_lines(struct report *r)
 /* A line for each counter that is not zero, the label before the first. */
 static void counter_lines(struct report *r, const char *label, size_t indent, const struct snap_counter *v, size_t n)
 {
-	char a[FMT_MAX];
-
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].n)
 			continue;
 		para__begin(&r->para, label, indent);
-		para__item(&r->para, "%s %s", fmt_exact(a, v[i].n), v[i].says);
+		para__item(&r->para, "%s %s", EXACT(v[i].n), v[i].says);
 		para__end(&r->para);
 		label = "";
 	}
@@ -263,7 +258,7 @@ static const char *name_of(const struct report *r, size_t row, char buf[static W
 static void who_took(struct report *r, const char *words, const char *what, const struct amounts *rows, enum amount lost, enum amount held)
 {
 	size_t n = r->s->n_processes, most = next_most(rows, n, held, NULL, 0);
-	char who[WHO_MAX], a[FMT_MAX], b[FMT_MAX];
+	char who[WHO_MAX];
 	uint64_t all = 0;
 
 	if (most == n || next_most(rows, n, lost, NULL, 0) == n)
@@ -271,8 +266,8 @@ static void who_took(struct report *r, const char *words, const char *what, cons
 	for (size_t i = 0; i < n; i++)
 		all += rows[i].of[held];
 	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "%s %s: %s of %s %s", words, name_of(r, most, who), fmt_exact(a, rows[most].of[held]),
-		   fmt_exact(b, all), what);
+	para__item(&r->para, "%s %s: %s of %s %s", words, name_of(r, most, who), EXACT(rows[most].of[held]),
+		   EXACT(all), what);
 	para__end(&r->para);
 }
 
@@ -285,7 +280,7 @@ static void who_took(struct report *r, const char *words, const char *what, cons
 static void who_lost(struct report *r)
 {
 	_cleanup_free_ struct amounts *rows = NULL;
-	char who[WHO_MAX + 8], a[FMT_MAX];
+	char who[WHO_MAX + 8];
 	size_t named[WHO_NAMED], row;
 
 	if (report__is_one(r))
@@ -299,13 +294,13 @@ static void who_lost(struct report *r)
 		memcpy(who, "by ", 4);
 		name_of(r, row, who + 3);
 		if (blocks)
-			para__item(&r->para, "%s: %s block%s", who, fmt_exact(a, blocks), plural(blocks));
+			para__item(&r->para, "%s: %s block%s", who, EXACT(blocks), plural(blocks));
 		if (stacks)
 			para__item(&r->para, "%s%s%s allocation%s without a stack", blocks ? "" : who, blocks ? "" : ": ",
-				   fmt_exact(a, stacks), plural(stacks));
+				   EXACT(stacks), plural(stacks));
 		if (frees)
 			para__item(&r->para, "%s%s%s free%s that %s missed%s", blocks || stacks ? "" : who, blocks || stacks ? "" : ": ",
-				   fmt_exact(a, frees), plural(frees), frees == 1 ? "was" : "were", r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
+				   EXACT(frees), plural(frees), frees == 1 ? "was" : "were", r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
 		para__end(&r->para);
 	}
 	who_took(r, "most room is held by", "live blocks", rows, LOST_BLOCKS, HELD_BLOCKS);
@@ -316,8 +311,6 @@ static void who_lost(struct report *r)
 
 void report__losses(struct report *r)
 {
-	char a[FMT_MAX];
-
 	if (!r->s->losses_total) {
 		if (r->o->verbose)
 			fprintf(r->out, "losses %s\n", blind__n(r->s) == report__n_processes(r, false) ? "not known: nothing was seen" :
@@ -328,6 +321,6 @@ void report__losses(struct report *r)
 	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
 	who_lost(r);
 	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "%s lost in all: figures are not exact", fmt_exact(a, r->s->losses_total));
+	para__item(&r->para, "%s lost in all: figures are not exact", EXACT(r->s->losses_total));
 	para__end(&r->para);
 }

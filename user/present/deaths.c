@@ -62,7 +62,7 @@ static bool died(const struct snap_process *p)
 
 static void single_line(struct report *r, const struct snap_process *p)
 {
-	char name[SIGNAL_NAME_MAX], a[FMT_MAX], b[FMT_MAX];
+	char name[SIGNAL_NAME_MAX];
 
 	para__begin(&r->para, "died", LABEL_WIDTH);
 	if (p->oom_killed)
@@ -70,15 +70,15 @@ static void single_line(struct report *r, const struct snap_process *p)
 	else
 		para__item(&r->para, "by %s", signal_name(p->exit_signal, name));
 	if (r->s->known & HAS_LIVE_BYTES)
-		para__item(&r->para, "it held %s%s in %s%s block%s", report__mark(r), fmt_bytes(a, p->c.live_bytes), report__mark(r),
-			   fmt_exact(b, p->c.live_blocks), plural(p->c.live_blocks));
+		para__item(&r->para, "it held %s%s in %s%s block%s", report__mark(r), BYTES(p->c.live_bytes), report__mark(r),
+			   EXACT(p->c.live_blocks), plural(p->c.live_blocks));
 	para__end(&r->para);
 }
 
 void report__died_line(struct report *r)
 {
 	const struct snap_process *named[NAMED] = {};
-	char name[SIGNAL_NAME_MAX], a[FMT_MAX];
+	char name[SIGNAL_NAME_MAX];
 	size_t n = 0, n_named;
 
 	for (size_t i = 0; i < r->s->n_processes; i++) {
@@ -113,6 +113,6 @@ void report__died_line(struct report *r)
 			   named[k]->oom_killed ? ": out of memory" : "");
 	}
 	if (n > n_named)
-		para__item(&r->para, "%s more by signals", fmt_exact(a, n - n_named));
+		para__item(&r->para, "%s more by signals", EXACT(n - n_named));
 	para__end(&r->para);
 }

@@ -208,29 +208,27 @@ static const char *mark_if(bool estimated)
 /* seen: it is history */
 static void where_items(struct report *r, const char *lead, const struct snap_memory *m, bool seen)
 {
-	char a[FMT_MAX], b[FMT_MAX], arenas[48] = "";
+	char arenas[48] = "";
 
 	if (seen) {
-		para__item(&r->para, "%slast seen at %s", lead, fmt_duration(a, m->seen_ns));
+		para__item(&r->para, "%slast seen at %s", lead, DURATION(m->seen_ns));
 		lead = "";
 	}
 	if (m->n_arenas)
 		snprintf(arenas, sizeof(arenas), " (%u arena%s beside it)", m->n_arenas, plural(m->n_arenas));
 	if (m->heap_mapped)
-		para__item(&r->para, "%sheap %s%s of %s mapped%s", lead, mark_if(m->heap_estimated), fmt_bytes(a, m->heap_resident),
-			   fmt_bytes(b, m->heap_mapped), arenas);
+		para__item(&r->para, "%sheap %s%s of %s mapped%s", lead, mark_if(m->heap_estimated), BYTES(m->heap_resident),
+			   BYTES(m->heap_mapped), arenas);
 	para__item(&r->para, "%s%s %s%s", m->heap_mapped ? "" : lead, m->heap_mapped ? "other anonymous" : "anonymous",
-		   mark_if(m->large_estimated), fmt_bytes(a, m->large_resident));
-	para__item(&r->para, "files %s%s", mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(a, m->file_resident));
+		   mark_if(m->large_estimated), BYTES(m->large_resident));
+	para__item(&r->para, "files %s%s", mark_if(m->heap_estimated || m->large_estimated), BYTES(m->file_resident));
 }
 
 /* "heap +30.0 MiB": parts that grew or shrank by little are left out */
 static void change_item(struct report *r, const char *what, int64_t by, bool estimated, uint64_t notable)
 {
-	char a[CELL_MAX];
-
 	if ((by < 0 ? -(uint64_t)by : (uint64_t)by) >= notable)
-		para__item(&r->para, "%s %s%s", what, mark_if(estimated), fmt_change(a, (double)by));
+		para__item(&r->para, "%s %s%s", what, mark_if(estimated), CHANGE((double)by));
 }
 
 /*
@@ -241,7 +239,6 @@ static void change_item(struct report *r, const char *what, int64_t by, bool est
 static void growth_line(struct report *r, const char *label, const struct snap_memory *m)
 {
 	uint64_t first = 0, now = 0, live = 0, grown;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	for (size_t i = 0; i < r->s->n_processes; i++) {
 		const struct snap_process *p = &r->s->processes[i];
@@ -256,12 +253,12 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 	if (!(r->s->known & HAS_LIVE_BYTES) || grown < MAX(NOTABLE_BYTES, first / NOTABLE_PART))
 		return;
 	para__begin(&r->para, label, LABEL_WIDTH);
-	para__item(&r->para, "+%s while traced", fmt_bytes(a, grown));
+	para__item(&r->para, "+%s while traced", BYTES(grown));
 	/* not all of a block need have been touched, and older ones may have gone */
 	if (live > grown)
 		para__item(&r->para, "less than live blocks: untouched or reused pages");
 	else
-		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), fmt_percent(b, live, grown));
+		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), PERCENT(live, grown));
 	if (m && m->grown_known) {
 		change_item(r, "heap", m->heap_grown, m->heap_estimated, grown / NOTABLE_PART);
 		change_item(r, m->heap_mapped ? "other anonymous" : "anonymous", m->large_grown, m->large_estimated, grown / NOTABLE_PART);
@@ -273,10 +270,8 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 /* A look at the heap told what is free from what is older. */
 static void looked_items(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
-	para__item(&r->para, "free %s", fmt_bytes(a, h->free_bytes));
-	para__item(&r->para, "older than the trace %s in %s block%s", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks));
+	para__item(&r->para, "free %s", BYTES(h->free_bytes));
+	para__item(&r->para, "older than the trace %s in %s block%s", BYTES(h->older_bytes), EXACT(h->older_blocks), plural(h->older_blocks));
 }
 
 /* older: blocks may be there that are older than the trace; unsure: or that were freed and count as live; h: what a look found, or NULL */
@@ -285,33 +280,32 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 	const char *rest = recording__is_partial(&r->s->recording) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
 	struct heap_use use = heap_use_of(m);
 	const char *mark = mark_if(!m->sized_all), *free_mark = mark_if(!m->sized_all || m->heap_estimated);
-	char a[FMT_MAX], b[FMT_MAX];
 
 	/* an estimate that cannot be is of no use */
 	if (!use.known && r->s->estimated && live > m->heap_resident + m->large_resident)
 		return;
 	if (!use.known && live > m->heap_resident + m->large_resident) {
 		para__item(&r->para, "live blocks are %s%s, and %s%s of anonymous memory is resident: the rest was never touched, is swapped out or in huge pages%s", report__mark(r),
-			   fmt_bytes(a, live), mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident),
+			   BYTES(live), mark_if(m->heap_estimated || m->large_estimated), BYTES(m->heap_resident + m->large_resident),
 			   unsure ? ", or was freed" : "");
 		return;
 	}
 	if (!use.known) {
 		/* another allocator than glibc: it is not known which mappings are its */
-		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), fmt_bytes(a, live),
-			   mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident));
+		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), BYTES(live),
+			   mark_if(m->heap_estimated || m->large_estimated), BYTES(m->heap_resident + m->large_resident));
 		return;
 	}
-	para__item(&r->para, "traced blocks %s", fmt_bytes(a, live));
+	para__item(&r->para, "traced blocks %s", BYTES(live));
 	if (m->sized_apart)
-		para__item(&r->para, "%s%s of them in mappings of their own", mark, fmt_bytes(a, m->sized_apart));
-	para__item(&r->para, "overhead %s%s (%s)", mark, fmt_bytes(a, use.overhead_bytes), fmt_share(b, use.overhead_bytes, m->sized_requested));
+		para__item(&r->para, "%s%s of them in mappings of their own", mark, BYTES(m->sized_apart));
+	para__item(&r->para, "overhead %s%s (%s)", mark, BYTES(use.overhead_bytes), SHARE(use.overhead_bytes, m->sized_requested));
 	if (h && h->older_known)
 		looked_items(r, h);
 	else if (use.untouched_bytes)
-		para__item(&r->para, "%s%s of them not resident", free_mark, fmt_bytes(a, use.untouched_bytes));
+		para__item(&r->para, "%s%s of them not resident", free_mark, BYTES(use.untouched_bytes));
 	else
-		para__item(&r->para, "%s %s%s", rest, free_mark, fmt_bytes(a, use.free_bytes));
+		para__item(&r->para, "%s %s%s", rest, free_mark, BYTES(use.free_bytes));
 }
 
 /* What a look found, if the row is one process: heaps are not added up. */
@@ -415,7 +409,6 @@ static struct growth_sums sum_up_growth(const struct snapshot *s)
 static void growth_rss_line(struct report *r, const struct growth_sums *t)
 {
 	int64_t change = (int64_t)(t->rss_now - t->rss_first), rest = (int64_t)t->by_faults - change;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	para__begin(&r->para, "RSS", LABEL_WIDTH);
 	if (!t->runs) {
@@ -423,13 +416,13 @@ static void growth_rss_line(struct report *r, const struct growth_sums *t)
 		para__end(&r->para);
 		return;
 	}
-	para__item(&r->para, "%s at first, %s now: %s %s", fmt_bytes(a, t->rss_first), fmt_bytes(b, t->rss_now),
-		   fmt_bytes(c, change < 0 ? -change : change), change < 0 ? "less" : "more");
-	para__item(&r->para, "%s by page faults", fmt_bytes(a, t->by_faults));
+	para__item(&r->para, "%s at first, %s now: %s %s", BYTES(t->rss_first), BYTES(t->rss_now),
+		   BYTES(change < 0 ? -change : change), change < 0 ? "less" : "more");
+	para__item(&r->para, "%s by page faults", BYTES(t->by_faults));
 	if (rest > 0)
-		para__item(&r->para, "%s given back", fmt_bytes(a, rest));
+		para__item(&r->para, "%s given back", BYTES(rest));
 	else if (rest < 0)
-		para__item(&r->para, "%s without a fault (the kernel's own doing: MAP_POPULATE, mlock)", fmt_bytes(a, -rest));
+		para__item(&r->para, "%s without a fault (the kernel's own doing: MAP_POPULATE, mlock)", BYTES(-rest));
 	para__end(&r->para);
 }
 
@@ -437,13 +430,12 @@ void report__growth_lines(struct report *r)
 {
 	static const char *const names[GROWTH_N_KINDS] = { [GROWTH_BRK] = "brk", [GROWTH_MMAP] = "mmap" };
 	struct growth_sums t = sum_up_growth(r->s);
-	char a[FMT_MAX], b[FMT_MAX];
 
 	growth_rss_line(r, &t);
 	para__begin(&r->para, "growth", LABEL_WIDTH);
-	para__item(&r->para, "%s page fault%s (%s)", fmt_exact(a, t.growth.calls[GROWTH_FAULT]),
-		   plural(t.growth.calls[GROWTH_FAULT]), fmt_bytes(b, t.growth.bytes[GROWTH_FAULT]));
+	para__item(&r->para, "%s page fault%s (%s)", EXACT(t.growth.calls[GROWTH_FAULT]),
+		   plural(t.growth.calls[GROWTH_FAULT]), BYTES(t.growth.bytes[GROWTH_FAULT]));
 	for (enum growth_kind k = GROWTH_BRK; k < GROWTH_N_KINDS; k++)
-		para__item(&r->para, "%s %s (%s)", fmt_exact(a, t.growth.calls[k]), names[k], fmt_bytes(b, t.growth.bytes[k]));
+		para__item(&r->para, "%s %s (%s)", EXACT(t.growth.calls[k]), names[k], BYTES(t.growth.bytes[k]));
 	para__end(&r->para);
 }

@@ -42,16 +42,15 @@ static char *end(struct text *t)
 char *machine__words(const struct snapshot *s)
 {
 	const struct snap_machine *m = &s->machine;
-	char a[FMT_MAX], b[FMT_MAX];
 	struct text t;
 
 	if (!m->total_bytes)
 		return NULL;
 	begin(&t);
-	fprintf(t.out, "%s, %s available", fmt_bytes(a, m->total_bytes), fmt_bytes(b, m->available_bytes));
-	fprintf(t.out, ", %s free", fmt_bytes(a, m->free_bytes));
+	fprintf(t.out, "%s, %s available", BYTES(m->total_bytes), BYTES(m->available_bytes));
+	fprintf(t.out, ", %s free", BYTES(m->free_bytes));
 	if (m->swap_bytes)
-		fprintf(t.out, ", swap %s of %s used", fmt_bytes(a, m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), fmt_bytes(b, m->swap_bytes));
+		fprintf(t.out, ", swap %s of %s used", BYTES(m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), BYTES(m->swap_bytes));
 	return end(&t);
 }
 
@@ -61,23 +60,20 @@ char *machine__words(const struct snapshot *s)
 
 const char *observed__words(const struct snapshot *s, char buf[static 3 * FMT_MAX])
 {
-	char a[FMT_MAX];
-
-	snprintf(buf, 3 * FMT_MAX, "%s of the %s observed", fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE),
+	snprintf(buf, 3 * FMT_MAX, "%s of the %s observed", SHARE((uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE),
 		 s->n_selected ? "CPU time" : "time");
 	return buf;
 }
 
 char *watched__words(const struct snapshot *s)
 {
-	char a[FMT_MAX], b[FMT_MAX];
 	struct text t;
 
 	if (!s->n_selected)
 		return NULL;
 	begin(&t);
-	fprintf(t.out, "%s process%s probed in turn, and the figures cover only these; %s run now", fmt_exact(a, s->n_watched),
-		s->n_watched == 1 ? " was" : "es were", fmt_exact(b, s->n_selected));
+	fprintf(t.out, "%s process%s probed in turn, and the figures cover only these; %s run now", EXACT(s->n_watched),
+		s->n_watched == 1 ? " was" : "es were", EXACT(s->n_selected));
 	return end(&t);
 }
 
@@ -240,7 +236,6 @@ char *ended__words(const struct snapshot *s, const struct snap_process *of)
 {
 	const char *mark = s->estimated ? "~" : "";
 	_cleanup_free_ struct program *v = NULL;
-	char a[FMT_MAX], b[FMT_MAX];
 	struct ended sum;
 	struct text t;
 	size_t n;
@@ -251,14 +246,14 @@ char *ended__words(const struct snapshot *s, const struct snap_process *of)
 	begin(&t);
 	/* everything in one row has no name that says anything */
 	n = s->n_processes > 1 && !of ? n : 0;
-	fprintf(t.out, "%s, held %s%s at exit", fmt_exact(a, sum.n), mark, fmt_bytes(b, sum.live_bytes));
+	fprintf(t.out, "%s, held %s%s at exit", EXACT(sum.n), mark, BYTES(sum.live_bytes));
 	for (size_t i = 0; i < MIN(n, (size_t)NAMED); i++) {
 		_cleanup_free_ char *name = text_shorten(v[i].comm, NAME_COLS);
 
-		fprintf(t.out, "%s%s %s%s", i ? ", " : ": ", name, mark, fmt_bytes(a, v[i].live_bytes));
+		fprintf(t.out, "%s%s %s%s", i ? ", " : ": ", name, mark, BYTES(v[i].live_bytes));
 	}
 	if (n > NAMED)
-		fprintf(t.out, " and %zu other%s", n - NAMED, n - NAMED == 1 ? "" : "s");
+		fprintf(t.out, " and %zu other%s", n - NAMED, plural(n - NAMED));
 	return end(&t);
 }
 
@@ -295,11 +290,10 @@ static int add_stop(const struct snapshot *s, char *text, int at)
 	const struct heap_reading *h = &s->reading;
 	bool several = s->n_processes > 1 || (s->n_processes && s->processes[0].n_members > 1), exact = !h->unsure_blocks && !h->n_unread;
 	const char *how = !h->exact_asked ? "" : exact ? "exact; " : "not exact, though ";
-	char a[FMT_MAX];
 
 	if (h->paused_ns)
 		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s stopped%s for %s%s", how, several ? "processes were" : "the process was", several ? "," : "",
-				     fmt_duration(a, h->paused_ns), several ? " at most" : "");
+				     DURATION(h->paused_ns), several ? " at most" : "");
 	if (h->exact_asked)
 		return at + snprintf(text + at, WORDS_MAX - at, "; %sexact", exact ? "" : "not ");
 	return at;
@@ -311,7 +305,7 @@ char *reading__words(const struct snapshot *s)
 	uint64_t ago_ns = s->duration_ns > h->at_ns ? s->duration_ns - h->at_ns : 0;
 	/* of those that were not read, at any time */
 	const char *since = h->n_unread ? "" : " since";
-	char text[WORDS_MAX] = "", a[FMT_MAX];
+	char text[WORDS_MAX] = "";
 	int n;
 
 	if (!recording__is_leak(&s->recording))
@@ -322,20 +316,20 @@ char *reading__words(const struct snapshot *s)
 	if (!h->at_ns)
 		n = snprintf(text, sizeof(text), "not read: of glibc's blocks, only those whose address came again count as freed");
 	else
-		n = snprintf(text, sizeof(text), "read in %s", fmt_duration(a, h->took_ns));
+		n = snprintf(text, sizeof(text), "read in %s", DURATION(h->took_ns));
 	if (h->at_ns && ago_ns >= MS_NS)
-		n += snprintf(text + n, sizeof(text) - n, ", %s before this report", fmt_duration(a, ago_ns));
+		n += snprintf(text + n, sizeof(text) - n, ", %s before this report", DURATION(ago_ns));
 	if (h->at_ns)
 		n = add_stop(s, text, n);
 	if (h->at_ns && h->n_unread)
-		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", fmt_exact(a, h->n_unread),
+		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", EXACT(h->n_unread),
 			      h->n_unread == 1 ? "" : "es", h->n_unread == 1 ? "it" : "they");
 	/* where nothing was read, that was said */
 	if (h->at_ns && h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
 		n += snprintf(text + n, sizeof(text) - n, "; any of the blocks that count as live may have been freed%s", since);
 	else if (h->unsure_blocks && h->unsure_blocks < s->totals.live_blocks)
-		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed%s may still count as live", fmt_exact(a, h->unsure_blocks),
-			      h->unsure_blocks == 1 ? "" : "s", h->unsure_blocks == 1 ? "was" : "were", since);
+		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed%s may still count as live", EXACT(h->unsure_blocks),
+			      plural(h->unsure_blocks), h->unsure_blocks == 1 ? "was" : "were", since);
 	add_probed(s, text, n, false);
 	return xstrdup(text);
 }

@@ -92,11 +92,11 @@ bool missing_names__find(const struct snapshot *s, struct missing_names *ret)
 
 char *missing_names__words(const struct missing_names *m, const char *install, bool debuginfod, bool traced)
 {
-	char share[FMT_MAX], *ret = NULL;
+	char *ret = NULL;
 	size_t len = 0;
 	FILE *out = text_stream__open(&ret, &len);
 
-	fprintf(out, "%s of the program's %s have no name (", fmt_percent(share, m->n_unnamed, m->n_frames), m->what);
+	fprintf(out, "%s of the program's %s have no name (", PERCENT(m->n_unnamed, m->n_frames), m->what);
 	for (size_t i = 0; i < m->n_files; i++)
 		fprintf(out, "%s%s", i ? ", " : "", path_basename(m->files[i]->path));
 	if (m->n_more)
@@ -121,18 +121,15 @@ static bool is_nameless_python(const struct snapshot *s, const struct place *p)
 /* Stacks that have none of Python's frames, though they ran it. */
 static char *no_room_words(const struct snapshot *s)
 {
-	char a[FMT_MAX];
-
 	for (size_t i = 0; i < s->n_edges; i++)
 		if (!strcmp(s->edges[i].name, "python_unnamed") && s->edges[i].n)
-			return xasprintf("%s %s", fmt_exact(a, s->edges[i].n), counter__says(s->edges[i].name, s->edges[i].n));
+			return xasprintf("%s %s", EXACT(s->edges[i].n), counter__says(s->edges[i].name, s->edges[i].n));
 	return NULL;
 }
 
 char *missing_names__of_python(const struct snapshot *s)
 {
 	uint64_t n_stacks = 0, n_nameless = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
@@ -146,5 +143,5 @@ char *missing_names__of_python(const struct snapshot *s)
 	if (!n_nameless)
 		return no_room_words(s);
 	return xasprintf("%s of %s stacks %s Python frames without a name, which could not be read when the code ran, or not be stored",
-			 fmt_exact(a, n_nameless), fmt_exact(b, n_stacks), n_nameless == 1 ? "has" : "have");
+			 EXACT(n_nameless), EXACT(n_stacks), n_nameless == 1 ? "has" : "have");
 }

@@ -283,7 +283,6 @@ void report__threads(struct report *r)
 	uint64_t whole = 0, listed = 0;
 	size_t n_groups, room, n = 0;
 	struct thread_rows t;
-	char share[FMT_MAX], of[FMT_OF_MAX], members[FMT_MAX];
 
 	thread_rows__init(&t, r->s, key);
 	n_groups = MIN(t.n, r->top);
@@ -307,8 +306,8 @@ void report__threads(struct report *r)
 	if (!t.n)
 		fprintf(r->out, "\nTHREADS: none was seen\n");
 	else
-		fprintf(r->out, "\nTHREADS by calls (%s name%s, %s thread%s, %s of calls)\n\n", fmt_of(of, n_groups, t.n), plural(t.n),
-			fmt_exact(members, t.n_members), plural(t.n_members), fmt_share(share, listed, whole));
+		fprintf(r->out, "\nTHREADS by calls (%s name%s, %s thread%s, %s of calls)\n\n", OUT_OF(n_groups, t.n), plural(t.n),
+			EXACT(t.n_members), plural(t.n_members), SHARE(listed, whole));
 	if (n)
 		columns__write(r->out, &thread_columns, rows, n, r->width, r->o->whole_names);
 	thread_rows__done(&t);

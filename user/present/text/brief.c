@@ -58,13 +58,13 @@ static char *name_of(const struct report *r, const struct snap_site *site, size_
 	return name ? name__shorten(name, width) : NULL;
 }
 
-static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
+static void show_where(const struct row_of *r, struct cell *c)
 {
 	struct frame f = tellings__of(r->tellings, r->s, r->site);
 	_cleanup_free_ char *where = f.place ? frame__where_short(&f, r->process->exe, CELL_MAX / 2) : NULL;
 
-	snprintf(buf, CELL_MAX, "%s", where ? where : "");
-	return buf;
+	snprintf(c->buf, CELL_MAX, "%s", where ? where : "");
+	c->text = c->buf;
 }
 
 /* ---- the sentence (sentence.c), and what helps where there are too many sites */
@@ -73,7 +73,6 @@ static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 static void flat_sentence(struct report *r)
 {
 	uint64_t most = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->s->n_sites; i++) {
@@ -83,7 +82,7 @@ static void flat_sentence(struct report *r)
 	if (n < FLAT_SITES || !most || most * 100 / FLAT_PCT > r->s->totals.live_bytes)
 		return;
 	report__line(r, "A flat profile: none of %s sites holds more than %s; --view tree shows where they come together",
-		   fmt_exact(a, n), fmt_share(b, most, r->s->totals.live_bytes));
+		   EXACT(n), SHARE(most, r->s->totals.live_bytes));
 }
 
 void report__verdict_line(struct report *r)
@@ -105,7 +104,7 @@ void report__verdict_line(struct report *r)
 /* ---- the rows */
 
 static const struct column own_columns[] = {
-	{ "where", "", 0, true, .format = show_where },
+	{ "where", "", 0, true, .cell = show_where },
 };
 
 /* Where a line is too narrow, the one with the highest number goes first; what decides stays. */
@@ -282,7 +281,6 @@ static bool most_calls_line(struct report *r)
 {
 	const struct snap_site *most = report__most_called(r->s);
 	_cleanup_free_ char *name = NULL;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
 
 	/* what is lost has its own lines */
 	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total || is_noise(r->s))
@@ -291,11 +289,11 @@ static bool most_calls_line(struct report *r)
 	name = name_of(r, most, r->width / 2);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "allocates most: %s", name ? name : "");
-	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), fmt_count(a, most->c.alloc_calls), plural(most->c.alloc_calls),
-		   fmt_rate(b, most->c.alloc_calls, r->s->duration_ns));
-	para__item(&r->para, "%s each", fmt_bytes(c, most->c.alloc_bytes / most->c.alloc_calls));
+	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), COUNT(most->c.alloc_calls), plural(most->c.alloc_calls),
+		   RATE(most->c.alloc_calls, r->s->duration_ns));
+	para__item(&r->para, "%s each", BYTES(most->c.alloc_bytes / most->c.alloc_calls));
 	if (r->s->known & HAS_TEMP_CALLS && most->c.temp_calls)
-		para__item(&r->para, "%s temporary", fmt_percent(d, most->c.temp_calls, most->c.alloc_calls));
+		para__item(&r->para, "%s temporary", PERCENT(most->c.temp_calls, most->c.alloc_calls));
 	para__end(&r->para);
 	return true;
 }
@@ -339,7 +337,6 @@ static void rows_of_growers(struct report *r)
 	_cleanup_free_ size_t *sites = NULL;
 	const struct snap_site *v[GROWERS * GROWER_ROWS];
 	struct rank k = { .v = v };
-	char a[FMT_MAX], b[FMT_MAX];
 	const char *verb;
 	size_t n_of = 0;
 
@@ -354,7 +351,7 @@ static void rows_of_growers(struct report *r)
 	fputc('\n', r->out);
 	report__line(r, "SITES of the %s%s that %s most (%s of %s; shares within each %s)", n_of == 1 ? "" : n_of == 2 ? "2 " : "3 ",
 		     snapshot__is_grouped(r->s) ? n_of == 1 ? "group" : "groups" : n_of == 1 ? "process" : "processes",
-		     verb, fmt_exact(a, k.n), fmt_exact(b, r->s->n_sites), snapshot__is_grouped(r->s) ? "group" : "process");
+		     verb, EXACT(k.n), EXACT(r->s->n_sites), snapshot__is_grouped(r->s) ? "group" : "process");
 	fputc('\n', r->out);
 	rows(r, view__of(VIEW_LIVE), &k, k.n, weighs, 0);
 	stack_of_first(r, &k, k.n);

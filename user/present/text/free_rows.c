@@ -135,7 +135,6 @@ COMPARATOR(by_thread_calls, struct snap_free *const,
 static void put_threads(struct report *r, const struct free_place *p, const uint32_t *rows, size_t n_rows)
 {
 	_cleanup_free_ const struct snap_free **v = xcalloc(n_rows + 1, sizeof(*v));
-	char a[FMT_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_rows; i++)
@@ -144,14 +143,14 @@ static void put_threads(struct report *r, const struct free_place *p, const uint
 	qsort(v, n, sizeof(*v), by_thread_calls);
 	for (size_t i = 0; i < MIN(n, THREADS_SHOWN); i++) {
 		if (!v[i]->tid)
-			para__item(&r->para, "%s by threads that are not told apart", fmt_exact(a, v[i]->calls));
+			para__item(&r->para, "%s by threads that are not told apart", EXACT(v[i]->calls));
 		else
-			para__item(&r->para, "%s (%d) %s", v[i]->thread ? v[i]->thread : "thread", v[i]->tid, fmt_exact(a, v[i]->calls));
+			para__item(&r->para, "%s (%d) %s", v[i]->thread ? v[i]->thread : "thread", v[i]->tid, EXACT(v[i]->calls));
 	}
 	if (n > THREADS_SHOWN)
 		para__item(&r->para, "%zu more thread%s", n - THREADS_SHOWN, plural(n - THREADS_SHOWN));
 	if (p->cross_calls)
-		para__item(&r->para, "%s allocated by another thread than freed", fmt_exact(a, p->cross_calls));
+		para__item(&r->para, "%s allocated by another thread than freed", EXACT(p->cross_calls));
 }
 
 static void put_place(struct report *r, const struct free_place *p, uint64_t whole, const uint32_t *rows, size_t n_rows, size_t indent)
@@ -159,15 +158,14 @@ static void put_place(struct report *r, const struct free_place *p, uint64_t who
 	const struct snap_free_site *w = &r->s->free_sites[p->where];
 	struct snap_site stack = { .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
 	_cleanup_free_ char *function = name__shorten(w->function, r->width / 3);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
 
 	para__begin(&r->para, "", indent);
 	if (w->n_stack)
-		para__item(&r->para, "freed by %s (%s): %s call%s", function, fmt_percent(a, p->calls, whole), fmt_exact(b, p->calls), plural(p->calls));
+		para__item(&r->para, "freed by %s (%s): %s call%s", function, PERCENT(p->calls, whole), EXACT(p->calls), plural(p->calls));
 	else
-		para__item(&r->para, "freed where nobody knows (%s): %s call%s", fmt_percent(a, p->calls, whole), fmt_exact(b, p->calls), plural(p->calls));
-	para__item(&r->para, "%s", fmt_bytes(c, p->bytes));
-	para__item(&r->para, "after %s", fmt_lived(d, r->s, p->lifetime_sum_ns, p->calls));
+		para__item(&r->para, "freed where nobody knows (%s): %s call%s", PERCENT(p->calls, whole), EXACT(p->calls), plural(p->calls));
+	para__item(&r->para, "%s", BYTES(p->bytes));
+	para__item(&r->para, "after %s", LIVED(r->s, p->lifetime_sum_ns, p->calls));
 	put_threads(r, p, rows, n_rows);
 	para__end(&r->para);
 	if (w->n_stack)
@@ -181,7 +179,6 @@ void report__free_places(struct report *r, const struct snap_site *site, size_t 
 	const uint32_t *rows = r->free_lists.v + r->free_lists.start[at];
 	size_t n_rows = r->free_lists.start[at + 1] - r->free_lists.start[at];
 	uint64_t others = 0;
-	char a[FMT_MAX];
 
 	free_places__of(r->s, &r->free_lists, at, &v, &n);
 	for (size_t i = 0; i < n; i++) {
@@ -192,5 +189,5 @@ void report__free_places(struct report *r, const struct snap_site *site, size_t 
 	}
 	if (others)
 		fprintf(r->out, "%*sand %zu other place%s: %s\n", (int)indent, "", n - FREE_PLACES_SHOWN, plural(n - FREE_PLACES_SHOWN),
-			fmt_percent(a, others, site->c.free_calls));
+			PERCENT(others, site->c.free_calls));
 }

@@ -89,10 +89,8 @@ static void write_table(struct report *r, const struct heap_table *t, const stru
 /* "SIZES by bytes (10 of 34 sizes, 97.1% of bytes)" */
 static void title(struct report *r, const char *what, const char *noun, size_t n, size_t all, uint64_t listed, uint64_t whole, const char *unit)
 {
-	char of[FMT_OF_MAX], share[FMT_MAX];
-
 	fputc('\n', r->out);
-	report__line(r, "%s (%s %s%s, %s of %s)", what, fmt_of(of, n, all), noun, plural(all), fmt_share(share, listed, whole), unit);
+	report__line(r, "%s (%s %s%s, %s of %s)", what, OUT_OF(n, all), noun, plural(all), SHARE(listed, whole), unit);
 }
 
 /* ---- rows in their order */
@@ -156,29 +154,25 @@ static bool has_classes(const struct snap_heap *h)
 /* Of a program in C there are no names: what its bytes look like is a line. */
 static void contents_line(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX];
-
 	if (!h->n_types)
 		return;
 	fputc('\n', r->out);
 	para__begin(&r->para, "", 0);
 	for (size_t i = 0; i < h->n_types; i++)
 		para__item(&r->para, "%s%s%s %s", i ? "" : "No C++ class was recognised; blocks look like: ", h->types[i].estimated ? "~" : "",
-			   fmt_bytes(a, h->types[i].bytes), h->types[i].name);
+			   BYTES(h->types[i].bytes), h->types[i].name);
 	para__end(&r->para);
 }
 
 /* All types are not all bytes: large blocks are not examined. */
 static void types_title(struct report *r, const struct snap_heap *h, size_t n, uint64_t listed)
 {
-	char of[FMT_OF_MAX], share[FMT_MAX];
-
 	if (n < h->n_types || listed >= h->bytes) {
 		title(r, "TYPES by bytes", "type", n, h->n_types, listed, h->bytes, "bytes");
 		return;
 	}
 	fputc('\n', r->out);
-	report__line(r, "TYPES by bytes (%s type%s; %s of bytes not examined)", fmt_of(of, n, h->n_types), plural(h->n_types), fmt_share(share, h->bytes - listed, h->bytes));
+	report__line(r, "TYPES by bytes (%s type%s; %s of bytes not examined)", OUT_OF(n, h->n_types), plural(h->n_types), SHARE(h->bytes - listed, h->bytes));
 }
 
 static void types(struct report *r, const struct snap_heap *h)
@@ -377,7 +371,6 @@ static void one_list(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = NULL;
 	size_t n = MIN(h->n_list, r->top);
-	char of[FMT_OF_MAX];
 
 	if (!h->n_list_of)
 		return;
@@ -392,7 +385,7 @@ static void one_list(struct report *r, const struct snap_heap *h)
 	if (!n)
 		report__line(r, "BLOCKS: %s", r->s->hidden.by ? "none is left of those that were listed" : "none is in use");
 	else
-		report__line(r, "BLOCKS%s (%s)", order_of(h), fmt_of(of, n, h->n_list_of));
+		report__line(r, "BLOCKS%s (%s)", order_of(h), OUT_OF(n, h->n_list_of));
 	if (!(r->views & VIEW_HEAP) && !r->o->brief)
 		report__search_doubts(r, h);
 	if (n)

@@ -109,7 +109,6 @@ static void tell_unread(struct report *r)
 {
 	const struct snap_process *first = NULL;
 	uint64_t n_unread = 0, blocks = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 	_cleanup_free_ char *name = NULL;
 	bool others = false;
 
@@ -126,8 +125,8 @@ static void tell_unread(struct report *r)
 	name = first ? report__owner(r, first, NAME_COLS) : NULL;
 	if (!name)
 		return;
-	report__line(r, "not read: %s heap%s, of %s%s; up to %s of %s blocks that count as live may have been freed", fmt_exact(a, n_unread), plural(n_unread), name,
-		     others ? " and others" : "", fmt_exact(b, blocks), n_unread == 1 ? "its" : "their");
+	report__line(r, "not read: %s heap%s, of %s%s; up to %s of %s blocks that count as live may have been freed", EXACT(n_unread), plural(n_unread), name,
+		     others ? " and others" : "", EXACT(blocks), n_unread == 1 ? "its" : "their");
 }
 
 static void hints(struct report *r, const struct snap_process *const *v, size_t n)
@@ -157,7 +156,7 @@ void report__processes(struct report *r)
 	_cleanup_free_ struct row_of *rows = NULL;
 	size_t n = MIN(r->s->n_processes, r->top);
 	uint64_t whole = 0, listed = 0;
-	char words[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
+	char words[FMT_MAX];
 	const char *what;
 	bool by_growth;
 
@@ -181,8 +180,8 @@ void report__processes(struct report *r)
 	report__metric_words(words, key);
 	what = snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES";
 	fputc('\n', r->out);
-	report__line(r, "%s by %s (%s, %s of %s)", what, by_growth ? "growth" : words, fmt_of(of, n, r->s->n_processes),
-		fmt_share(share, listed, whole), by_growth ? words : key->unit);
+	report__line(r, "%s by %s (%s, %s of %s)", what, by_growth ? "growth" : words, OUT_OF(n, r->s->n_processes),
+		SHARE(listed, whole), by_growth ? words : key->unit);
 	fputc('\n', r->out);
 	columns__write(r->out, &process_columns, rows, n, r->width, r->o->whole_names && !r->o->brief);
 	if (r->s->n_processes > 1 && !r->o->brief)

@@ -37,11 +37,6 @@ struct report {
 	struct free_lists free_lists;	/* with VIEW_FREES */
 };
 
-static inline const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /* What stands before an estimated figure. */
 static inline const char *report__mark(const struct report *r)
 {

@@ -66,7 +66,6 @@ static const char *count_of(const struct report *r, char buf[static FMT_MAX], ui
 static void peak_lines(struct report *r)
 {
 	const struct snapshot *s = r->s;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 	_cleanup_free_ char *who = NULL;
 
 	para__begin(&r->para, "", 0);
@@ -74,9 +73,9 @@ static void peak_lines(struct report *r)
 		const struct snap_process *p = s->processes;
 
 		who = report__owner(r, p, r->width / 2);
-		para__item(&r->para, "%s held %s%s at %s", who, report__mark(r), fmt_bytes(a, p->c.peak_bytes),
-			   fmt_duration(b, p->peak_at_ns));
-		para__item(&r->para, "%s%s %s", report__mark(r), fmt_bytes(c, p->c.live_bytes), p->ended ? "at its end" : "now");
+		para__item(&r->para, "%s held %s%s at %s", who, report__mark(r), BYTES(p->c.peak_bytes),
+			   DURATION(p->peak_at_ns));
+		para__item(&r->para, "%s%s %s", report__mark(r), BYTES(p->c.live_bytes), p->ended ? "at its end" : "now");
 	} else {
 		para__item(&r->para, "each process at its own highest moment");
 		para__item(&r->para, "shares are of what it held then");
@@ -87,13 +86,13 @@ static void peak_lines(struct report *r)
 static void temporary_lines(struct report *r)
 {
 	const struct counters *t = &r->s->totals;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX];
 
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "%s of %s allocation%s (%s) were freed by their thread before its next one",
 		   count_of(r, a, t->temp_calls), count_of(r, b, t->alloc_calls), plural(t->alloc_calls),
-		   fmt_share(c, t->temp_calls, t->alloc_calls));
-	para__item(&r->para, "%s", fmt_rate(d, t->temp_calls, r->s->duration_ns));
+		   SHARE(t->temp_calls, t->alloc_calls));
+	para__item(&r->para, "%s", RATE(t->temp_calls, r->s->duration_ns));
 	para__end(&r->para);
 }
 
@@ -101,7 +100,7 @@ static void temporary_lines(struct report *r)
 void report__realloc_lines(struct report *r)
 {
 	const struct counters *t = &r->s->totals;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
+	char a[FMT_MAX];
 	uint64_t bytes = 0;
 
 	if (!(r->s->known & HAS_REALLOC_CALLS) || !t->realloc_calls)
@@ -110,7 +109,7 @@ void report__realloc_lines(struct report *r)
 		if (r->s->sites[i].c.realloc_calls)
 			bytes += r->s->sites[i].c.alloc_bytes;
 	report__line(r, "realloc: %s call%s (%s), %s%s (%s)", count_of(r, a, t->realloc_calls), plural(t->realloc_calls),
-		   fmt_share(b, t->realloc_calls, t->alloc_calls), report__mark(r), fmt_bytes(c, bytes), fmt_share(d, bytes, t->alloc_bytes));
+		   SHARE(t->realloc_calls, t->alloc_calls), report__mark(r), BYTES(bytes), SHARE(bytes, t->alloc_bytes));
 }
 
 static const struct site_cell live[] = {
@@ -223,11 +222,13 @@ const struct site_lines *site_lines__of(const struct view *v)
 	return NULL;
 }
 
-static size_t put_noun(const struct report *r, const struct site_cell *cell, double n)
+static size_t put_noun(const struct report *r, const struct site_cell *cell, const struct column *c, const struct row_of *row)
 {
 	char noun[FMT_MAX];
+	struct cell n;
 
-	snprintf(noun, sizeof(noun), "%s%s", cell->noun, n == 1 ? "" : "s");
+	column__cell(c, row, &n);
+	snprintf(noun, sizeof(noun), "%s%s", cell->noun, n.sort == 1 ? "" : "s");
 	return (size_t)fprintf(r->out, " %-*s", (int)cell->width, noun);
 }
 
@@ -235,11 +236,11 @@ static size_t put_figure(const struct report *r, const struct site_cell *cell, c
 {
 	size_t gap = c->error ? 1 : cell->close ? 0 : GAP, width = cell->width + (c->scaled && !cell->plain && r->s->estimated), len;
 	const char *before = cell->before ? cell->before : "", *after = cell->after ? cell->after : "", *sign = c->error ? "±" : "";
-	char buf[CELL_MAX];
-	const char *text = cell->plain ? column__text(c, row, buf) : column__cell(c, row, buf);
+	struct cell shown;
 
-	len = text_width(sign) + text_width(text);
-	fprintf(r->out, "%*s%s%*s%s%s%s", (int)gap, "", before, (int)(width - MIN(width, len)), "", sign, text, after);
+	(cell->plain ? column__cell : column__marked_cell)(c, row, &shown);
+	len = text_width(sign) + text_width(shown.text);
+	fprintf(r->out, "%*s%s%*s%s%s%s", (int)gap, "", before, (int)(width - MIN(width, len)), "", sign, shown.text, after);
 	return gap + strlen(before) + MAX(width, len) + strlen(after);
 }
 
@@ -253,7 +254,7 @@ size_t site_lines__write(const struct report *r, const struct site_lines *l, con
 
 		if (!column__holds(c, r->s) || (cell->wide && r->width < WIDE) || (c->error && (!r->s->estimated || row->older)))
 			continue;
-		cols += cell->noun ? put_noun(r, cell, column__value(c, row)) : put_figure(r, cell, c, row);
+		cols += (cell->noun ? put_noun : put_figure)(r, cell, c, row);
 	}
 	return cols;
 }

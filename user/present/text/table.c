@@ -43,14 +43,16 @@ static char **cell_at(const struct layout *l, size_t row, size_t col)
 static void fill(struct layout *l)
 {
 	const struct row_of *rows = l->rows;
-	char buf[CELL_MAX];
 
 	for (size_t i = 0; i < l->n_rows; i++)
 		for (size_t k = 0; k < l->c->n; k++) {
 			const struct column *c = &l->c->v[k];
 			bool shown = !c->two_snapshots && column__holds(c, rows[i].s);
+			struct cell cell = { .text = "" };
 
-			*cell_at(l, i, k) = !shown ? xstrdup("") : c->fit ? c->fit(&rows[i], SIZE_MAX) : xstrdup(column__cell(c, &rows[i], buf));
+			if (shown)
+				column__marked_cell(c, &rows[i], &cell);
+			*cell_at(l, i, k) = shown && c->fit ? c->fit(&rows[i], SIZE_MAX) : xstrdup(cell.text);
 		}
 }
 

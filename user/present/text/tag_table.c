@@ -28,69 +28,6 @@
 #include "util/text.h"
 #include "util/util.h"
 
-#define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
-
-/* ---- cells */
-
-FIGURE(entered, r->tag->entered == UINT64_MAX ? NAN : (double)r->tag->entered,
-       r->tag->entered == UINT64_MAX ? "-" : fmt_count(buf, r->tag->entered))
-
-static double each(const struct tag_row *r, uint64_t n)
-{
-	return r->entered && r->entered != UINT64_MAX ? (double)n / (double)r->entered : NAN;
-}
-
-/* "3.0", "<0.1", "1.2 KiB"; unit: "" or " B" */
-static const char *show_each(const struct tag_row *r, uint64_t n, const char *unit, char buf[static CELL_MAX])
-{
-	double per = each(r, n);
-	char a[FMT_MAX];
-
-	if (isnan(per))
-		return "-";
-	if (per >= 9.95 || !n)
-		return *unit ? fmt_bytes(buf, (uint64_t)llround(per)) : fmt_count(buf, (uint64_t)llround(per));
-	snprintf(a, sizeof(a), "%s%u.%u", per < 0.05 ? "<" : "", per < 0.05 ? 0 : (unsigned int)(per * 10 + 0.5) / 10,
-		 per < 0.05 ? 1 : (unsigned int)(per * 10 + 0.5) % 10);
-	snprintf(buf, CELL_MAX, "%s%s", a, unit);
-	return buf;
-}
-
-/* A column of what each call of the function takes. */
-#define EACH(name, member, unit) \
-	FIGURE(name, each(r->tag, r->tag->sum.c.member), show_each(r->tag, r->tag->sum.c.member, unit, buf))
-
-EACH(allocs_each, alloc_calls, "")
-EACH(bytes_each, alloc_bytes, " B")
-EACH(kept_each, live_bytes, " B")
-
-FIGURE(share, (double)r->tag->weight, fmt_share(buf, r->tag->weight, r->tag->whole))
-
-static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->tag->name;
-}
-
-static const struct column of_tag[] = {
-	{ "entered", "CALLED", 7, .label = "Entered", .tip = "How often the function was called", .value = entered, .format = show_entered },
-	{ "allocs", "ALLOCS", 7, .scaled = true, .label = "Allocations", .field = IS(counter_fields, "alloc_calls") },
-	{ "allocs-each", "/CALL", 7, .scaled = true, .drop = 2, .label = "Allocs a call",
-	  .tip = "Allocations for each call of the function", .field = IS(counter_fields, "alloc_calls"), .value = allocs_each, .format = show_allocs_each },
-	{ "allocs-rate", "ALLOCS/s", 8, .scaled = true, .needs = HAS_ALLOC_CALLS, .two_snapshots = true, .value = rates__calls,
-	  .format = rates__show_calls },
-	{ "bytes", "BYTES", 9, .scaled = true, .field = IS(counter_fields, "alloc_bytes") },
-	{ "bytes-each", "/CALL", 9, .scaled = true, .drop = 1, .label = "Bytes a call",
-	  .tip = "Bytes allocated for each call of the function", .field = IS(counter_fields, "alloc_bytes"), .value = bytes_each, .format = show_bytes_each },
-	{ "kept", "KEPT", 9, .scaled = true, .tip = "Live bytes", .field = IS(counter_fields, "live_bytes") },
-	{ "kept-each", "/CALL", 9, .scaled = true, .label = "Kept a call",
-	  .tip = "Live bytes for each call of the function", .field = IS(counter_fields, "live_bytes"), .value = kept_each, .format = show_kept_each },
-	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta },
-	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 4, .field = IS(counter_fields, "live_blocks") },
-	{ "share", "SHARE", 5, .drop = 3, .value = share, .format = show_share },
-	{ "tag", "TAG", 0, true, .format = show_name },
-};
-const struct columns tag_columns = { of_tag, ARRAY_SIZE(of_tag) };
-
 /* ---- rows */
 
 /* What has no tag comes last. */
@@ -138,7 +75,7 @@ static void tags(struct report *r)
 	size_t n = MIN(r->s->n_tags, r->top), n_rows = 0;
 	_cleanup_free_ struct tag_row *v = NULL;
 	_cleanup_free_ struct row_of *rows = xcalloc(n + 2, sizeof(*rows));
-	char words[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
+	char words[FMT_MAX];
 	uint64_t listed = 0;
 
 	if (!r->s->n_tags) {
@@ -155,10 +92,10 @@ static void tags(struct report *r)
 	rows[n_rows++] = (struct row_of){ .s = r->s, .tag = &v[r->s->n_tags] };
 	report__metric_words(words, key);
 	if (n < r->s->n_tags)
-		fprintf(r->out, "\nTAGS by %s (%s tags, %s of %s)\n\n", words, fmt_of(of, n, r->s->n_tags),
-			fmt_share(share, listed, v->whole), key->unit);
+		fprintf(r->out, "\nTAGS by %s (%s tags, %s of %s)\n\n", words, OUT_OF(n, r->s->n_tags),
+			SHARE(listed, v->whole), key->unit);
 	else
-		fprintf(r->out, "\nTAGS by %s (%zu tag%s, %s of %s)\n\n", words, n, plural(n), fmt_share(share, listed, v->whole), key->unit);
+		fprintf(r->out, "\nTAGS by %s (%zu tag%s, %s of %s)\n\n", words, n, plural(n), SHARE(listed, v->whole), key->unit);
 	columns__write(r->out, &tag_columns, rows, n_rows, r->width, r->o->whole_names);
 }
 
@@ -175,16 +112,16 @@ static double live_change(const struct interval *i)
 
 static void interval_line(struct report *r, const struct interval *i)
 {
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[CELL_MAX];
+	char a[FMT_MAX], b[FMT_MAX];
 	bool same;
 	size_t room;
 	_cleanup_free_ char *from = NULL, *to = NULL;
 	int cols = fprintf(r->out, "%7s  %7s  %*s  %*s", fmt_duration(a, i->from->t_ns), fmt_duration(b, i->to->t_ns - i->from->t_ns),
-			   7 + r->s->estimated, report__mark_figure(r, fmt_count(c, i->to->alloc_calls - i->from->alloc_calls)),
-			   9 + r->s->estimated, report__mark_figure(r, fmt_bytes(d, i->to->alloc_bytes - i->from->alloc_bytes)));
+			   7 + r->s->estimated, report__mark_figure(r, COUNT(i->to->alloc_calls - i->from->alloc_calls)),
+			   9 + r->s->estimated, report__mark_figure(r, BYTES(i->to->alloc_bytes - i->from->alloc_bytes)));
 
 	if (r->s->known & HAS_LIVE_BYTES)
-		cols += fprintf(r->out, "  %s%11s", r->s->estimated ? "~" : "", fmt_change(e, live_change(i)));
+		cols += fprintf(r->out, "  %s%11s", r->s->estimated ? "~" : "", CHANGE(live_change(i)));
 	snprintf(a, sizeof(a), " #%u", i->from->number);
 	snprintf(b, sizeof(b), " #%u", i->to->number);
 	room = r->width - MIN(r->width, (size_t)cols + 2 + strlen(a) + strlen(" to ") + strlen(b));
@@ -199,7 +136,6 @@ static void marks(struct report *r)
 	const struct snapshot *s = r->s;
 	_cleanup_free_ struct interval *v = xcalloc(s->n_marks + 1, sizeof(*v));
 	const struct snap_mark *last = NULL;
-	char a[FMT_MAX], b[FMT_MAX], c[CELL_MAX], d[FMT_MAX], of[FMT_OF_MAX];
 	uint64_t calls = 0, bytes = 0;
 	size_t n = 0, shown;
 	double live = 0;
@@ -217,18 +153,18 @@ static void marks(struct report *r)
 		live += live_change(&v[i]);
 	}
 	if (!n) {
-		fprintf(r->out, "\nMARKS: %s call%s, no two of the %s that are listed have figures\n", fmt_exact(a, s->n_marks_seen),
-			plural(s->n_marks_seen), fmt_exact(b, s->n_marks));
+		fprintf(r->out, "\nMARKS: %s call%s, no two of the %s that are listed have figures\n", EXACT(s->n_marks_seen),
+			plural(s->n_marks_seen), EXACT(s->n_marks));
 		return;
 	}
 	shown = MIN(n, r->top);
-	fprintf(r->out, "\nMARKS (%s%s interval%s; %s%s allocations, %s", shown < n ? "the last " : "", fmt_of(of, shown, n), plural(n),
-		report__mark(r), fmt_count(a, (calls + n / 2) / n), fmt_bytes(b, (bytes + n / 2) / n));
+	fprintf(r->out, "\nMARKS (%s%s interval%s; %s%s allocations, %s", shown < n ? "the last " : "", OUT_OF(shown, n), plural(n),
+		report__mark(r), COUNT((calls + n / 2) / n), BYTES((bytes + n / 2) / n));
 	if (s->known & HAS_LIVE_BYTES)
-		fprintf(r->out, ", %s live", fmt_change(c, live / (double)n));
+		fprintf(r->out, ", %s live", CHANGE(live / (double)n));
 	fprintf(r->out, " on average)\n");
 	if (s->n_marks_seen > s->n_marks_whole)
-		fprintf(r->out, "%s %s own\n", fmt_exact(d, s->n_marks_seen - s->n_marks_whole),
+		fprintf(r->out, "%s %s own\n", EXACT(s->n_marks_seen - s->n_marks_whole),
 			s->n_marks_seen - s->n_marks_whole == 1 ? "call has no figures of its" : "calls have no figures of their");
 	if (reading__mark_words(s))
 		fprintf(r->out, "%s\n", reading__mark_words(s));

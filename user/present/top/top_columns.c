@@ -16,13 +16,13 @@
 
 /* ---- cells */
 
-enum style column__style(const struct column *c, const struct row_of *r)
+enum style tone__style(enum tone tone)
 {
 	static const enum style styles[] = {
 		[TONE_PLAIN] = STYLE_PLAIN, [TONE_DIM] = STYLE_DIM, [TONE_GOOD] = STYLE_GOOD, [TONE_WARN] = STYLE_WARN, [TONE_BAD] = STYLE_BAD,
 	};
 
-	return c->tone ? styles[c->tone(r)] : STYLE_PLAIN;
+	return styles[tone];
 }
 
 static void site_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)

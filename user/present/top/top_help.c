@@ -222,9 +222,6 @@ static void put_entry(struct page *p, enum style style, const char *head, const 
 
 static void put_all(const struct top *t, struct page *p)
 {
-	static const enum style styles[] = {
-		[TONE_PLAIN] = STYLE_PLAIN, [TONE_DIM] = STYLE_DIM, [TONE_GOOD] = STYLE_GOOD, [TONE_WARN] = STYLE_WARN, [TONE_BAD] = STYLE_BAD,
-	};
 	const struct view *v = top__view(t);
 	bool judged = false;
 
@@ -245,7 +242,7 @@ static void put_all(const struct top *t, struct page *p)
 	if (judged)
 		put_title(p, "VERDICTS", "");
 	for (size_t i = 0; i < n_verdict_words && judged; i++)
-		put_entry(p, styles[verdict_words[i].tone], verdict_words[i].name, verdict_words[i].says);
+		put_entry(p, tone__style(verdict_words[i].tone), verdict_words[i].name, verdict_words[i].says);
 	put_title(p, "ABOVE THE TABLES", "");
 	for (size_t i = 0; i < ARRAY_SIZE(lines_above); i++)
 		put_entry(p, STYLE_LABEL, lines_above[i].head, lines_above[i].says);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "present/top/top_parts.h"
+#include "present/figures.h"
 
 #define TABLE (1u << PANE_TABLE)
 #define STACK (1u << PANE_STACK)
@@ -250,11 +251,13 @@ static bool sort_by(struct top *t, size_t column)
 {
 	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
+	const struct column *is;
 
 	if (!v->live.columns || !t->shown || !view_column__holds(t, v, &v->live.columns[column]))
 		return false;
 	/* a trend is a picture */
-	if (column__is_picture(view_column__is(v, &v->live.columns[column])))
+	is = view_column__is(v, &v->live.columns[column]);
+	if (!is->cell && !is->field)
 		return false;
 	p->sort = column;
 	p->sorted = true;
@@ -414,7 +417,7 @@ static enum top_action key_interval(struct top *t, int key)
 {
 	static const uint64_t ms[] = { 250, 500, 1000, 2000, 5000, 10000, 30000, 60000 };
 	size_t at = 0;
-	char text[128], a[FMT_MAX];
+	char text[128];
 
 	while (at + 1 < ARRAY_SIZE(ms) && ms[at] * 1000000 < t->o.interval_ns)
 		at++;
@@ -423,7 +426,7 @@ static enum top_action key_interval(struct top *t, int key)
 	else
 		at += at + 1 < ARRAY_SIZE(ms);
 	t->o.interval_ns = ms[at] * 1000000;
-	snprintf(text, sizeof(text), "An update every %s.", fmt_duration(a, t->o.interval_ns));
+	snprintf(text, sizeof(text), "An update every %s.", DURATION(t->o.interval_ns));
 	top__say(t, text);
 	return TOP_INTERVAL;
 }

@@ -64,7 +64,7 @@ bool view_column__holds(const struct top *t, const struct view *v, const struct 
 /* What draws the cells of a column where they are more than a text; NULL: nothing. */
 typedef void (*top_draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 top_draw column__draws(const struct column *c);
-enum style column__style(const struct column *c, const struct row_of *r);
+enum style tone__style(enum tone tone);
 
 struct top_place {		/* where somebody is in a list: of each view, of the tree */
 	size_t cursor, scroll;

@@ -382,17 +382,9 @@ void top__set_unfolded(struct top *t, uint64_t id, bool unfolded)
 struct order {
 	const struct view *v;
 	const struct column *by;
-	bool reverse, text;
+	bool reverse;
 	bool ended_last;	/* what processes held that have ended is history */
 };
-
-/* A name as it is shown: what has no value to be compared. */
-static char *text_of(const struct order *o, const struct top_row *r)
-{
-	char buf[CELL_MAX];
-
-	return xstrndup(column__text(o->by, &r->of, buf), CELL_MAX);
-}
 
 static int by_order(const void *pa, const void *pb, void *arg)
 {
@@ -402,7 +394,7 @@ static int by_order(const void *pa, const void *pb, void *arg)
 
 	if (d)
 		return d;
-	if (o->text) {
+	if (o->by->left) {
 		d = strcmp(a->text ? a->text : "", b->text ? b->text : "");
 	} else if (isnan(a->sort) || isnan(b->sort)) {
 		/* what is not known comes last, whichever way round */
@@ -474,11 +466,14 @@ static void sort_some(struct order *o, struct top_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct top_row *r = &rows[i];
+		struct cell cell;
 
 		if (o->v->rows == ROWS_THREADS)
 			r->of.thread = &r->thread;
-		r->text = o->text ? text_of(o, r) : NULL;
-		r->sort = o->text ? 0 : column__value(o->by, &r->of);
+		column__cell(o->by, &r->of, &cell);
+		r->sort = cell.sort;
+		/* a name as it is shown: it has no value to be compared */
+		r->text = o->by->left ? xstrndup(cell.text, CELL_MAX) : NULL;
 	}
 	if (n)
 		qsort_r(rows, n, sizeof(*rows), by_order, o);
@@ -528,7 +523,6 @@ static void sort_rows(struct top *t, const struct view *v, struct top_place *p)
 {
 	struct order o = { .v = v, .by = sort_column(t, v, p), .reverse = p->reverse };
 
-	o.text = column__is_name(o.by);
 	o.ended_last = !p->sorted && (v->holds || v->rows == ROWS_PROCESSES) && snapshot__has_both(t->shown);
 	sort_some(&o, t->rows.v, t->rows.n);
 	if ((v->rows != ROWS_THREADS && v->rows != ROWS_SITES) || !t->rows.n)

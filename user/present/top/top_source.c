@@ -153,15 +153,15 @@ static void draw_head(const struct top *t, struct grid *g, int row)
 
 static int draw_title(const struct top *t, struct grid *g, int row, const struct listing *l)
 {
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], text[256];
+	char text[256];
 	int col = grid__put(g, row, 0, g->cols, STYLE_TITLE, t->source.function);
 
 	grid__putf(g, row, col, g->cols - col, STYLE_DIM, "  %s", t->source.file);
 	if (t->shown->known & HAS_LIVE_BYTES)
-		snprintf(text, sizeof(text), "%s in %s block%s, %s call%s", fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks),
-			 l->sum.live_blocks == 1 ? "" : "s", fmt_exact(c, l->sum.alloc_calls), l->sum.alloc_calls == 1 ? "" : "s");
+		snprintf(text, sizeof(text), "%s in %s block%s, %s call%s", BYTES(l->sum.live_bytes), EXACT(l->sum.live_blocks),
+			 plural(l->sum.live_blocks), EXACT(l->sum.alloc_calls), plural(l->sum.alloc_calls));
 	else
-		snprintf(text, sizeof(text), "%s in %s calls", fmt_bytes(a, l->sum.alloc_bytes), fmt_exact(c, l->sum.alloc_calls));
+		snprintf(text, sizeof(text), "%s in %s calls", BYTES(l->sum.alloc_bytes), EXACT(l->sum.alloc_calls));
 	grid__put(g, row + 1, 0, g->cols, STYLE_PLAIN, text);
 	row += 2;
 	if (*t->source.why)

@@ -247,22 +247,21 @@ static void draw_cell(const struct top *t, const struct view *v, const struct vi
 {
 	const struct column *is = view_column__is(v, c);
 	top_draw draw = column__draws(is);
-	char buf[CELL_MAX];
+	struct cell cell;
 	enum style style;
-	const char *text;
 
 	if (draw) {
 		draw(t, r, g, row, col, width);
 		return;
 	}
-	text = column__cell(is, &r->of, buf);
-	style = strcmp(text, "-") ? column__style(is, &r->of) : STYLE_DIM;
+	column__marked_cell(is, &r->of, &cell);
+	style = strcmp(cell.text, "-") ? tone__style(cell.tone) : STYLE_DIM;
 	if (is->left) {
-		_cleanup_free_ char *cut = text_shorten(text, width);
+		_cleanup_free_ char *cut = text_shorten(cell.text, width);
 
 		grid__put(g, row, col, width, style, cut);
 	} else {
-		grid__put_right(g, row, col, width, style, text);
+		grid__put_right(g, row, col, width, style, cell.text);
 	}
 }
 
@@ -360,9 +359,9 @@ static void say(struct words *w, const char *text)
 
 static void say_figure(struct words *w, const char *before, const char *mark, const char *say_figure, const char *unit, uint64_t part, uint64_t whole)
 {
-	char a[FMT_MAX], text[128];
+	char text[128];
 
-	snprintf(text, sizeof(text), "%s%s%s %s (%s)", before, mark, say_figure, unit, fmt_share(a, part, whole));
+	snprintf(text, sizeof(text), "%s%s%s %s (%s)", before, mark, say_figure, unit, SHARE(part, whole));
 	say(w, text);
 }
 
@@ -373,15 +372,15 @@ static void heap_words(const struct top *t, struct words *w)
 		[ROWS_HEAP] = "size", [ROWS_TYPES] = "type", [ROWS_ARENAS] = "arena", [ROWS_PARTS] = "part", [ROWS_ROOTS] = "root",
 	};
 	enum view_rows rows = top__view(t)->rows;
-	char a[FMT_MAX], b[FMT_MAX], text[128];
+	char text[128];
 	struct heap_filtered f;
 
 	top__heap_filtered(t, &f);
-	snprintf(text, sizeof(text), "%s%s of %s %s%s:", w->width < SUM_OF_FROM ? "" : "sum of ", fmt_exact(a, f.n), fmt_exact(b, f.of), what[rows], f.of == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%s%s of %s %s%s:", w->width < SUM_OF_FROM ? "" : "sum of ", EXACT(f.n), EXACT(f.of), what[rows], plural(f.of));
 	say(w, text);
-	say_figure(w, " ", "", fmt_bytes(a, f.bytes), rows == ROWS_PARTS ? "resident" : "in use", f.bytes, f.all_bytes);
+	say_figure(w, " ", "", BYTES(f.bytes), rows == ROWS_PARTS ? "resident" : "in use", f.bytes, f.all_bytes);
 	if (rows != ROWS_PARTS)
-		say_figure(w, " in ", "", fmt_count(a, f.blocks), f.blocks == 1 ? "block" : "blocks", f.blocks, f.all_blocks);
+		say_figure(w, " in ", "", COUNT(f.blocks), f.blocks == 1 ? "block" : "blocks", f.blocks, f.all_blocks);
 }
 
 static void filtered_words(struct top *t, char *buf, size_t size, int width)
@@ -390,7 +389,7 @@ static void filtered_words(struct top *t, char *buf, size_t size, int width)
 	unsigned int known = t->shown->known;
 	const char *mark = t->shown->estimated ? "~" : "";
 	struct filtered f = {};
-	char a[FMT_MAX], b[FMT_MAX], text[128];
+	char text[128];
 
 	*buf = 0;
 	if (top__is_heap(top__view(t))) {
@@ -401,17 +400,17 @@ static void filtered_words(struct top *t, char *buf, size_t size, int width)
 	add_up_filtered(t, &f);
 	if (!f.what)
 		return;
-	snprintf(text, sizeof(text), "%s%s of %s %s%s:", width < SUM_OF_FROM ? "" : "sum of ", fmt_exact(a, f.n), fmt_exact(b, f.of), f.what,
+	snprintf(text, sizeof(text), "%s%s of %s %s%s:", width < SUM_OF_FROM ? "" : "sum of ", EXACT(f.n), EXACT(f.of), f.what,
 		 f.of == 1 ? "" : strcmp(f.what, "process") ? "s" : "es");
 	say(&w, text);
 	if (known & HAS_LIVE_BYTES)
-		say_figure(&w, " ", mark, fmt_bytes(a, f.part.live_bytes), "live", f.part.live_bytes, f.whole.live_bytes);
+		say_figure(&w, " ", mark, BYTES(f.part.live_bytes), "live", f.part.live_bytes, f.whole.live_bytes);
 	else
-		say_figure(&w, " ", mark, fmt_bytes(a, f.part.alloc_bytes), "allocated", f.part.alloc_bytes, f.whole.alloc_bytes);
+		say_figure(&w, " ", mark, BYTES(f.part.alloc_bytes), "allocated", f.part.alloc_bytes, f.whole.alloc_bytes);
 	if (known & HAS_LIVE_BLOCKS)
-		say_figure(&w, " in ", mark, fmt_count(a, f.part.live_blocks), f.part.live_blocks == 1 ? "block" : "blocks", f.part.live_blocks, f.whole.live_blocks);
+		say_figure(&w, " in ", mark, COUNT(f.part.live_blocks), f.part.live_blocks == 1 ? "block" : "blocks", f.part.live_blocks, f.whole.live_blocks);
 	if (known & HAS_ALLOC_CALLS)
-		say_figure(&w, ", ", mark, fmt_count(a, f.part.alloc_calls), f.part.alloc_calls == 1 ? "call" : "calls", f.part.alloc_calls, f.whole.alloc_calls);
+		say_figure(&w, ", ", mark, COUNT(f.part.alloc_calls), f.part.alloc_calls == 1 ? "call" : "calls", f.part.alloc_calls, f.whole.alloc_calls);
 }
 
 /* Below a filter's rows, always in the same place: what they add up to. How many rows it takes. */

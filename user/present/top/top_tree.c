@@ -187,11 +187,10 @@ static void draw_line(struct top *t, struct grid *g, int row, const struct tree_
 	_cleanup_free_ char *name = NULL, *shown = NULL, *where = NULL;
 	bool bytes = !strcmp(t->metric->unit, "bytes");
 	int room = g->cols - at - indent - 2, where_at;
-	char a[CELL_MAX];
 
-	grid__put_right(g, row, 0, 9, STYLE_FIGURE, bytes ? fmt_bytes(a, n->weight) : fmt_count(a, n->weight));
-	grid__put_right(g, row, 9, 7, STYLE_DIM, fmt_share(a, n->weight, t->tree.v[0].weight));
-	grid__put_right(g, row, 16, 10, n->self ? STYLE_PLAIN : STYLE_DIM, bytes ? fmt_bytes(a, n->self) : fmt_count(a, n->self));
+	grid__put_right(g, row, 0, 9, STYLE_FIGURE, bytes ? BYTES(n->weight) : COUNT(n->weight));
+	grid__put_right(g, row, 9, 7, STYLE_DIM, SHARE(n->weight, t->tree.v[0].weight));
+	grid__put_right(g, row, 16, 10, n->self ? STYLE_PLAIN : STYLE_DIM, bytes ? BYTES(n->self) : COUNT(n->self));
 	at += indent;
 	grid__put(g, row, at, 2, STYLE_KEY, n->leaf ? LEAF : open_now(t, l->node) ? UNFOLDED : FOLDED);
 	at += 2;
