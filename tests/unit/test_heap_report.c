@@ -8,7 +8,6 @@
 #include "model/filter.h"
 #include "model/heaps.h"
 #include "present/columns.h"
-#include "present/heap_words.h"
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/text.h"

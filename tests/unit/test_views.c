@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "present/columns.h"
-#include "present/rank.h"
 #include "present/views.h"
 
 Test(views, name_columns_and_orders_that_there_are)

@@ -21,9 +21,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/functions.h"
-#include "files/notes.h"
-#include "files/weights.h"
+#include "files/export_parts.h"
 #include "util/ids.h"
 #include "util/util.h"
 

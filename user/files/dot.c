@@ -13,8 +13,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/functions.h"
-#include "files/notes.h"
+#include "files/export_parts.h"
 #include "present/figures.h"
 #include "present/frames.h"
 #include "util/ids.h"

@@ -25,8 +25,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/functions.h"
-#include "files/notes.h"
+#include "files/export_parts.h"
 #include "present/figures.h"
 #include "util/util.h"
 

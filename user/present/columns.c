@@ -14,10 +14,8 @@
 
 #include "model/group.h"
 #include "model/rss_trend.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
-#include "present/machine_words.h"
 #include "present/rows.h"
 #include "present/telling.h"
 #include "util/text.h"

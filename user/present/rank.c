@@ -5,7 +5,7 @@
  * whether names are known or not (ties end at the stack's modules and offsets,
  * never at names or at indexes that depend on the order of arrival).
  */
-#include "present/rank.h"
+#include "present/views.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@
 #include "html_page.h"
 #include "model/runtimes.h"
 #include "present/columns.h"
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "present/sentence.h"
 #include "present/telling.h"
 #include "present/views.h"

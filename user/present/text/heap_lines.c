@@ -24,7 +24,7 @@
 
 #include "model/heaps.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
+#include "present/columns.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"

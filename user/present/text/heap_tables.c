@@ -17,7 +17,6 @@
 #include "model/heaps.h"
 #include "present/columns.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"

@@ -19,7 +19,6 @@
 #include "model/filter.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/listing.h"
 #include "present/telling.h"
 #include "present/text/report_parts.h"
 #include "present/tree.h"

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "present/figures.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "present/figures.h"
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "present/top/top_parts.h"
 
 #define NOTED_MARKS 16	/* names in the line above them */

@@ -14,10 +14,8 @@
 #include <string.h>
 
 #include "model/heaps.h"
-#include "present/blind.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "present/figures.h"
-#include "present/machine_words.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 

@@ -18,7 +18,7 @@
 
 #include "model/heaps.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
+#include "present/columns.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 

@@ -284,11 +284,9 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 /* What a column of the view means, in a sentence; NULL: there is none. */
 const char *top__meaning(const struct view *v, const struct view_column *c);
 
-/* ---- top_source.c */
+/* ---- top_panes.c: source and tree */
 void top__forget_source(struct top *t);
 enum top_action top__open_source(struct top *t, int key);	/* of the frame under the cursor */
-
-/* ---- top_tree.c */
 void top__drop_tree(struct top *t);
 enum top_action top__tree_key(struct top *t, int key);
 
@@ -313,7 +311,7 @@ struct top_key_row {
 extern const struct top_key_row top_keys[];
 extern const size_t n_top_keys;
 
-/* ---- top_prompt.c */
+/* ---- top_footer.c: what is typed */
 enum top_action top__prompt_key(struct top *t, int key);
 enum top_action top__ask_filter(struct top *t, int key);
 enum top_action top__ask_path(struct top *t, int key);

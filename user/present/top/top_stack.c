@@ -18,10 +18,10 @@
 #include <string.h>
 
 #include "model/heaps.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/heap_words.h"
+#include "present/columns.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 

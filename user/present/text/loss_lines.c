@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how it is told that nothing was seen:
+ * Owns the lines of a report about what was not seen, what was lost, and who was killed:
  *
  *	BLIND  no allocation call was seen in shopd (1432), which ran for 1.20s and grew by 64.0 MiB
  *	       probed: 38 functions in libc.so.6
@@ -10,53 +10,16 @@
  * What always holds: each process that ran without a call that was seen is named, and where
  * nothing was seen, no line says that nothing was lost.
  */
-#include "present/blind.h"
-
 #include <string.h>
 
+#include "present/caveats.h"
 #include "present/figures.h"
 #include "present/text/report_parts.h"
+#include "util/signals.h"
 #include "util/text.h"
 #include "util/util.h"
 
 #define NAMED 3
-
-size_t blind__n(const struct snapshot *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n_processes; i++)
-		n += s->processes[i].blind.is && !s->processes[i].blind.idle;
-	return n;
-}
-
-const struct snap_process *blind__first(const struct snapshot *s)
-{
-	const struct snap_process *found = NULL;
-
-	for (size_t i = 0; i < s->n_processes; i++) {
-		const struct snap_process *p = &s->processes[i];
-
-		if (p->blind.is && !p->blind.idle && (!found || p->blind.grown_bytes > found->blind.grown_bytes))
-			found = p;
-	}
-	return found;
-}
-
-const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX])
-{
-	const struct snap_blind *d = &p->blind;
-	bool grew = d->grown_bytes >= 1 << 20;
-
-	if (d->cpu_ns)
-		snprintf(buf, BLIND_MAX, "ran for %s%s%s", DURATION(d->cpu_ns), grew ? " and grew by " : "",
-			 grew ? BYTES((uint64_t)d->grown_bytes) : "");
-	else if (grew)
-		snprintf(buf, BLIND_MAX, "grew by %s", BYTES((uint64_t)d->grown_bytes));
-	else
-		snprintf(buf, BLIND_MAX, "ran to its end");
-	return buf;
-}
 
 static void tell_one(struct report *r, const struct snap_process *p, const char *label)
 {
@@ -130,25 +93,6 @@ void report__blind_lines(struct report *r)
  *	UNSEEN hider (1432) grew by 150.0 MiB, and the calls that were seen explain 20.0 MiB of it: at least
  *	       130.0 MiB of its heap came from unseen calls
  */
-
-const struct snap_process *unexplained__most(const struct snapshot *s)
-{
-	const struct snap_process *most = NULL;
-
-	for (size_t i = 0; i < s->n_processes; i++)
-		if (s->processes[i].memory.unexplained_bytes > (most ? most->memory.unexplained_bytes : 0))
-			most = &s->processes[i];
-	return most;
-}
-
-const char *unexplained__words(const struct snap_process *p, char buf[static UNEXPLAINED_MAX])
-{
-	uint64_t grown = (uint64_t)(p->memory.heap_grown + p->memory.large_grown), n = p->memory.unexplained_bytes;
-
-	snprintf(buf, UNEXPLAINED_MAX, "grew by %s, and the calls that were seen explain %s of it: at least %s of its heap came from unseen calls",
-		 BYTES(grown), BYTES(grown - MIN(n, grown)), BYTES(n));
-	return buf;
-}
 
 void report__unexplained_lines(struct report *r)
 {
@@ -322,5 +266,87 @@ void report__losses(struct report *r)
 	who_lost(r);
 	para__begin(&r->para, "", LOUD_WIDTH);
 	para__item(&r->para, "%s lost in all: figures are not exact", EXACT(r->s->losses_total));
+	para__end(&r->para);
+}
+
+/* ---- ends */
+
+/*
+ * How ends are told:
+ *
+ *	died   killed by the kernel: out of memory, it held 38.0 MiB in 31,744 blocks
+ *	died   stress (2100) by SIGKILL: out of memory, worker (1501) by SIGSEGV, 3 more by signals
+ *
+ * What always holds: nothing is said of processes that ended by themselves. A row of
+ * several processes tells of none of them: each has its own end.
+ */
+
+/* Who is named first: victims of the kernel, then those that held the most. */
+static bool comes_before(const struct snap_process *a, const struct snap_process *b)
+{
+	if (a->oom_killed != b->oom_killed)
+		return a->oom_killed;
+	return a->c.live_bytes > b->c.live_bytes;
+}
+
+static bool died(const struct snap_process *p)
+{
+	return p->ended && p->exit_signal > 0;
+}
+
+static void single_line(struct report *r, const struct snap_process *p)
+{
+	char name[SIGNAL_NAME_MAX];
+
+	para__begin(&r->para, "died", LABEL_WIDTH);
+	if (p->oom_killed)
+		para__item(&r->para, "killed by the kernel: out of memory");
+	else
+		para__item(&r->para, "by %s", signal_name(p->exit_signal, name));
+	if (r->s->known & HAS_LIVE_BYTES)
+		para__item(&r->para, "it held %s%s in %s%s block%s", report__mark(r), BYTES(p->c.live_bytes), report__mark(r),
+			   EXACT(p->c.live_blocks), plural(p->c.live_blocks));
+	para__end(&r->para);
+}
+
+void report__died_line(struct report *r)
+{
+	const struct snap_process *named[NAMED] = {};
+	char name[SIGNAL_NAME_MAX];
+	size_t n = 0, n_named;
+
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		const struct snap_process *p = &r->s->processes[i];
+
+		if (!died(p))
+			continue;
+		n++;
+		for (size_t k = 0; k < NAMED; k++) {
+			const struct snap_process *other = named[k];
+
+			if (other && !comes_before(p, other))
+				continue;
+			named[k] = p;
+			p = other;
+			if (!p)
+				break;
+		}
+	}
+	if (!n)
+		return;
+	if (r->s->n_processes == 1) {
+		single_line(r, r->s->processes);
+		return;
+	}
+	n_named = MIN(n, NAMED);
+	para__begin(&r->para, "died", LABEL_WIDTH);
+	for (size_t k = 0; k < n_named; k++) {
+		_cleanup_free_ char *who = text_shorten(named[k]->comm, 24);
+
+		para__item(&r->para, "%s (%d) by %s%s", who, (int)named[k]->pid, signal_name(named[k]->exit_signal, name),
+			   named[k]->oom_killed ? ": out of memory" : "");
+	}
+	if (n > n_named)
+		para__item(&r->para, "%s more by signals", EXACT(n - n_named));
 	para__end(&r->para);
 }
