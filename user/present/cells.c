@@ -5,6 +5,7 @@
  * is not known is "-" and NAN.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/group.h"
@@ -259,4 +260,69 @@ const char *column__title(const struct column *c, const struct snapshot *s)
 bool column__holds(const struct column *c, const struct snapshot *s)
 {
 	return !(column__needs(c) & ~s->known) && (!c->without || c->without & ~s->known);
+}
+
+/* ---- columns that a view chooses, and how many of them fit */
+
+/* The number behind a sign of a column's entry. */
+static unsigned int number_at(const char *entry, size_t len, char sign)
+{
+	const char *at = memchr(entry, sign, len);
+	unsigned int n = 0;
+
+	for (at = at ? at + 1 : entry + len; at < entry + len && *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (unsigned int)(*at - '0');
+	return n;
+}
+
+static bool choose(const struct columns *from, const char *entry, size_t len, struct column *ret)
+{
+	size_t as_len = strcspn(entry, "=:/@ "), name_at = entry[as_len] == '=' ? as_len + 1 : 0;
+	_cleanup_free_ char *name = xstrndup(entry + name_at, strcspn(entry + name_at, ":/@ "));
+	const struct column *is = columns__find(from, name);
+	unsigned int width = number_at(entry, len, ':');
+
+	if (!is)
+		return false;
+	*ret = *is;
+	snprintf(ret->as, sizeof(ret->as), "%.*s", (int)as_len, entry);
+	ret->width = width ? width : is->width;
+	ret->drop = number_at(entry, len, '/');
+	ret->from_cols = number_at(entry, len, '@');
+	return true;
+}
+
+struct columns columns__choose(const struct columns *from, const char *list)
+{
+	struct column *v = xcalloc(strlen(list) / 2 + 1, sizeof(*v));
+	size_t n = 0, len;
+
+	for (; *list; list += len + strspn(list + len, " ")) {
+		len = strcspn(list, " ");
+		n += choose(from, list, len, &v[n]);
+	}
+	return (struct columns){ v, n };
+}
+
+size_t columns__width(const struct columns *c, const size_t *widths, size_t gap)
+{
+	size_t width = 0;
+
+	for (size_t k = 0; k < c->n; k++)
+		if (widths[k])
+			width += widths[k] + (width ? gap : 0);
+	return width;
+}
+
+bool columns__drop(const struct columns *c, size_t *widths, unsigned int least)
+{
+	size_t which = c->n;
+
+	for (size_t k = 0; k < c->n; k++)
+		if (widths[k] && c->v[k].drop >= least && (which == c->n || c->v[k].drop > c->v[which].drop))
+			which = k;
+	if (which == c->n)
+		return false;
+	widths[which] = 0;
+	return true;
 }

@@ -16,6 +16,7 @@
 #include "model/rss_trend.h"
 #include "present/caveats.h"
 #include "present/figures.h"
+#include "present/frames.h"
 #include "present/rows.h"
 #include "present/telling.h"
 #include "util/text.h"
@@ -362,6 +363,16 @@ static void site(const struct row_of *r, struct cell *c)
 	c->text = kept ? kept : c->buf;
 }
 
+/* Where the frame is that names it. */
+static void site_where(const struct row_of *r, struct cell *c)
+{
+	struct frame f = tellings__of(r->tellings, r->s, r->site);
+	_cleanup_free_ char *is = f.place ? frame__where_short(&f, r->process->exe, CELL_MAX / 2) : NULL;
+
+	snprintf(c->buf, CELL_MAX, "%s", is ? is : "");
+	c->text = c->buf;
+}
+
 CELL(unreached, c->tone = r->site->unreached_blocks ? TONE_BAD : TONE_DIM)
 CELL(types, c->text = r->site->n_types ? r->site->types[0].name : "")
 
@@ -372,6 +383,7 @@ static char *fit_types(const struct row_of *r, size_t width)
 
 static const struct column of_site[] = {
 	{ "live", "LIVE", 9, .scaled = true, .field = COUNTER("live_bytes"), .older = SITE("older_bytes") },
+	{ "live-now", "LIVE NOW", 9, .scaled = true, .field = COUNTER("live_bytes") },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .cell = delta },
 	{ "change", "CHANGE", 10, .scaled = true, .label = "Δ", .field = SITE("since_baseline_bytes") },
 	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .cell = site_growth },
@@ -426,6 +438,7 @@ static const struct column of_site[] = {
 	{ "process", "PROCESS", 0, true, .groups = true, .cell = process },
 	{ "function", "FUNCTION", 0, true, .field = IS(site_names, "function") },
 	{ "site", "SITE", 0, true, .code = true, .cell = site },
+	{ "where", "", 0, true, .cell = site_where },
 };
 
 const struct columns process_columns = { of_process, ARRAY_SIZE(of_process) };

@@ -99,6 +99,9 @@ struct column {
 	bool scaled;		/* "~" stands before it where figures are estimates */
 	bool two_snapshots;	/* or a screen, or a page: reports leave it out */
 	unsigned int drop;	/* where a line is too narrow the highest goes first; 0 stays */
+	/* of a column that was chosen (columns__choose) */
+	char as[16];		/* what it is called there */
+	unsigned int from_cols;	/* only on screens as wide as this */
 	const char *label, *tip;	/* on a page: NULL: the title in small letters; what it means */
 
 	const struct field_ref *field;	/* NULL: functions know */
@@ -129,6 +132,15 @@ extern const struct columns free_place_columns, change_columns, function_columns
 extern const struct columns class_columns, type_columns, arena_columns, part_columns, root_columns, block_columns;
 
 const struct column *columns__find(const struct columns *c, const char *name);	/* NULL: no such column */
+/*
+ * Those of a list of names with a blank between two, in that order, as a view has them. "error=live-error:6/4@80": that one, called
+ * "error" here, 6 columns wide, one of the first to go where a line is too narrow, there from 80 columns on. v is the caller's.
+ */
+struct columns columns__choose(const struct columns *from, const char *list);
+/* How wide a line of such columns is; a width of 0: it is not there. */
+size_t columns__width(const struct columns *c, const size_t *widths, size_t gap);
+/* Where a line is too narrow: the next one goes, of those that are said to go at `least` or later. False: none is left. */
+bool columns__drop(const struct columns *c, size_t *widths, unsigned int least);
 /* enum counter_bit: its own, and those of its field. */
 unsigned int column__needs(const struct column *c);
 void column__cell(const struct column *c, const struct row_of *r, struct cell *ret);

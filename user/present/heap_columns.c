@@ -318,6 +318,14 @@ static void part_tid(const struct row_of *r, struct cell *c)
 	c->text = "";
 }
 
+/* "redis-server: server", "worker (1435)" */
+static char *fit_part(const struct row_of *r, size_t width)
+{
+	_cleanup_free_ char *name = heap__part_text(r->part), *with_tid = r->part->tid ? xasprintf("%s (%d)", name, r->part->tid) : NULL;
+
+	return text_shorten(with_tid ? with_tid : name, width);
+}
+
 #define PART(key) IS(part_fields, key)
 
 static const struct column of_part[] = {
@@ -329,7 +337,7 @@ static const struct column of_part[] = {
 	{ "tid", "TID", 7, .unit = UNIT_ID, .field = PART("tid"), .cell = part_tid },
 	{ "kind", "WHAT", 9, true, .field = PART("kind") },
 	PROCESS,
-	{ "part", "WHOSE", 0, true, .field = PART("name") },
+	{ "part", "WHOSE", 0, true, .field = PART("name"), .fit = fit_part },
 };
 const struct columns part_columns = { of_part, ARRAY_SIZE(of_part) };
 

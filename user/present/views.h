@@ -73,18 +73,6 @@ struct sum_key {
 	bool is_script;		/* as modules there are many of one name, in folders of their own */
 };
 
-/* A column as the live view has it in one of its tables. */
-struct view_column {
-	const char *name;	/* of a column of the view's, and what it is called on the screen */
-	const char *of;		/* NULL, or the column's name where the screen calls it otherwise */
-	const char *title;	/* NULL: the column's */
-	unsigned int width;	/* 0: the column's */
-	unsigned int drop;	/* where a screen is too narrow the highest goes first; 0 stays as long as there is room for a name */
-	unsigned int from_cols;	/* only on screens as wide as this */
-	unsigned int needs;	/* enum counter_bit, beside what the column needs */
-	bool flexible;		/* takes what is left; the last one */
-};
-
 struct view {
 	enum view_bit bit;
 	const char *name;	/* for --view, and on the screen */
@@ -114,8 +102,7 @@ struct view {
 
 	struct {		/* the live view's */
 		int key;	/* 0: it has none of this view */
-		const struct view_column *columns;
-		size_t n_columns;
+		const char *columns;	/* see columns__choose(); NULL: none */
 		const char *sort;	/* the column that rows are sorted by at first */
 		bool bars;		/* bars, and no rows */
 		unsigned int with;	/* enum view_bit: --view that it begins with this one for, too */
@@ -136,6 +123,8 @@ extern const size_t n_views;
 #define VIEWS_MAX 32
 
 const struct view *view__of(enum view_bit bit);
+/* Those that the live view has of it, in order. */
+const struct columns *view__columns(const struct view *v);
 /* By the name that --view takes, of len bytes; 0: no such view. */
 unsigned int view__find(const char *name, size_t len);
 /* The names that --view takes, in the order of the table, with a blank between two. */

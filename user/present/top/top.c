@@ -316,7 +316,7 @@ void top__named(struct top *t)
 {
 	const struct top_place *p = &t->at[t->view];
 	const struct view *v = top__view(t);
-	bool by_name = v->live.n_columns && column__draws(view_column__is(v, &v->live.columns[p->sort]));
+	bool by_name = view__columns(v)->n && column__draws(&view__columns(v)->v[p->sort]);
 
 	top__drop_tree(t);
 	top__drop_merged(t);

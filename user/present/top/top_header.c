@@ -471,16 +471,17 @@ static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, 
 static void searched_text(const struct top *t, char buf[static SEARCHED_MAX], enum list_words how)
 {
 	const struct view *v = top__view(t);
-	const struct view_column *c = NULL;
+	const struct columns *columns = view__columns(v);
+	const struct column *c = NULL;
 	char ago[FMT_MAX];
 	uint64_t ns;
 
 	*buf = 0;
-	for (size_t i = 0; i < v->live.n_columns; i++)
-		if (!strcmp(v->live.columns[i].name, "unreached"))
-			c = &v->live.columns[i];
+	for (size_t i = 0; i < columns->n; i++)
+		if (!strcmp(columns->v[i].as, "unreached"))
+			c = &columns->v[i];
 	/* of a heap it stands above the table */
-	if (!c || how == LIST_ORDER || t->pane != PANE_TABLE || top__is_heap(v) || !view_column__holds(t, v, c) || !top__searched_ago(t, &ns))
+	if (!c || how == LIST_ORDER || t->pane != PANE_TABLE || top__is_heap(v) || !view__has_column(t, v, c) || !top__searched_ago(t, &ns))
 		return;
 	fmt_duration(ago, ns);
 	if (how == LIST_ALL)
@@ -492,9 +493,9 @@ static void searched_text(const struct top *t, char buf[static SEARCHED_MAX], en
 /* What is listed, from when changes count, and how old a search is: the most that there is room for. */
 static void list_text(const struct top *t, char *buf, size_t size, enum list_words how)
 {
-	const struct view *v = top__view(t);
-	const struct view_column *c = v->live.n_columns ? &v->live.columns[t->at[t->view].sort] : NULL;
-	const char *sorted = c ? view_column__title(t, v, c) : "";
+	const struct columns *columns = view__columns(top__view(t));
+	const struct column *c = columns->n ? &columns->v[t->at[t->view].sort] : NULL;
+	const char *sorted = c ? column__title(c, t->shown) : "";
 	char delta[FMT_MAX + 32] = "", searched[SEARCHED_MAX];
 
 	*buf = 0;

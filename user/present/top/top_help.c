@@ -36,6 +36,7 @@ static const struct {
 } meanings[] = {
 	{ "live", OF(ROWS_MARKS), "what its process held at the mark" },
 	{ "live", MOST, "bytes allocated since the trace began and not freed yet" },
+	{ "live-now", MOST, "bytes allocated since the trace began and not freed yet" },
 	{ "live-error", MOST, "standard error of that estimate" },
 	{ "calls-error", MOST, "standard error of that estimate" },
 	{ "delta", MOST, "change of the live bytes since the baseline: b, or SIGUSR2" },
@@ -138,12 +139,10 @@ static const struct {
 	{ "path", MOST, "the program or library of the function that names the stacks that are added up here" },
 };
 
-const char *top__meaning(const struct view *v, const struct view_column *c)
+const char *top__meaning(const struct view *v, const struct column *c)
 {
-	const char *name = view_column__is(v, c)->name;
-
 	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
-		if (!strcmp(meanings[i].column, name) && meanings[i].rows & OF(v->rows))
+		if (!strcmp(meanings[i].column, c->name) && meanings[i].rows & OF(v->rows))
 			return meanings[i].says;
 	return NULL;
 }
@@ -223,21 +222,22 @@ static void put_entry(struct page *p, enum style style, const char *head, const 
 static void put_all(const struct top *t, struct page *p)
 {
 	const struct view *v = top__view(t);
+	const struct columns *columns = view__columns(v);
 	bool judged = false;
 
 	put_title(p, "KEYS", "");
 	for (size_t i = 0; i < n_top_keys; i++)
 		if (top_keys[i].help)
 			put_entry(p, STYLE_KEY, top_keys[i].shown, top_keys[i].help);
-	if (v->live.n_columns)
+	if (columns->n)
 		put_title(p, "COLUMNS of ", v->name);
-	for (size_t i = 0; i < v->live.n_columns; i++) {
-		const struct view_column *c = &v->live.columns[i];
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct column *c = &columns->v[i];
 
-		judged |= !strcmp(c->name, "verdict") && view_column__holds(t, v, c);
+		judged |= !strcmp(c->as, "verdict") && view__has_column(t, v, c);
 		/* Δ is what b is for */
-		if (top__meaning(v, c) && (view_column__holds(t, v, c) || !strcmp(c->name, "delta")))
-			put_entry(p, STYLE_LABEL, view_column__title(t, v, c), top__meaning(v, c));
+		if (top__meaning(v, c) && (view__has_column(t, v, c) || !strcmp(c->as, "delta")))
+			put_entry(p, STYLE_LABEL, column__title(c, t->shown), top__meaning(v, c));
 	}
 	if (judged)
 		put_title(p, "VERDICTS", "");

@@ -251,12 +251,11 @@ static bool sort_by(struct top *t, size_t column)
 {
 	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
-	const struct column *is;
+	const struct column *is = &view__columns(v)->v[column];
 
-	if (!v->live.columns || !t->shown || !view_column__holds(t, v, &v->live.columns[column]))
+	if (!v->live.columns || !t->shown || !view__has_column(t, v, is))
 		return false;
 	/* a trend is a picture */
-	is = view_column__is(v, &v->live.columns[column]);
 	if (!is->cell && !is->field)
 		return false;
 	p->sort = column;
@@ -306,13 +305,13 @@ static enum top_action key_group(struct top *t, int key)
 	}
 	if (from->rows == ROWS_SITES)
 		t->sites_view = t->view;
-	by = from->live.columns[t->at[t->view].sort].name;
+	by = view__columns(from)->v[t->at[t->view].sort].as;
 	/* a row that was opened is one of the others, too */
 	t->only_sum.view = NULL;
 	show_view(t, next_grouping(t));
 	to = top__view(t);
-	for (size_t i = 0; i < to->live.n_columns; i++)
-		if (!strcmp(to->live.columns[i].name, by) && view_column__holds(t, to, &to->live.columns[i]))
+	for (size_t i = 0; i < view__columns(to)->n; i++)
+		if (!strcmp(view__columns(to)->v[i].as, by) && view__has_column(t, to, &view__columns(to)->v[i]))
 			sort_by(t, i);
 	return TOP_NONE;
 }
@@ -324,7 +323,7 @@ static enum top_action key_sort(struct top *t, int key)
 {
 	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
-	size_t n = v->live.n_columns, step = key == 's' || key == '>' ? 1 : n - 1;
+	size_t n = view__columns(v)->n, step = key == 's' || key == '>' ? 1 : n - 1;
 
 	for (size_t i = 1; i < n; i++)
 		if (sort_by(t, (p->sort + i * step) % n))
@@ -335,11 +334,12 @@ static enum top_action key_sort(struct top *t, int key)
 static size_t column_of_growth(const struct top *t, size_t view)
 {
 	const struct view *v = t->views[view];
+	const struct columns *c = view__columns(v);
 
-	for (size_t i = 0; i < v->live.n_columns; i++)
-		if (!strcmp(v->live.columns[i].name, "growth") && top__has_view(t, v) && view_column__holds(t, v, &v->live.columns[i]))
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->v[i].as, "growth") && top__has_view(t, v) && view__has_column(t, v, &c->v[i]))
 			return i;
-	return v->live.n_columns;
+	return SIZE_MAX;
 }
 
 /* What grows the most, first; where that is how it is, as the view has it by itself. */
@@ -350,9 +350,9 @@ static enum top_action key_growth(struct top *t, int key)
 	if (!t->shown)
 		return TOP_NONE;
 	/* where growth is no figure, what is live has it */
-	for (size_t i = 0; column_of_growth(t, view) == t->views[view]->live.n_columns && i < t->n_views; i++)
+	for (size_t i = 0; column_of_growth(t, view) == SIZE_MAX && i < t->n_views; i++)
 		view = i;
-	if (column_of_growth(t, view) == t->views[view]->live.n_columns) {
+	if (column_of_growth(t, view) == SIZE_MAX) {
 		top__say(t, "This mode does not record what is live, so nothing is known to grow.");
 		return TOP_NONE;
 	}

@@ -57,10 +57,8 @@ void top__choose_first(struct top *t);
 /* The view at hand. */
 const struct view *top__view(const struct top *t);
 bool top__has_view(const struct top *t, const struct view *v);
-/* The column that c shows, of the view's. */
-const struct column *view_column__is(const struct view *v, const struct view_column *c);
-const char *view_column__title(const struct top *t, const struct view *v, const struct view_column *c);
-bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c);
+/* Of the columns of a view: does it show c now? */
+bool view__has_column(const struct top *t, const struct view *v, const struct column *c);
 /* What draws the cells of a column where they are more than a text; NULL: nothing. */
 typedef void (*top_draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 top_draw column__draws(const struct column *c);
@@ -282,7 +280,7 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 
 /* ---- top_help.c */
 /* What a column of the view means, in a sentence; NULL: there is none. */
-const char *top__meaning(const struct view *v, const struct view_column *c);
+const char *top__meaning(const struct view *v, const struct column *c);
 
 /* ---- top_panes.c: source and tree */
 void top__forget_source(struct top *t);

@@ -94,36 +94,28 @@ bool top__has_view(const struct top *t, const struct view *v)
 	return view__holds(v, t->shown) && where__holds(where, t->shown);
 }
 
-const struct column *view_column__is(const struct view *v, const struct view_column *c)
+bool view__has_column(const struct top *t, const struct view *v, const struct column *c)
 {
-	return columns__find(v->columns, c->of ? c->of : c->name);
-}
-
-const char *view_column__title(const struct top *t, const struct view *v, const struct view_column *c)
-{
-	return c->title ? c->title : column__title(view_column__is(v, c), t->shown);
-}
-
-bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c)
-{
-	if (c->needs & ~t->shown->known || !column__holds(view_column__is(v, c), t->shown))
+	if (!column__holds(c, t->shown))
 		return false;
 	/* whose a row is has to be told only where there are several it could be */
-	if (v->rows != ROWS_PROCESSES && !strcmp(c->name, "process"))
+	if (v->rows != ROWS_PROCESSES && !strcmp(c->as, "process"))
 		return t->shown->n_processes > 1 && !t->scope;
-	if (v->rows == ROWS_THREADS && !strcmp(c->name, "threads"))
+	if (v->rows == ROWS_THREADS && !strcmp(c->as, "threads"))
 		return t->threads.n < t->threads.n_members;
+	if (!strcmp(c->as, "verdict"))
+		return t->shown->known & (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS);
 	/* before there is a baseline it would be what is live, again */
-	if (!strcmp(c->name, "delta"))
+	if (!strcmp(c->as, "delta"))
 		return t->shown->baseline;
-	if (!strcmp(c->name, "error"))
+	if (!strcmp(c->as, "error"))
 		return t->shown->estimated;
-	if (!strcmp(c->name, "unreached"))
+	if (!strcmp(c->as, "unreached"))
 		/* beside blocks of one age it would be of all */
 		return t->shown->known & HAS_UNREACHED && !t->shown->recording.older_ns;
-	if (!strcmp(c->name, "older"))
+	if (!strcmp(c->as, "older"))
 		return heaps__know_older(t->shown);
-	if (!strcmp(c->name, "members"))
+	if (!strcmp(c->as, "members"))
 		return snapshot__is_grouped(t->shown) || t->shown->machine.known;
 	return true;
 }
@@ -141,8 +133,10 @@ static const struct {
 
 static void sort_at_first(struct top *t, size_t view, const char *column)
 {
-	for (size_t i = 0; i < t->views[view]->live.n_columns; i++)
-		if (!strcmp(t->views[view]->live.columns[i].name, column)) {
+	const struct columns *c = view__columns(t->views[view]);
+
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->v[i].as, column)) {
 			t->at[view].sort = i;
 			t->at[view].sorted = true;
 		}
@@ -285,123 +279,105 @@ void top__want_all(struct top *t)
 
 /* ---- the layout */
 
+#define COLUMNS_MAX 24
+
 struct layout {
-	int width[24];		/* of each column; 0: it is not shown */
-	int gap;
+	const struct columns *c;
+	size_t width[COLUMNS_MAX];	/* of each column; 0: it is not shown */
+	size_t gap;
 };
 
-static unsigned int width_of(const struct top *t, const struct view *v, const struct view_column *c)
+/* Names stay as long as there are figures: the last of these. */
+static bool drop_figure(struct layout *l)
 {
-	const struct column *is = view_column__is(v, c);
-
-	return (c->width ? c->width : is->width) + (t->shown->estimated && is->scaled);
+	for (size_t i = l->c->n; i-- > 0;)
+		if (l->width[i] && !l->c->v[i].left) {
+			l->width[i] = 0;
+			return true;
+		}
+	return false;
 }
 
-static bool is_left(const struct view *v, const struct view_column *c)
+static size_t total(const struct layout *l)
 {
-	return view_column__is(v, c)->left;
-}
-
-static int total(const struct layout *l, const struct view *v)
-{
-	int sum = 0;
-
-	for (size_t i = 0; i < v->live.n_columns; i++)
-		if (l->width[i])
-			sum += l->width[i] + (sum ? l->gap : 0);
-	return sum;
-}
-
-/* The next to go: by the order of the table, or, where all of those are gone, the last one of figures: names stay. */
-static bool drop_one(struct layout *l, const struct view *v, bool any)
-{
-	size_t out = v->live.n_columns;
-
-	for (size_t i = 0; i < v->live.n_columns; i++) {
-		const struct view_column *c = &v->live.columns[i];
-
-		if (l->width[i] && (any ? !is_left(v, c) : c->drop && (out == v->live.n_columns || c->drop > v->live.columns[out].drop)))
-			out = i;
-	}
-	if (out == v->live.n_columns)
-		return false;
-	l->width[out] = 0;
-	return true;
+	return columns__width(l->c, l->width, l->gap);
 }
 
 /* Of those that had to go, what there is room for after all: a wide one may have gone last. */
-static void take_back(struct layout *l, const struct layout *all, const struct view *v, int cols)
+static void take_back(struct layout *l, const struct layout *all, size_t cols)
 {
 	for (unsigned int drop = 1; drop < DROPS; drop++)
-		for (size_t i = 0; i < v->live.n_columns; i++)
-			if (!l->width[i] && all->width[i] && v->live.columns[i].drop == drop && total(l, v) + l->gap + all->width[i] <= cols)
+		for (size_t i = 0; i < l->c->n; i++)
+			if (!l->width[i] && all->width[i] && l->c->v[i].drop == drop && total(l) + l->gap + all->width[i] <= cols)
 				l->width[i] = all->width[i];
 }
 
 /* What is left is the flexible column's, or what is missing comes from it; where that is gone, the last one's. */
-static void stretch(struct layout *l, const struct view *v, int cols)
+static void stretch(struct layout *l, size_t cols)
 {
-	size_t i = v->live.n_columns;
+	size_t i = l->c->n, others;
 
 	while (i > 1 && !l->width[i - 1])
 		i--;
-	if (i && is_left(v, &v->live.columns[i - 1]))
-		l->width[i - 1] = MAX(FLEXIBLE_LEAST, l->width[i - 1] + cols - total(l, v));
+	if (!i || !l->c->v[i - 1].left)
+		return;
+	others = total(l) - l->width[i - 1];
+	l->width[i - 1] = cols > others + FLEXIBLE_LEAST ? cols - others : FLEXIBLE_LEAST;
 }
 
-static void lay_out(const struct top *t, const struct view *v, int cols, struct layout *l)
+static void lay_out(const struct top *t, const struct view *v, size_t cols, struct layout *l)
 {
 	struct layout all;
 
-	*l = (struct layout){ .gap = cols >= WIDE ? 2 : 1 };
-	for (size_t i = 0; i < v->live.n_columns && i < ARRAY_SIZE(l->width); i++) {
-		const struct view_column *c = &v->live.columns[i];
+	*l = (struct layout){ .c = view__columns(v), .gap = cols >= WIDE ? 2 : 1 };
+	for (size_t i = 0; i < l->c->n && i < COLUMNS_MAX; i++) {
+		const struct column *c = &l->c->v[i];
 
-		if (view_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
-			l->width[i] = (int)width_of(t, v, c) ?: FLEXIBLE_MIN;
+		if (view__has_column(t, v, c) && cols >= c->from_cols)
+			l->width[i] = c->width + (t->shown->estimated && c->scaled) ?: FLEXIBLE_MIN;
 	}
 	all = *l;
-	while (total(l, v) > cols && drop_one(l, v, false))
+	while (total(l) > cols && columns__drop(l->c, l->width, 1))
 		;
-	take_back(l, &all, v, cols);
-	stretch(l, v, cols);
-	while (total(l, v) > cols && drop_one(l, v, true))
+	take_back(l, &all, cols);
+	stretch(l, cols);
+	while (total(l) > cols && drop_figure(l))
 		;
-	stretch(l, v, cols);
+	stretch(l, cols);
 }
 
 /* ---- drawing */
 
-static void draw_heads(struct top *t, const struct view *v, const struct layout *l, struct grid *g, int row)
+static void draw_heads(struct top *t, const struct layout *l, struct grid *g, int row)
 {
 	int col = 0;
 
 	t->head_row = row;
 	t->n_heads = 0;
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
-	for (size_t i = 0; i < v->live.n_columns; i++) {
+	for (size_t i = 0; i < l->c->n; i++) {
 		enum style style = i == t->at[t->view].sort ? STYLE_HEAD_SORT : STYLE_HEAD;
+		const char *title = column__title(&l->c->v[i], t->shown);
+		int width = (int)l->width[i];
 
-		if (!l->width[i])
+		if (!width)
 			continue;
-		if (is_left(v, &v->live.columns[i]))
-			grid__put(g, row, col, l->width[i], style, view_column__title(t, v, &v->live.columns[i]));
+		if (l->c->v[i].left)
+			grid__put(g, row, col, width, style, title);
 		else
-			grid__put_right(g, row, col, l->width[i], style, view_column__title(t, v, &v->live.columns[i]));
+			grid__put_right(g, row, col, width, style, title);
 		if (t->n_heads < ARRAY_SIZE(t->heads)) {
 			t->heads[t->n_heads].from = col;
-			t->heads[t->n_heads].end = col + l->width[i] + l->gap;
+			t->heads[t->n_heads].end = col + width + (int)l->gap;
 			t->heads[t->n_heads++].column = i;
 		}
-		col += l->width[i] + l->gap;
+		col += width + (int)l->gap;
 	}
 }
 
-static void draw_cell(const struct top *t, const struct view *v, const struct view_column *c, const struct top_row *r,
-		      struct grid *g, int row, int col, int width)
+static void draw_cell(const struct top *t, const struct column *c, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
-	const struct column *is = view_column__is(v, c);
-	top_draw draw = column__draws(is);
+	top_draw draw = column__draws(c);
 	struct cell cell;
 	enum style style;
 
@@ -409,9 +385,9 @@ static void draw_cell(const struct top *t, const struct view *v, const struct vi
 		draw(t, r, g, row, col, width);
 		return;
 	}
-	column__marked_cell(is, &r->of, &cell);
+	column__marked_cell(c, &r->of, &cell);
 	style = strcmp(cell.text, "-") ? tone__style(cell.tone) : STYLE_DIM;
-	if (is->left) {
+	if (c->left) {
 		_cleanup_free_ char *cut = text_shorten(cell.text, width);
 
 		grid__put(g, row, col, width, style, cut);
@@ -420,16 +396,17 @@ static void draw_cell(const struct top *t, const struct view *v, const struct vi
 	}
 }
 
-static void draw_row(struct top *t, const struct view *v, const struct layout *l, const struct top_row *r,
-		     struct grid *g, int row)
+static void draw_row(struct top *t, const struct view *v, const struct layout *l, const struct top_row *r, struct grid *g, int row)
 {
 	int col = 0;
 
-	for (size_t i = 0; i < v->live.n_columns; i++) {
-		if (!l->width[i])
+	for (size_t i = 0; i < l->c->n; i++) {
+		int width = (int)l->width[i];
+
+		if (!width)
 			continue;
-		draw_cell(t, v, &v->live.columns[i], r, g, row, col, MIN(l->width[i], g->cols - col));
-		col += l->width[i] + l->gap;
+		draw_cell(t, &l->c->v[i], r, g, row, col, MIN(width, g->cols - col));
+		col += width + (int)l->gap;
 	}
 	if (r->of.site)
 		top__want_site(t, r->of.site);
@@ -603,8 +580,8 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 	}
 	if (n < 1)
 		return;
-	lay_out(t, v, g->cols, &l);
-	draw_heads(t, v, &l, g, row);
+	lay_out(t, v, (size_t)g->cols, &l);
+	draw_heads(t, &l, g, row);
 	t->list_row = row + 1;
 	t->list_rows = n - 1 - put_sum(t, g, row + n - 1, n);
 	if (!t->rows.n && *t->filter)
