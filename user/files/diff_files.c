@@ -372,9 +372,7 @@ static int by_change(const void *pa, const void *pb)
 {
 	const struct change *a = pa, *b = pb;
 
-	if (weight(a) != weight(b))
-		return weight(a) < weight(b) ? 1 : -1;
-	return a->name ? strcmp(a->name, b->name) : a->size->usable < b->size->usable ? -1 : 1;
+	return ORDER(weight(b), weight(a)) ?: (a->name ? strcmp(a->name, b->name) : ORDER(a->size->usable, b->size->usable));
 }
 
 static void table(FILE *out, struct changes *c, const char *title, const struct diff_opts *o)

@@ -92,9 +92,7 @@ static int heavier_first(const void *pa, const void *pb, void *arg)
 	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
 	const struct node *nodes = arg;
 
-	if (nodes[ia].all != nodes[ib].all)
-		return nodes[ia].all < nodes[ib].all ? 1 : -1;
-	return ia < ib ? -1 : ia > ib;
+	return ORDER(nodes[ib].all, nodes[ia].all) ?: ORDER(ia, ib);
 }
 
 static void choose_nodes(struct dot *d, double threshold_pct)

@@ -37,7 +37,8 @@ char *owner__thread(const struct snap_site *site)
 	return xasprintf("%s-%d", site->thread ? site->thread : "thread", site->tid);
 }
 
-char *owner__title(const struct snap_process *p)
+/* "redis-server (1432)", "nginx (40 processes)": of a snapshot with one row. The caller's. */
+static char *title_of(const struct snap_process *p)
 {
 	if (p->n_members > 1)
 		return xasprintf("%s (%u processes)", p->comm, p->n_members);
@@ -183,7 +184,7 @@ void export_notes__done(struct export_notes *notes)
 
 char *export_notes__title(const struct snapshot *s)
 {
-	_cleanup_free_ char *who = s->n_processes == 1 ? owner__title(s->processes) : NULL;
+	_cleanup_free_ char *who = s->n_processes == 1 ? title_of(s->processes) : NULL;
 	struct export_notes notes = {};
 	char *text = NULL;
 	size_t len;

@@ -34,8 +34,6 @@ bool owner__has_process(const struct snapshot *s);
 char *owner__process(const struct snapshot *s, const struct snap_process *p);
 /* The same for a site's thread; site->tid must not be 0. */
 char *owner__thread(const struct snap_site *site);
-/* "redis-server (1432)", "nginx (40 processes)": of a snapshot with one row. The caller's. */
-char *owner__title(const struct snap_process *p);
 
 /* The weights of formats that have several of them side by side. */
 

@@ -78,9 +78,7 @@ static void put_frame(struct massif *m, const struct stack_frame *f)
 
 static int by_frame(const struct stack_frame *a, const struct stack_frame *b)
 {
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	return a->function < b->function ? -1 : a->function > b->function;
+	return ORDER(a->place, b->place) ?: ORDER(a->function, b->function);
 }
 
 static int by_frames(const void *pa, const void *pb)
@@ -93,7 +91,7 @@ static int by_frames(const void *pa, const void *pb)
 		if (d)
 			return d;
 	}
-	return a->n < b->n ? -1 : a->n > b->n;
+	return ORDER(a->n, b->n);
 }
 
 /* Stacks that begin alike stand side by side from here on. */

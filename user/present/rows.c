@@ -154,29 +154,16 @@ static uint64_t weight(const struct thread_row *t, const struct metric *key)
 
 static int heavier_first(const struct thread_row *a, const struct thread_row *b, const struct metric *key)
 {
-	uint64_t wa = weight(a, key), wb = weight(b, key);
-
-	if (wa == wb) {
-		wa = a->c.alloc_calls + a->c.free_calls;
-		wb = b->c.alloc_calls + b->c.free_calls;
-	}
-	if (wa != wb)
-		return wa < wb ? 1 : -1;
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return a->tid != b->tid ? a->tid < b->tid ? -1 : 1 : strcmp(a->name, b->name);
+	return ORDER(weight(b, key), weight(a, key)) ?: ORDER(b->c.alloc_calls + b->c.free_calls, a->c.alloc_calls + a->c.free_calls) ?:
+	       ORDER(a->process, b->process) ?: ORDER(a->tid, b->tid) ?: strcmp(a->name, b->name);
 }
 
 static int by_pattern(const void *pa, const void *pb, void *arg)
 {
 	const struct sorting *o = arg;
 	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
-	int d;
 
-	if (o->v[ia].process != o->v[ib].process)
-		return o->v[ia].process < o->v[ib].process ? -1 : 1;
-	d = strcmp(o->patterns[ia], o->patterns[ib]);
-	return d ? d : heavier_first(&o->v[ia], &o->v[ib], o->key);
+	return ORDER(o->v[ia].process, o->v[ib].process) ?: strcmp(o->patterns[ia], o->patterns[ib]) ?: heavier_first(&o->v[ia], &o->v[ib], o->key);
 }
 
 static int by_weight(const void *pa, const void *pb, void *arg)
@@ -471,23 +458,16 @@ static int compare_wheres(const struct snapshot *s, uint32_t a, uint32_t b)
 	const struct snap_free_site *x = &s->free_sites[a], *y = &s->free_sites[b];
 	int d = strcmp(x->function, y->function);
 
-	for (uint32_t i = 0; !d && i < MIN(x->n_stack, y->n_stack); i++) {
-		uint64_t p = s->places[x->stack[i]].offset, q = s->places[y->stack[i]].offset;
-
-		d = p < q ? -1 : p > q;
-	}
-	return d ? d : x->n_stack < y->n_stack ? -1 : x->n_stack > y->n_stack;
+	for (uint32_t i = 0; !d && i < MIN(x->n_stack, y->n_stack); i++)
+		d = ORDER(s->places[x->stack[i]].offset, s->places[y->stack[i]].offset);
+	return d ?: ORDER(x->n_stack, y->n_stack);
 }
 
 static int by_calls_down(const void *a, const void *b, void *arg)
 {
 	const struct free_place *x = a, *y = b;
 
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return compare_wheres(arg, x->where, y->where);
+	return ORDER(y->calls, x->calls) ?: ORDER(y->bytes, x->bytes) ?: compare_wheres(arg, x->where, y->where);
 }
 
 void free_places__of(const struct snapshot *s, const struct free_lists *l, size_t site, struct free_place **ret, size_t *ret_n)

@@ -40,17 +40,9 @@ static int by_weight(const void *pa, const void *pb, void *arg)
 {
 	const struct snap_process *a = *(const struct snap_process *const *)pa, *b = *(const struct snap_process *const *)pb;
 	const struct process_order *o = arg;
-	uint64_t wa = rank__of_counters(o->key, &a->c), wb = rank__of_counters(o->key, &b->c);
 
-	if (o->ended_last && a->ended != b->ended)
-		return a->ended - b->ended;
-	if (wa == wb) {
-		wa = a->c.alloc_bytes;
-		wb = b->c.alloc_bytes;
-	}
-	if (wa != wb)
-		return wa < wb ? 1 : -1;
-	return a->id < b->id ? -1 : a->id > b->id;
+	return (o->ended_last ? a->ended - b->ended : 0) ?: ORDER(rank__of_counters(o->key, &b->c), rank__of_counters(o->key, &a->c)) ?:
+	       ORDER(b->c.alloc_bytes, a->c.alloc_bytes) ?: ORDER(a->id, b->id);
 }
 
 /* Those that grow come first, by how much: the first one is what the sentence is about (present/sentence.c). */
@@ -69,20 +61,9 @@ static struct grower grower_of(const struct snapshot *s, const struct snap_proce
 	return (struct grower){ p, grows, grows || p->ended ? bytes : MAX(bytes, (double)r.change_bytes) };
 }
 
-static int by_growth(const void *pa, const void *pb)
-{
-	const struct grower *a = pa, *b = pb;
-
-	if (a->p->ended != b->p->ended)
-		return a->p->ended - b->p->ended;
-	if (a->grows != b->grows)
-		return b->grows - a->grows;
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	if (a->p->c.live_bytes != b->p->c.live_bytes)
-		return a->p->c.live_bytes < b->p->c.live_bytes ? 1 : -1;
-	return a->p->id < b->p->id ? -1 : a->p->id > b->p->id;
-}
+COMPARATOR(by_growth, struct grower,
+	   ORDER(a->p->ended, b->p->ended) ?: ORDER(b->grows, a->grows) ?: ORDER(b->bytes, a->bytes) ?:
+	   ORDER(b->p->c.live_bytes, a->p->c.live_bytes) ?: ORDER(a->p->id, b->p->id))
 
 const struct snap_process **processes__by_growth(const struct snapshot *s)
 {
@@ -257,18 +238,8 @@ void report__threads(struct report *r)
 /* ---- rows */
 
 /* What has no tag comes last. */
-static int heavier_first(const void *pa, const void *pb)
-{
-	const struct tag_row *a = pa, *b = pb;
-
-	if (!a->tag != !b->tag)
-		return a->tag ? -1 : 1;
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? 1 : -1;
-	if (a->sum.c.alloc_bytes != b->sum.c.alloc_bytes)
-		return a->sum.c.alloc_bytes < b->sum.c.alloc_bytes ? 1 : -1;
-	return a->tag < b->tag ? -1 : a->tag > b->tag;
-}
+COMPARATOR(heavier_first, struct tag_row,
+	   ORDER(!a->tag, !b->tag) ?: ORDER(b->weight, a->weight) ?: ORDER(b->sum.c.alloc_bytes, a->sum.c.alloc_bytes) ?: ORDER(a->tag, b->tag))
 
 struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *sums, const struct metric *key)
 {

@@ -263,6 +263,17 @@ void flow__put(struct flow *f, enum style style, const char *text)
 	f->col += cols;
 }
 
+void flow__putf(struct flow *f, enum style style, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	flow__put(f, style, text);
+}
+
 void flow__words(struct flow *f, enum style style, const char *text)
 {
 	while (*text) {

@@ -86,6 +86,7 @@ struct flow {
 };
 /* In one piece: on the next line, if it does not fit into this one any more. */
 void flow__put(struct flow *f, enum style style, const char *text);
+void flow__putf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Word by word. */
 void flow__words(struct flow *f, enum style style, const char *text);
 void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -101,31 +101,24 @@ static size_t frames_of(const struct snapshot *s, const struct snap_site *site, 
 static void live_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
 	const char *mark = t->shown->estimated ? "~" : "";
-	char text[4 * CELL_MAX];
 
 	if (t->shown->known & HAS_LIVE_BYTES) {
-		snprintf(text, sizeof(text), "%s%s in %s%s block%s", mark, BYTES(s->c.live_bytes), mark,
-			 EXACT(s->c.live_blocks), plural(s->c.live_blocks));
-		flow__put(w, STYLE_FIGURE, text);
-		snprintf(text, sizeof(text), ", Δ %s", CHANGE((double)s->since_baseline_bytes));
+		flow__putf(w, STYLE_FIGURE, "%s%s in %s%s block%s", mark, BYTES(s->c.live_bytes), mark,
+			   EXACT(s->c.live_blocks), plural(s->c.live_blocks));
 		if (t->shown->baseline)
-			flow__put(w, STYLE_PLAIN, text);
+			flow__putf(w, STYLE_PLAIN, ", Δ %s", CHANGE((double)s->since_baseline_bytes));
 	}
-	if (s->c.alloc_calls && s->min_size == s->max_size)
-		snprintf(text, sizeof(text), "  each of %s", BYTES(s->max_size));
-	else
-		snprintf(text, sizeof(text), "  sizes %s to %s", BYTES(s->min_size), BYTES(s->max_size));
-	if (s->c.alloc_calls && s->max_size)
-		flow__put(w, STYLE_PLAIN, text);
-	snprintf(text, sizeof(text), "  by %.64s", s->function);
-	flow__put(w, STYLE_PLAIN, text);
+	if (s->c.alloc_calls && s->max_size && s->min_size == s->max_size)
+		flow__putf(w, STYLE_PLAIN, "  each of %s", BYTES(s->max_size));
+	else if (s->c.alloc_calls && s->max_size)
+		flow__putf(w, STYLE_PLAIN, "  sizes %s to %s", BYTES(s->min_size), BYTES(s->max_size));
+	flow__putf(w, STYLE_PLAIN, "  by %.64s", s->function);
 	if (t->shown->n_processes > 1) {
 		const struct snap_process *p = &t->shown->processes[s->process];
 		char death[DEATH_MAX], name[PROCESS_NAME_MAX];
 
-		snprintf(text, sizeof(text), "  in %s%s%s%s", process__name(t->shown, p, name), p->ended ? " [" : "",
-			 death__words(p, death), p->ended ? "]" : "");
-		flow__put(w, STYLE_PLAIN, text);
+		flow__putf(w, STYLE_PLAIN, "  in %s%s%s%s", process__name(t->shown, p, name), p->ended ? " [" : "",
+			   death__words(p, death), p->ended ? "]" : "");
 	}
 	flow__end_line(w);
 }
@@ -136,35 +129,21 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 	const struct counters *c = &s->c;
 	unsigned int known = t->shown->known;
 	uint64_t now = t->shown->duration_ns;
-	char text[4 * CELL_MAX];
 
-	snprintf(text, sizeof(text), "%s calls, %s", EXACT(c->alloc_calls), BYTES(c->alloc_bytes));
-	flow__put(w, STYLE_PLAIN, text);
-	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s)) {
-		snprintf(text, sizeof(text), ", now %s", RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
-								 now - t->before.t_ns));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (known & HAS_FREE_CALLS) {
-		snprintf(text, sizeof(text), "  %s freed", PERCENT(c->free_calls, c->alloc_calls));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (known & HAS_TEMP_CALLS && c->temp_calls) {
-		snprintf(text, sizeof(text), ", %s temporary", PERCENT(c->temp_calls, c->alloc_calls));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (known & HAS_LIFETIMES && c->free_calls) {
-		snprintf(text, sizeof(text), ", lived %s on average", LIVED(t->shown, s->lifetime_sum_ns, c->free_calls));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (s->oldest_ns) {
-		snprintf(text, sizeof(text), "  oldest %s", OLDEST(s));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (s->last_ns && now >= s->last_ns) {
-		snprintf(text, sizeof(text), "  last call %s ago", DURATION(now - s->last_ns));
-		flow__put(w, STYLE_PLAIN, text);
-	}
+	flow__putf(w, STYLE_PLAIN, "%s calls, %s", EXACT(c->alloc_calls), BYTES(c->alloc_bytes));
+	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s))
+		flow__putf(w, STYLE_PLAIN, ", now %s", RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
+			   now - t->before.t_ns));
+	if (known & HAS_FREE_CALLS)
+		flow__putf(w, STYLE_PLAIN, "  %s freed", PERCENT(c->free_calls, c->alloc_calls));
+	if (known & HAS_TEMP_CALLS && c->temp_calls)
+		flow__putf(w, STYLE_PLAIN, ", %s temporary", PERCENT(c->temp_calls, c->alloc_calls));
+	if (known & HAS_LIFETIMES && c->free_calls)
+		flow__putf(w, STYLE_PLAIN, ", lived %s on average", LIVED(t->shown, s->lifetime_sum_ns, c->free_calls));
+	if (s->oldest_ns)
+		flow__putf(w, STYLE_PLAIN, "  oldest %s", OLDEST(s));
+	if (s->last_ns && now >= s->last_ns)
+		flow__putf(w, STYLE_PLAIN, "  last call %s ago", DURATION(now - s->last_ns));
 	flow__end_line(w);
 }
 
