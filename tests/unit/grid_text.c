@@ -33,7 +33,7 @@ static char *put_row(const struct grid *g, int row, char *to)
 	while (last >= 0 && grid__cell(g, row, last)->ch == ' ' && grid__cell(g, row, last)->width == 1)
 		last--;
 	for (int col = 0; col <= last; col++) {
-		const struct cell *c = grid__cell(g, row, col);
+		const struct glyph *c = grid__cell(g, row, col);
 
 		if (!c->width)
 			continue;

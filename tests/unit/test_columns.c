@@ -15,11 +15,12 @@
 
 static const char *cell(const struct columns *c, const char *name, const struct row_of *r)
 {
-	static char buf[CELL_MAX];
+	static struct cell ret;
 	const struct column *col = columns__find(c, name);
 
 	cr_assert_not_null(col, "%s", name);
-	return column__cell(col, r, buf);
+	column__marked_cell(col, r, &ret);
+	return ret.text;
 }
 
 static const struct columns *const tables[] = { &process_columns, &thread_columns, &site_columns };
@@ -95,12 +96,12 @@ Test(columns, are_as_wide_as_they_say)
 			for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
 				for (size_t j = 0; j < tables[t]->n; j++) {
 					const struct column *col = &tables[t]->v[j];
-					char buf[CELL_MAX];
-					const char *text = column__cell(col, &rows[t], buf);
+					struct cell cell;
 
+					column__marked_cell(col, &rows[t], &cell);
 					if (col->width)
-						cr_assert_leq(text_width(text), col->width + (col->scaled && s.estimated),
-							      "%s: '%s'", col->name, text);
+						cr_assert_leq(text_width(cell.text), col->width + (col->scaled && s.estimated),
+							      "%s: '%s'", col->name, cell.text);
 				}
 		}
 }
@@ -112,6 +113,7 @@ Test(columns, tell_a_process)
 				  .c = { .alloc_calls = 50, .alloc_bytes = 5120 }, .timeline = line, .n_timeline = 3 };
 	struct snapshot s = { .known = HAS_ALL, .duration_ns = 10 * S, .wall_now_ns = 1000 * S };
 	struct row_of r = { .s = &s, .process = &p };
+	struct cell growth;
 
 	cr_expect_str_eq(cell(&process_columns, "growth", &r), "+1.0 KiB");
 	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "5.0");
@@ -138,7 +140,8 @@ Test(columns, tell_a_process)
 	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "-");
 	cr_expect_str_eq(cell(&process_columns, "age", &r), "-");
 	cr_expect_str_eq(cell(&process_columns, "verdict", &r), "ended");
-	cr_expect(isnan(column__value(columns__find(&process_columns, "growth"), &r)));
+	column__cell(columns__find(&process_columns, "growth"), &r, &growth);
+	cr_expect(isnan(growth.sort));
 }
 
 Test(columns, only_of_what_is_recorded)

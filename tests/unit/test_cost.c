@@ -2,7 +2,7 @@
 /* What the probes take of the targets' CPU time, in words and in the live view's header. */
 #include <criterion/criterion.h>
 
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "top_screen.h"
 #include "util/clock.h"
 #include "util/util.h"

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <zlib.h>
 
-#include "files/drop_frames.h"
+#include "files/export_parts.h"
 #include "files/export.h"
 #include "files/json/json_writer.h"
 #include "files/outfile.h"

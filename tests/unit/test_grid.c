@@ -108,11 +108,11 @@ Test(grid, tells_what_is_the_same)
 	grid__resize(&g, 2, 4);
 	grid__put(&g, 0, 0, 4, STYLE_BAD, "ab");
 	grid__copy(&other, &g);
-	cr_assert(cell__same(grid__cell(&g, 0, 0), grid__cell(&other, 0, 0)));
+	cr_assert(glyph__same(grid__cell(&g, 0, 0), grid__cell(&other, 0, 0)));
 	grid__put(&other, 0, 0, 4, STYLE_GOOD, "a");
-	cr_assert_not(cell__same(grid__cell(&g, 0, 0), grid__cell(&other, 0, 0)));
+	cr_assert_not(glyph__same(grid__cell(&g, 0, 0), grid__cell(&other, 0, 0)));
 	grid__select(&other, 0);
-	cr_assert_not(cell__same(grid__cell(&g, 0, 1), grid__cell(&other, 0, 1)));
-	cr_assert(cell__same(grid__cell(&g, 1, 1), grid__cell(&other, 1, 1)));
+	cr_assert_not(glyph__same(grid__cell(&g, 0, 1), grid__cell(&other, 0, 1)));
+	cr_assert(glyph__same(grid__cell(&g, 1, 1), grid__cell(&other, 1, 1)));
 	grid__done(&other);
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "files/heap_diff.h"
+#include "files/diff_files.h"
 #include "files/json/json_read.h"
 #include "golden.h"
 #include "model/filter.h"

@@ -8,7 +8,6 @@
 #include "model/filter.h"
 #include "model/heaps.h"
 #include "present/columns.h"
-#include "present/heap_words.h"
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
@@ -346,7 +345,7 @@ Test(heap_report, parts_of_types)
 	struct snapshot *s = alone(HEAP_SEARCHED);
 	struct snap_heap *h = (struct snap_heap *)s->heaps;
 	struct row_of row = { .s = s, .process = &s->processes[0], .heap = h };
-	char buf[CELL_MAX];
+	struct cell cell;
 
 	h->older_known = true;
 	h->older_types = older;
@@ -355,8 +354,10 @@ Test(heap_report, parts_of_types)
 	h->unreached.n_types = ARRAY_SIZE(lost);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		row.type = &all[i];
-		cr_expect_str_eq(column__text(columns__find(&type_columns, "older"), &row, buf), want[i][0], "%s: %s", all[i].name, buf);
-		cr_expect_str_eq(column__text(columns__find(&type_columns, "unreached"), &row, buf), want[i][1], "%s: %s", all[i].name, buf);
+		column__cell(columns__find(&type_columns, "older"), &row, &cell);
+		cr_expect_str_eq(cell.text, want[i][0], "%s: %s", all[i].name, cell.text);
+		column__cell(columns__find(&type_columns, "unreached"), &row, &cell);
+		cr_expect_str_eq(cell.text, want[i][1], "%s: %s", all[i].name, cell.text);
 	}
 	snapshot__free(s);
 }
@@ -534,13 +535,16 @@ Test(heap_report, unreached_is_of_all_ages)
 	const struct column *c = columns__find(&site_columns, "unreached");
 	struct snapshot *s = traced(SAMPLE_SINGLE, HEAP_SEARCHED);
 	struct row_of row = { .s = s, .process = &s->processes[0] };
+	struct cell cell;
 
 	for (size_t i = 0; i < s->n_sites; i++) {
 		row.site = &s->sites[i];
 		row.older = false;
-		cr_expect_eq(column__value(c, &row), (double)s->sites[i].unreached_bytes);
+		column__cell(c, &row, &cell);
+		cr_expect_eq(cell.sort, (double)s->sites[i].unreached_bytes);
 		row.older = true;
-		cr_expect(isnan(column__value(c, &row)));
+		column__cell(c, &row, &cell);
+		cr_expect(isnan(cell.sort));
 	}
 	snapshot__free(s);
 }

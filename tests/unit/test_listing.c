@@ -10,7 +10,7 @@
 #include "golden.h"
 #include "model/filter.h"
 #include "names/source.h"
-#include "present/listing.h"
+#include "present/frames.h"
 #include "present/text/report.h"
 #include "top_made.h"
 #include "util/util.h"

@@ -6,7 +6,7 @@
 
 #include "files/export.h"
 #include "model/group.h"
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 #include "written.h"

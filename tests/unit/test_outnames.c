@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "files/outfile.h"
-#include "files/outnames.h"
 
 static void expands(const char *pattern, const char *want)
 {

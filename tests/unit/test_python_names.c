@@ -5,7 +5,7 @@
 
 #include "model/runtimes.h"
 #include "model/snapshot.h"
-#include "present/missing_names.h"
+#include "present/caveats.h"
 #include "util/util.h"
 
 #define KNOWN (1ull << 63)

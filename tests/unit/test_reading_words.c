@@ -2,7 +2,7 @@
 /* --mode leak: how it is known what is live, in words. */
 #include <criterion/criterion.h>
 
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "util/util.h"
 
 Test(reading_words, each_part_where_it_applies)

@@ -12,7 +12,7 @@
 #include "model/group.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/rank.h"
+#include "present/views.h"
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/clock.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "names/packages.h"
-#include "present/missing_names.h"
+#include "present/caveats.h"
 #include "present/telling.h"
 #include "util/util.h"
 

@@ -174,8 +174,8 @@ Test(top_rows, the_help_explains_every_column_and_verdict)
 {
 	begin(SAMPLE_SINGLE);
 	for (size_t i = 0; i < t->n_views; i++)
-		for (size_t k = 0; k < t->views[i]->live.n_columns; k++)
-			cr_expect(top__meaning(t->views[i], &t->views[i]->live.columns[k]), "%s: %s", t->views[i]->name, t->views[i]->live.columns[k].name);
+		for (size_t k = 0; k < view__columns(t->views[i])->n; k++)
+			cr_expect(top__meaning(t->views[i], &view__columns(t->views[i])->v[k]), "%s: %s", t->views[i]->name, view__columns(t->views[i])->v[k].as);
 	grid__resize(&g, 200, 120);
 	key('?');
 	says("COLUMNS of live");
@@ -297,7 +297,7 @@ Test(top_rows, of_a_machine)
 		cr_expect(t->rows.v[i].of.process->ended);
 	cr_expect_eq(t->rows.v[3].of.process->c.live_bytes, 900 * MIB);
 	/* the column before growth, by hand */
-	while (strcmp(top__view(t)->live.columns[t->at[t->view].sort].name, "live"))
+	while (strcmp(view__columns(top__view(t))->v[t->at[t->view].sort].as, "live"))
 		key('S');
 	cr_expect_eq(t->rows.v[0].of.process->c.live_bytes, 900 * MIB);
 

@@ -7,7 +7,7 @@
 
 #include "model/snapshot.h"
 #include "model/triggers.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "util/signals.h"
 #include "util/util.h"
 

@@ -23,7 +23,7 @@
 #include "cli/commands.h"
 #include "names/packages.h"
 #include "names/sym.h"
-#include "present/missing_names.h"
+#include "present/caveats.h"
 #include "present/telling.h"
 #include "probe/features.h"
 #include "probe/kernel.h"

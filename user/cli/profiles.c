@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "files/diff_files.h"
-#include "files/heap_diff.h"
 #include "files/json/json_read.h"
 #include "files/outfile.h"
 #include "model/ages.h"
@@ -19,7 +18,7 @@
 #include "model/join.h"
 #include "model/marks.h"
 #include "model/same_process.h"
-#include "present/rank.h"
+#include "present/views.h"
 #include "trace/output.h"
 #include "util/err.h"
 #include "util/log.h"

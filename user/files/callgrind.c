@@ -21,9 +21,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/functions.h"
-#include "files/notes.h"
-#include "files/weights.h"
+#include "files/export_parts.h"
 #include "util/ids.h"
 #include "util/util.h"
 
@@ -140,14 +138,8 @@ static int by_key(const void *pa, const void *pb, void *arg)
 	const struct callgrind *c = arg;
 	const struct key *a = &c->keys.v[*(const uint32_t *)pa], *b = &c->keys.v[*(const uint32_t *)pb];
 
-	if (a->a != b->a)
-		return a->a < b->a ? -1 : 1;
 	/* a function's own costs before its calls */
-	if ((a->c == NO_CALLEE) != (b->c == NO_CALLEE))
-		return a->c == NO_CALLEE ? -1 : 1;
-	if (a->b != b->b)
-		return a->b < b->b ? -1 : 1;
-	return a->c < b->c ? -1 : a->c > b->c;
+	return ORDER(a->a, b->a) ?: ORDER(a->c != NO_CALLEE, b->c != NO_CALLEE) ?: ORDER(a->b, b->b) ?: ORDER(a->c, b->c);
 }
 
 static void put_body(struct callgrind *c)

@@ -15,8 +15,7 @@
 
 #include "files/export.h"
 #include "files/json/json_writer.h"
-#include "files/notes.h"
-#include "files/owner.h"
+#include "files/export_parts.h"
 #include "util/ids.h"
 #include "util/util.h"
 

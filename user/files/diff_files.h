@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "model/diff.h"
+#include "model/snapshot.h"
 
 struct diff_opts {
 	const char *before, *after;	/* the files' names */
@@ -23,5 +24,14 @@ struct diff_format {
 };
 
 const struct diff_format *diff_format__find(const char *name);	/* NULL: there is no diff in this format */
+
+/* ---- what changed between two looks at a heap (`malloctrace heap`): sizes and types of blocks, not stacks. */
+
+/* As text; 0 or -errno. */
+void heap_diff__write(FILE *out, const struct snapshot *before, const struct snapshot *after, const struct diff_opts *o);
+/* A heap whose figures are not known; NULL: there is none. */
+const struct snap_heap *heap_diff__unknown(const struct snapshot *s);
+/* Bytes in use, of all heaps; holds if none is unknown. */
+uint64_t heap_diff__in_use(const struct snapshot *s);
 
 #endif

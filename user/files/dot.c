@@ -13,8 +13,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/functions.h"
-#include "files/notes.h"
+#include "files/export_parts.h"
 #include "present/figures.h"
 #include "present/frames.h"
 #include "util/ids.h"
@@ -93,9 +92,7 @@ static int heavier_first(const void *pa, const void *pb, void *arg)
 	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
 	const struct node *nodes = arg;
 
-	if (nodes[ia].all != nodes[ib].all)
-		return nodes[ia].all < nodes[ib].all ? 1 : -1;
-	return ia < ib ? -1 : ia > ib;
+	return ORDER(nodes[ib].all, nodes[ia].all) ?: ORDER(ia, ib);
 }
 
 static void choose_nodes(struct dot *d, double threshold_pct)
@@ -177,7 +174,7 @@ static void put_title(struct dot *d, double threshold_pct)
 	}
 	if (d->n_folded)
 		fprintf(d->out, "%zu function%s below %.4g%% of it %s not drawn\\l", d->n_folded,
-			d->n_folded == 1 ? "" : "s", threshold_pct, d->n_folded == 1 ? "is" : "are");
+			plural(d->n_folded), threshold_pct, d->n_folded == 1 ? "is" : "are");
 	fputs("\";\n\tnode [shape=box, style=filled, fontname=sans];\n\tedge [fontname=sans, fontsize=9];\n", d->out);
 	export_notes__done(&notes);
 }
@@ -194,15 +191,15 @@ static void put_node(struct dot *d, uint32_t id)
 	const struct function *f = &d->functions.v[id];
 	const struct node *node = &d->nodes[id];
 	_cleanup_free_ char *name = name__shorten(f->name, NAME_COLUMNS);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], e[FMT_MAX];
+	char a[FMT_MAX], c[FMT_MAX];
 
 	fprintf(d->out, "\tn%u [label=\"", id);
 	put_text(d->out, name);
 	if (node->self)
-		fprintf(d->out, "\\n%s (%s)", figure(d, a, node->self), fmt_share(b, node->self, d->whole));
+		fprintf(d->out, "\\n%s (%s)", figure(d, a, node->self), SHARE(node->self, d->whole));
 	if (node->all != node->self)
 		fprintf(d->out, "\\n%s%s (%s)", node->self ? "of " : "", figure(d, c, node->all),
-			fmt_share(e, node->all, d->whole));
+			SHARE(node->all, d->whole));
 	fputs("\", tooltip=\"", d->out);
 	put_text(d->out, f->name);
 	if (f->file || f->module) {

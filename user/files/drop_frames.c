@@ -3,7 +3,7 @@
  * Owns nothing beyond a call. pprof removes a function that matches and all that it calls, so what always holds: a function is
  * in the expression only if no stack has it above a frame that says who wanted memory (telling.h).
  */
-#include "files/drop_frames.h"
+#include "files/export_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -49,3 +49,11 @@ double export__threshold_pct(const struct export_opts *o)
 		return EXPORT_THRESHOLD_PCT;
 	return o->threshold_pct < 0 ? 0 : o->threshold_pct;
 }
+
+/* A text file is the plain report. */
+int text__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
+{
+	int err = report__write(out, s, &o->report);
+
+	return err ? err_set(e, err, "cannot write the text report: %s", strerror(-err)) : 0;
+}

@@ -8,14 +8,13 @@
  * frame. With --mode growth it is the root: resident memory and address space
  * are two graphs, side by side.
  */
-#include "files/folded.h"
+#include "files/export_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "files/export.h"
-#include "files/owner.h"
 #include "util/util.h"
 
 struct folded_line {

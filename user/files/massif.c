@@ -25,8 +25,8 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/functions.h"
-#include "files/notes.h"
+#include "files/export_parts.h"
+#include "present/figures.h"
 #include "util/util.h"
 
 
@@ -78,9 +78,7 @@ static void put_frame(struct massif *m, const struct stack_frame *f)
 
 static int by_frame(const struct stack_frame *a, const struct stack_frame *b)
 {
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	return a->function < b->function ? -1 : a->function > b->function;
+	return ORDER(a->place, b->place) ?: ORDER(a->function, b->function);
 }
 
 static int by_frames(const void *pa, const void *pb)
@@ -93,7 +91,7 @@ static int by_frames(const void *pa, const void *pb)
 		if (d)
 			return d;
 	}
-	return a->n < b->n ? -1 : a->n > b->n;
+	return ORDER(a->n, b->n);
 }
 
 /* Stacks that begin alike stand side by side from here on. */
@@ -176,7 +174,7 @@ static void put_node(struct massif *m, const struct node *node, uint32_t depth)
 		put_node(m, &children.v[i], depth + 1);
 	if (n < children.n)
 		fprintf(m->out, "%*sn0: %" PRIu64 " in %zu place%s, all below the threshold (%.2f%%)\n",
-			(int)depth + 1, "", folded, children.n - n, children.n - n == 1 ? "" : "s",
+			(int)depth + 1, "", folded, children.n - n, plural(children.n - n),
 			m->threshold_pct);
 	vec_done(&children);
 }

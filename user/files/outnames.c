@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns the files that --keep will remove. What always holds: nothing goes that this run has not written, or found and taken over. */
-#include "files/outnames.h"
+#include "files/outfile.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "files/export.h"
-#include "files/outfile.h"
 #include "util/invoker.h"
 
 static bool has_any(const char *path, const char *letters)

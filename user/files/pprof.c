@@ -17,9 +17,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "files/drop_frames.h"
+#include "files/export_parts.h"
 #include "files/export.h"
-#include "files/notes.h"
 #include "model/runtimes.h"
 #include "util/ids.h"
 #include "util/util.h"

@@ -11,10 +11,8 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/functions.h"
+#include "files/export_parts.h"
 #include "files/json/json_writer.h"
-#include "files/notes.h"
-#include "files/weights.h"
 #include "util/ids.h"
 #include "util/util.h"
 

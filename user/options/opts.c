@@ -25,7 +25,7 @@
 #include "model/group.h"
 #include "model/snapshot.h"
 #include "options/opts_table.h"
-#include "present/rank.h"
+#include "present/views.h"
 #include "present/text/report.h"
 #include "util/invoker.h"
 #include "util/log.h"

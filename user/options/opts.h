@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "files/outnames.h"
+#include "files/outfile.h"
 #include "present/views.h"
 #include "recording/recording.h"
 #include "serve/serve.h"

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/outnames.h"
+#include "files/outfile.h"
 #include "model/snapshot.h"
 #include "model/tags.h"
 #include "model/triggers.h"
-#include "present/rank.h"
+#include "present/views.h"
 #include "util/util.h"
 
 const struct given *asked__find(const struct asked *a, const char *name)

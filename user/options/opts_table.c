@@ -9,7 +9,7 @@
 
 #include "files/export.h"
 #include "options/opts.h"
-#include "present/rank.h"
+#include "present/views.h"
 #include "util/log.h"
 #include "util/util.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/outnames.h"
+#include "files/outfile.h"
 #include "model/filter.h"
 #include "model/marks.h"
 #include "model/triggers.h"

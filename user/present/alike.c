@@ -5,7 +5,7 @@
  * What always holds: the names depend on the sites alone, not on their order; where very many are alike, on what they hold as well,
  * because those that matter are named apart.
  */
-#include "present/alike.h"
+#include "present/telling.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "present/frames.h"
-#include "present/telling.h"
 #include "util/hash.h"
 #include "util/util.h"
 

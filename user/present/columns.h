@@ -12,8 +12,7 @@
 #include <stdio.h>
 
 #include "model/schema.h"
-
-#define CELL_MAX 64
+#include "present/figures.h"
 
 /* A thread, or several of one process whose names differ in digits alone (present/rows.h). */
 struct thread_row {
@@ -61,6 +60,24 @@ struct row_of {
 /* How much a cell asks for attention; the live view has a colour for each. */
 enum tone { TONE_PLAIN, TONE_DIM, TONE_GOOD, TONE_WARN, TONE_BAD };
 
+/* What a table shows of a row. */
+struct cell {
+	double sort;		/* what rows are ordered by, the most first; NAN: unknown, or a name */
+	const char *text;	/* in buf, or a string of the snapshot's; "": there is nothing, "-": it is not known */
+	enum tone tone;
+	char buf[CELL_MAX];
+};
+
+/* By c->sort and c->text: for the functions of columns. */
+void cell__unknown(struct cell *c);
+void cell__bytes(struct cell *c, uint64_t n);
+void cell__count(struct cell *c, uint64_t n);
+void cell__duration(struct cell *c, uint64_t ns);
+void cell__share(struct cell *c, uint64_t part, uint64_t whole);
+void cell__change(struct cell *c, double bytes);	/* NAN: unknown */
+void cell__rate(struct cell *c, double per_second);	/* "182,400", "12.5": at most 7; NAN: unknown */
+void cell__mark(struct cell *c);	/* it is an estimate: "~" before it */
+
 /* A row of the schema. */
 struct field_ref {
 	const struct fields *fields;
@@ -69,19 +86,22 @@ struct field_ref {
 #define IS(its_fields, its_key) (&(const struct field_ref){ &its_fields, its_key })
 
 /*
- * What a column shows is a field of the row, a figure made of one, or what functions say. Of a
- * field it takes value, unit and what must be known from the schema.
+ * What a column shows is a field of the row, of which it takes value, unit and what must be known from
+ * the schema, or what its function says.
  */
 struct column {
 	const char *name;	/* "growth"; no two in a table have the same */
 	const char *title;	/* "GROWTH/s" */
 	unsigned int width;	/* no cell is wider, but for the mark of an estimate; 0: a name of any length */
-	bool left;		/* aligned to the left */
+	bool left;		/* aligned to the left, as names are, by which rows are ordered as text */
 	bool groups;		/* has the names of processes, or of the groups of them that --by made */
 	bool code;		/* a name of code, shortened as such; where the next column, the last one, is empty, it runs into that */
 	bool scaled;		/* "~" stands before it where figures are estimates */
 	bool two_snapshots;	/* or a screen, or a page: reports leave it out */
 	unsigned int drop;	/* where a line is too narrow the highest goes first; 0 stays */
+	/* of a column that was chosen (columns__choose) */
+	char as[16];		/* what it is called there */
+	unsigned int from_cols;	/* only on screens as wide as this */
 	const char *label, *tip;	/* on a page: NULL: the title in small letters; what it means */
 
 	const struct field_ref *field;	/* NULL: functions know */
@@ -94,60 +114,42 @@ struct column {
 
 	unsigned int needs;	/* enum counter_bit: shown where these are recorded, beside what its field needs */
 	unsigned int without;	/* enum counter_bit: shown only where these are not recorded: another one tells more */
-	/* What rows are ordered by, the most first; NAN: unknown. */
-	double (*value)(const struct row_of *r);
-	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. */
-	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);
-	/* In reports instead of format, where a cell may be of any length: it in at most `width` columns; the caller's. */
+	/* What the field did not make of the cell, or all of it. NULL: nothing. */
+	void (*cell)(const struct row_of *r, struct cell *c);
+	/* In reports instead of that text, where it may be of any length: it in at most `width` columns; the caller's. */
 	char *(*fit)(const struct row_of *r, size_t width);
-	enum tone (*tone)(const struct row_of *r);	/* NULL: plain */
 };
-
-/* The two functions of such a column: name, and show_name. In both r is the row, and in what is shown buf has room for it. */
-#define FIGURE(name, number, shown)										\
-	static double name(const struct row_of *r) { return number; }						\
-	static const char *show_##name(const struct row_of *r, char buf[static CELL_MAX]) { return shown; }
 
 struct columns {
 	const struct column *v;
 	size_t n;
 };
 
-extern const struct columns process_columns, thread_columns, site_columns;
-extern const struct columns tag_columns;	/* present/text/tag_table.c */
-extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
-extern const struct columns class_columns, type_columns, arena_columns, part_columns, root_columns;	/* of a heap: present/heap_columns.c */
-extern const struct columns block_columns;	/* of its blocks: present/heap_columns.c */
-extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone: present/columns.c */
-extern const struct columns sum_columns, file_columns, module_columns;	/* of sums: present/sums.c */
-
-/* ---- present/column_field.c */
+extern const struct columns process_columns, thread_columns, site_columns, tag_columns, mark_columns, when_columns;
+extern const struct columns sum_columns, file_columns, module_columns;	/* of sums */
+extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone */
+/* heap_columns.c: of a heap, and of its blocks */
+extern const struct columns class_columns, type_columns, arena_columns, part_columns, root_columns, block_columns;
 
 const struct column *columns__find(const struct columns *c, const char *name);	/* NULL: no such column */
+/*
+ * Those of a list of names with a blank between two, in that order, as a view has them. "error=live-error:6/4@80": that one, called
+ * "error" here, 6 columns wide, one of the first to go where a line is too narrow, there from 80 columns on. v is the caller's.
+ */
+struct columns columns__choose(const struct columns *from, const char *list);
+/* How wide a line of such columns is; a width of 0: it is not there. */
+size_t columns__width(const struct columns *c, const size_t *widths, size_t gap);
+/* Where a line is too narrow: the next one goes, of those that are said to go at `least` or later. False: none is left. */
+bool columns__drop(const struct columns *c, size_t *widths, unsigned int least);
 /* enum counter_bit: its own, and those of its field. */
 unsigned int column__needs(const struct column *c);
-bool column__is_name(const struct column *c);	/* ordered as text */
-bool column__is_picture(const struct column *c);	/* a screen draws it; there is no text */
-/* What rows are ordered by, the most first; NAN: unknown, or a name. */
-double column__value(const struct column *c, const struct row_of *r);
-const char *column__text(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
+void column__cell(const struct column *c, const struct row_of *r, struct cell *ret);
+/* As it is shown: an estimate has its mark. */
+void column__marked_cell(const struct column *c, const struct row_of *r, struct cell *ret);
 /* Of a column of processes: of what --by made of them. */
 const char *column__title(const struct column *c, const struct snapshot *s);
 /* Does the snapshot have figures for it? */
 bool column__holds(const struct column *c, const struct snapshot *s);
-/* The cell with its mark, as it is shown. */
-const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
-
-/* ---- cells that several tables have */
-
-#define COLUMN_JUDGED "Where its live bytes are going, and why it is judged so"
-enum tone row__verdict_tone(const struct row_of *r);	/* of a site, a sum or a process */
-enum tone row__growth_tone(const struct row_of *r);
-const char *show_rate(double per_second, char buf[static CELL_MAX]);	/* "182,400", "12.5", "-": at most 7 */
-double rates__calls(const struct row_of *r);
-const char *rates__show_calls(const struct row_of *r, char buf[static CELL_MAX]);
-double rates__delta(const struct row_of *r);
-const char *rates__show_delta(const struct row_of *r, char buf[static CELL_MAX]);
 
 /* ---- figures of a process: present/figures.c */
 
@@ -172,8 +174,6 @@ const char *process__name(const struct snapshot *s, const struct snap_process *p
 const char *process__number(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NUMBER_MAX]);
 /* The unit, the pod, the container or the last parts of the cgroup: the first that is known; NULL: none. */
 const char *process__where(const struct snap_process *p, char buf[static CELL_MAX]);
-/* "+182.0 KiB", "-3 B", "0 B": at most 10 columns */
-char *fmt_change(char buf[static CELL_MAX], double bytes);
 
 /*
  * A table: a line of titles and a line for each row, in as many columns as fit
@@ -192,5 +192,23 @@ struct verdict_word {
 /* The worst first. */
 extern const struct verdict_word verdict_words[];
 extern const size_t n_verdict_words;
+
+/* ---- what a look at a process's heap found, in words that tables and sentences have in common. */
+
+bool heaps__know_older(const struct snapshot *s);
+
+#define HEAP_SIZE_COLS 13
+/* "264"; of a range "64-128 KiB", "512 KiB-1 MiB", "1 GiB up" */
+char *heap__size_words(char buf[static CELL_MAX], const struct snap_class *c);
+#define HEAP_TYPE_COLS 12	/* of a type that is told at all: its share, and the beginning of its name */
+/*
+ * "98% app::Session, 2% app::Page" in at most `width` columns: names give way before shares do, then the last ones go.
+ * "" where nothing is known; the caller's.
+ */
+char *heap__types_text(const struct snap_share *v, size_t n, size_t width);
+/* Whose a part of resident memory is: "cprog: static_buf", "libc.so.6: other data", "worker-0". The caller's. */
+char *heap__part_text(const struct snap_part *p);
+/* "main", "arena 2"; NULL: "own mappings" */
+const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a);
 
 #endif

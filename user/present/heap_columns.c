@@ -1,138 +1,213 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the columns of what a look at a process's heap found: blocks by size and by type, arenas, the rest of resident
- * memory, and from where blocks are reached. What always holds: bytes of blocks are usable ones; what was not
+ * memory, from where blocks are reached, and single blocks. What always holds: bytes of blocks are usable ones; what was not
  * looked for is "-"; what is scaled up from a sample has a "~".
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/heaps.h"
 #include "present/columns.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
-#include "present/telling.h"
-#include "util/parse.h"
+#include "present/frames.h"
 #include "util/text.h"
 #include "util/util.h"
 
-/* ---- figures of any row */
+/* ---- words that tables and sentences have in common: none is wider than its column */
 
-static const char *count_or_dash(double n, char buf[static CELL_MAX])
+bool heaps__know_older(const struct snapshot *s)
 {
-	return isnan(n) ? "-" : fmt_count(buf, (uint64_t)n);
+	for (size_t i = 0; i < s->n_heaps; i++)
+		if (s->heaps[i].older_known)
+			return true;
+	return false;
 }
 
-static const char *bytes_or_dash(double n, char buf[static CELL_MAX])
+/* A bound of a range: a whole number of its unit, as they are powers of two. */
+static int bound(char *buf, size_t size, uint64_t bytes, const char **ret_unit)
 {
-	return isnan(n) ? "-" : fmt_bytes(buf, (uint64_t)n);
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t i = 0;
+
+	for (; i + 1 < ARRAY_SIZE(units) && bytes && !(bytes % 1024); i++)
+		bytes /= 1024;
+	*ret_unit = units[i];
+	return snprintf(buf, size, "%" PRIu64, bytes);
 }
 
-static const char *share(uint64_t n, uint64_t whole, char buf[static CELL_MAX])
+char *heap__size_words(char buf[static CELL_MAX], const struct snap_class *c)
 {
-	return whole ? fmt_share(buf, n, whole) : "-";
-}
+	const char *from_unit, *end_unit;
+	char from[FMT_MAX], end[FMT_MAX];
 
-static enum tone unreached_tone(double n)
-{
-	return n > 0 ? TONE_BAD : TONE_DIM;
-}
-
-static const char *show_process(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const char *comm = heap__comm(r->s, r->heap);
-
-	snprintf(buf, CELL_MAX, "%.*s (%d)", (int)text_head(comm, CELL_MAX / 4), comm, (int)heap__pid(r->s, r->heap));
+	if (!c->below)
+		return fmt_exact(buf, c->usable);
+	bound(from, sizeof(from), c->usable, &from_unit);
+	bound(end, sizeof(end), c->below, &end_unit);
+	if (c->below == UINT64_MAX)
+		snprintf(buf, CELL_MAX, "%.20s %s up", from, from_unit);
+	else if (from_unit == end_unit)
+		snprintf(buf, CELL_MAX, "%.20s-%.20s %s", from, end, end_unit);
+	else
+		snprintf(buf, CELL_MAX, "%.20s %s-%.20s %s", from, from_unit, end, end_unit);
+	/* bounds that are no round numbers */
+	if (strlen(buf) > HEAP_SIZE_COLS)
+		snprintf(buf, CELL_MAX, "%s up", fmt_bytes(from, c->usable));
 	return buf;
 }
 
-#define PROCESS { "process", "PROCESS", 0, true, .groups = true, .format = show_process }
+/* "98%", "<1%", ">99%": a share that is neither nothing nor all is not rounded to that. */
+static void percent(char buf[static 8], double share)
+{
+	int n = (int)(share * 100 + 0.5);
 
-#define BYTES(name, its, member) FIGURE(name, (double)r->its->member, fmt_bytes(buf, r->its->member))
-#define COUNT(name, its, member) FIGURE(name, (double)r->its->member, fmt_count(buf, r->its->member))
+	if (n < 1 && share > 0)
+		snprintf(buf, 8, "<1%%");
+	else if (n >= 100 && share < 1)
+		snprintf(buf, 8, ">99%%");
+	else
+		snprintf(buf, 8, "%d%%", MAX(0, MIN(n, 100)));
+}
+
+/* A type is as short as it can be: what follows it keeps room. */
+static size_t least_of(const struct snap_share *v, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += 2 + MIN(text_width(v[i].name) + 5, (size_t)HEAP_TYPE_COLS);
+	return sum;
+}
+
+char *heap__types_text(const struct snap_share *v, size_t n, size_t width)
+{
+	char *text = NULL;
+	size_t size, used = 0;
+	FILE *out = text_stream__open(&text, &size);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t left = width - used - (i ? 2 : 0), rest = least_of(v + i + 1, n - i - 1);
+		_cleanup_free_ char *name = NULL;
+		char share[8];
+
+		percent(share, v[i].share);
+		if (i && (width < used + 2 || left < MIN(text_width(v[i].name) + 5, (size_t)HEAP_TYPE_COLS))) {
+			fprintf(out, "%s", width >= used + 2 ? " …" : "");
+			break;
+		}
+		left = left > rest + HEAP_TYPE_COLS ? left - rest : MIN(left, (size_t)HEAP_TYPE_COLS);
+		name = name__shorten(v[i].name, left > strlen(share) + 1 ? left - strlen(share) - 1 : 1);
+		fprintf(out, "%s%s %s", i ? ", " : "", share, name ? name : "");
+		used += (i ? 2 : 0) + strlen(share) + 1 + (name ? text_width(name) : 0);
+	}
+	text_stream__close(out);
+	return text;
+}
+
+/* "(other data)" of a module is its other data. */
+char *heap__part_text(const struct snap_part *p)
+{
+	const char *name = p->name ? p->name : "", *module = p->module ? path_basename(p->module) : NULL;
+	size_t len = strlen(name);
+	bool bare = len > 2 && name[0] == '(' && name[len - 1] == ')';
+
+	/* some names say it already */
+	if (!module || strstr(name, module))
+		return xstrdup(name);
+	return xasprintf("%s: %.*s", module, (int)(bare ? len - 2 : len), bare ? name + 1 : name);
+}
+
+const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a)
+{
+	if (!a)
+		return "own mappings";
+	if (a->main)
+		return "main";
+	snprintf(buf, CELL_MAX, "arena %zu", (size_t)(a - h->arenas) + 1);
+	return buf;
+}
+
+/* ---- cells of any row */
+
+#define CELL(name, what) static void name(const struct row_of *r, struct cell *c) { what; }
+
+static void part_of(struct cell *c, uint64_t n, uint64_t whole)
+{
+	cell__share(c, n, whole);
+	if (!whole)
+		c->text = "-";
+}
+
+static void process(const struct row_of *r, struct cell *c)
+{
+	const char *comm = heap__comm(r->s, r->heap);
+
+	snprintf(c->buf, CELL_MAX, "%.*s (%d)", (int)text_head(comm, CELL_MAX / 4), comm, (int)heap__pid(r->s, r->heap));
+	c->text = c->buf;
+}
+
+#define PROCESS { "process", "PROCESS", 0, true, .groups = true, .cell = process }
+
+/* Blocks that may be lost. */
+CELL(unreached, c->tone = c->sort > 0 ? TONE_BAD : TONE_DIM)
 
 /* ---- blocks by size */
 
-BYTES(class_bytes, class, bytes)
-COUNT(class_blocks, class, blocks)
-FIGURE(class_usable, (double)r->class->usable, heap__size_words(buf, r->class))
+CELL(class_share, part_of(c, r->class->bytes, r->heap->bytes))
 
-static const char *show_class_share(const struct row_of *r, char buf[static CELL_MAX])
+static void usable(const struct row_of *r, struct cell *c)
 {
-	return share(r->class->bytes, r->heap->bytes, buf);
+	c->sort = (double)r->class->usable;
+	c->text = heap__size_words(c->buf, r->class);
 }
 
-FIGURE(class_unreached, r->heap->unreached.scans ? (double)r->class->unreached_bytes : NAN,
-       bytes_or_dash(class_unreached(r), buf))
-
-static enum tone class_unreached_tone(const struct row_of *r)
+static void class_older(const struct row_of *r, struct cell *c)
 {
-	return unreached_tone(class_unreached(r));
-}
-
-static double class_older(const struct row_of *r)
-{
-	if (!r->heap->older_known)
-		return NAN;
+	if (!r->heap->older_known) {
+		cell__unknown(c);
+		return;
+	}
+	cell__count(c, 0);
 	for (size_t i = 0; i < r->heap->n_older_classes; i++)
 		if (r->heap->older_classes[i].usable == r->class->usable)
-			return (double)r->heap->older_classes[i].blocks;
-	return 0;
+			cell__count(c, r->heap->older_classes[i].blocks);
 }
 
-static const char *show_class_older(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return count_or_dash(class_older(r), buf);
-}
+/* What rows are ordered by. */
+CELL(class_types, c->text = r->class->n_types ? r->class->types[0].name : "")
 
 static char *fit_class_types(const struct row_of *r, size_t width)
 {
 	return r->class->n_types ? heap__types_text(r->class->types, r->class->n_types, width) : text_shorten("not examined", width);
 }
 
-/* What rows are ordered by. */
-static const char *show_class_types(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->class->n_types ? r->class->types[0].name : "";
-}
+#define CLASS(key) IS(class_fields, key)
 
 static const struct column of_class[] = {
-	{ "usable", "USABLE", HEAP_SIZE_COLS, .value = class_usable, .format = show_class_usable },
-	{ "blocks", "BLOCKS", 7, .value = class_blocks, .format = show_class_blocks },
-	{ "bytes", "BYTES", 9, .value = class_bytes, .format = show_class_bytes },
-	{ "share", "SHARE", 5, .value = class_bytes, .format = show_class_share },
-	{ "older", "OLDER", 7, .value = class_older, .format = show_class_older },
-	{ "unreached", "UNREACHED", 9, .value = class_unreached, .format = show_class_unreached, .tone = class_unreached_tone },
+	{ "usable", "USABLE", HEAP_SIZE_COLS, .cell = usable },
+	{ "blocks", "BLOCKS", 7, .field = CLASS("blocks") },
+	{ "bytes", "BYTES", 9, .unit = UNIT_BYTES, .field = CLASS("bytes") },
+	{ "share", "SHARE", 5, .cell = class_share },
+	{ "older", "OLDER", 7, .cell = class_older },
+	{ "unreached", "UNREACHED", 9, .unit = UNIT_BYTES, .field = CLASS("unreached_bytes"), .cell = unreached },
 	PROCESS,
-	{ "types", "TYPES", 0, true, .format = show_class_types, .fit = fit_class_types },
+	{ "types", "TYPES", 0, true, .cell = class_types, .fit = fit_class_types },
 };
 const struct columns class_columns = { of_class, ARRAY_SIZE(of_class) };
 
 /* ---- blocks by type */
 
-static const char *type_bytes_text(const struct snap_type *t, char buf[static CELL_MAX])
+CELL(type_share, part_of(c, r->type->bytes, r->heap->bytes))
+CELL(known_by, c->text = r->type->is_class ? "class" : "looks")
+
+static void of_sample(const struct row_of *r, struct cell *c)
 {
-	char a[FMT_MAX];
-
-	snprintf(buf, CELL_MAX, "%s%s", t->estimated ? "~" : "", fmt_bytes(a, t->bytes));
-	return buf;
-}
-
-static const char *type_blocks_text(const struct snap_type *t, char buf[static CELL_MAX])
-{
-	char a[FMT_MAX];
-
-	snprintf(buf, CELL_MAX, "%s%s", t->estimated ? "~" : "", fmt_count(a, t->blocks));
-	return buf;
-}
-
-FIGURE(type_bytes, (double)r->type->bytes, type_bytes_text(r->type, buf))
-FIGURE(type_blocks, (double)r->type->blocks, type_blocks_text(r->type, buf))
-
-static const char *show_type_share(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return share(r->type->bytes, r->heap->bytes, buf);
+	if (r->type->estimated)
+		cell__mark(c);
 }
 
 /* The same type among others: all zero, if it is not there. Two estimates of one thing: a part is no more than the whole. */
@@ -149,222 +224,153 @@ static struct snap_type same_type(const struct row_of *r, const struct snap_type
 	return found;
 }
 
-static struct snap_type unreached_of(const struct row_of *r)
+static void type_unreached(const struct row_of *r, struct cell *c)
 {
-	return same_type(r, r->heap->unreached.types, r->heap->unreached.n_types);
+	struct snap_type lost = same_type(r, r->heap->unreached.types, r->heap->unreached.n_types);
+
+	cell__bytes(c, lost.bytes);
+	if (lost.estimated)
+		cell__mark(c);
+	if (!r->heap->unreached.scans)
+		cell__unknown(c);
+	unreached(r, c);
 }
 
-static double type_unreached(const struct row_of *r)
+static void type_older(const struct row_of *r, struct cell *c)
 {
-	return r->heap->unreached.scans ? (double)unreached_of(r).bytes : NAN;
+	struct snap_type older = same_type(r, r->heap->older_types, r->heap->n_older_types);
+
+	cell__count(c, older.blocks);
+	if (older.estimated)
+		cell__mark(c);
+	if (!r->heap->older_known)
+		cell__unknown(c);
 }
 
-static const char *show_type_unreached(const struct row_of *r, char buf[static CELL_MAX])
-{
-	struct snap_type lost = unreached_of(r);
-
-	return r->heap->unreached.scans ? type_bytes_text(&lost, buf) : "-";
-}
-
-static enum tone type_unreached_tone(const struct row_of *r)
-{
-	return unreached_tone(type_unreached(r));
-}
-
-static struct snap_type older_of(const struct row_of *r)
-{
-	return same_type(r, r->heap->older_types, r->heap->n_older_types);
-}
-
-static double type_older(const struct row_of *r)
-{
-	return r->heap->older_known ? (double)older_of(r).blocks : NAN;
-}
-
-static const char *show_type_older(const struct row_of *r, char buf[static CELL_MAX])
-{
-	struct snap_type older = older_of(r);
-
-	return r->heap->older_known ? type_blocks_text(&older, buf) : "-";
-}
-
-static const char *show_type_what(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->type->is_class ? "class" : "looks";
-}
-
-static const char *show_type(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->type->name;
-}
+#define TYPE(key) IS(type_fields, key)
 
 static const struct column of_type[] = {
-	{ "bytes", "BYTES", 10, .value = type_bytes, .format = show_type_bytes },
-	{ "share", "SHARE", 5, .value = type_bytes, .format = show_type_share },
-	{ "blocks", "BLOCKS", 8, .value = type_blocks, .format = show_type_blocks },
-	{ "older", "OLDER", 8, .value = type_older, .format = show_type_older },
-	{ "unreached", "UNREACHED", 10, .value = type_unreached, .format = show_type_unreached, .tone = type_unreached_tone },
-	{ "what", "KNOWN BY", 8, true, .format = show_type_what },
+	{ "bytes", "BYTES", 10, .unit = UNIT_BYTES, .field = TYPE("bytes"), .cell = of_sample },
+	{ "share", "SHARE", 5, .cell = type_share },
+	{ "blocks", "BLOCKS", 8, .field = TYPE("blocks"), .cell = of_sample },
+	{ "older", "OLDER", 8, .cell = type_older },
+	{ "unreached", "UNREACHED", 10, .cell = type_unreached },
+	{ "what", "KNOWN BY", 8, true, .cell = known_by },
 	PROCESS,
-	{ "type", "TYPE", 0, true, .code = true, .format = show_type },
+	{ "type", "TYPE", 0, true, .code = true, .field = TYPE("name") },
 };
 const struct columns type_columns = { of_type, ARRAY_SIZE(of_type) };
 
 /* ---- arenas: a row without one is that of blocks with a mapping of their own, of which nothing is free */
 
-#define ARENA(name, member) \
-	FIGURE(arena_##name, r->arena ? (double)r->arena->member : NAN, r->arena ? fmt_bytes(buf, r->arena->member) : "-")
-
-ARENA(free, free_bytes)
-ARENA(tcache, tcache_bytes)
-ARENA(bins, bins_bytes)
-ARENA(top, top_bytes)
-ARENA(trimmable, trimmable_bytes)
-ARENA(largest, largest_free_bytes)
-ARENA(mapped, mapped_bytes)
-
-static uint64_t arena_uses(const struct row_of *r)
-{
-	return r->arena ? r->arena->bytes : r->heap->mapped_bytes;
-}
-
-FIGURE(arena_bytes, (double)arena_uses(r), fmt_bytes(buf, arena_uses(r)))
-
-static uint64_t arena_has(const struct row_of *r)
-{
-	return r->arena ? r->arena->blocks : r->heap->mapped_blocks;
-}
-
-FIGURE(arena_blocks, (double)arena_has(r), fmt_count(buf, arena_has(r)))
+CELL(arena_bytes, cell__bytes(c, r->arena ? r->arena->bytes : r->heap->mapped_bytes))
+CELL(arena_blocks, cell__count(c, r->arena ? r->arena->blocks : r->heap->mapped_blocks))
+CELL(arena, c->text = heap__arena_words(c->buf, r->heap, r->arena))
 
 /* Half of what it has, and at least a megabyte, is free: that is worth a look. */
-static enum tone free_tone(const struct row_of *r)
+static void arena_free(const struct row_of *r, struct cell *c)
 {
-	return r->arena && r->arena->free_bytes >= 1 << 20 && r->arena->free_bytes > r->arena->bytes ? TONE_WARN : TONE_PLAIN;
+	if (r->arena && r->arena->free_bytes >= 1 << 20 && r->arena->free_bytes > r->arena->bytes)
+		c->tone = TONE_WARN;
 }
 
-static const char *show_arena(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return heap__arena_words(buf, r->heap, r->arena);
-}
+#define ARENA(key) .unit = UNIT_BYTES, .field = IS(arena_fields, key)
 
 static const struct column of_arena[] = {
-	{ "bytes", "IN USE", 9, .value = arena_bytes, .format = show_arena_bytes },
-	{ "blocks", "BLOCKS", 7, .value = arena_blocks, .format = show_arena_blocks },
-	{ "free", "FREE", 9, .value = arena_free, .format = show_arena_free, .tone = free_tone },
-	{ "tcache", "TCACHES", 9, .value = arena_tcache, .format = show_arena_tcache },
-	{ "bins", "BINS", 9, .value = arena_bins, .format = show_arena_bins },
-	{ "top", "TOP", 9, .value = arena_top, .format = show_arena_top },
-	{ "trimmable", "TRIMMABLE", 9, .value = arena_trimmable, .format = show_arena_trimmable },
-	{ "largest", "LARGEST", 9, .value = arena_largest, .format = show_arena_largest },
-	{ "mapped", "MAPPED", 9, .value = arena_mapped, .format = show_arena_mapped },
+	{ "bytes", "IN USE", 9, .cell = arena_bytes },
+	{ "blocks", "BLOCKS", 7, .cell = arena_blocks },
+	{ "free", "FREE", 9, ARENA("free_bytes"), .cell = arena_free },
+	{ "tcache", "TCACHES", 9, ARENA("tcache_bytes") },
+	{ "bins", "BINS", 9, ARENA("bins_bytes") },
+	{ "top", "TOP", 9, ARENA("top_bytes") },
+	{ "trimmable", "TRIMMABLE", 9, ARENA("trimmable_bytes") },
+	{ "largest", "LARGEST", 9, ARENA("largest_free_bytes") },
+	{ "mapped", "MAPPED", 9, ARENA("mapped_bytes") },
 	PROCESS,
-	{ "arena", "ARENA", 0, true, .format = show_arena },
+	{ "arena", "ARENA", 0, true, .cell = arena },
 };
 const struct columns arena_columns = { of_arena, ARRAY_SIZE(of_arena) };
 
 /* ---- the rest of resident memory */
 
-BYTES(part_resident, part, resident_bytes)
-BYTES(part_mapped, part, mapped_bytes)
-FIGURE(part_swapped, (double)r->part->swapped_bytes,
-       r->part->swapped_bytes ? fmt_bytes(buf, r->part->swapped_bytes) : "")
+CELL(part_share, part_of(c, r->part->resident_bytes, r->heap->rss_bytes))
 
-static const char *show_part_share(const struct row_of *r, char buf[static CELL_MAX])
+/* What most rows have not is left blank. */
+static void swapped(const struct row_of *r, struct cell *c)
 {
-	return share(r->part->resident_bytes, r->heap->rss_bytes, buf);
+	if (!r->part->swapped_bytes)
+		c->text = "";
 }
 
-FIGURE(part_deepest, r->part->kind == PART_STACK ? (double)r->part->deepest_bytes : NAN,
-       r->part->kind == PART_STACK ? fmt_bytes(buf, r->part->deepest_bytes) : "")
-
-static double part_tid(const struct row_of *r)
+static void deepest(const struct row_of *r, struct cell *c)
 {
-	return r->part->tid ? -(double)r->part->tid : NAN;
+	if (r->part->kind == PART_STACK)
+		return;
+	c->sort = NAN;
+	c->text = "";
 }
 
-static const char *show_part_tid(const struct row_of *r, char buf[static CELL_MAX])
+static void part_tid(const struct row_of *r, struct cell *c)
 {
-	snprintf(buf, CELL_MAX, "%d", r->part->tid);
-	return r->part->tid ? buf : "";
+	if (r->part->tid)
+		return;
+	c->sort = NAN;
+	c->text = "";
 }
 
-static const char *show_part_kind(const struct row_of *r, char buf[static CELL_MAX])
+/* "redis-server: server", "worker (1435)" */
+static char *fit_part(const struct row_of *r, size_t width)
 {
-	return choices__name(&part_choices, r->part->kind);
+	_cleanup_free_ char *name = heap__part_text(r->part), *with_tid = r->part->tid ? xasprintf("%s (%d)", name, r->part->tid) : NULL;
+
+	return text_shorten(with_tid ? with_tid : name, width);
 }
 
-static const char *show_part(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->part->name ? r->part->name : "";
-}
+#define PART(key) IS(part_fields, key)
 
 static const struct column of_part[] = {
-	{ "resident", "RESIDENT", 9, .value = part_resident, .format = show_part_resident },
-	{ "share", "SHARE", 5, .value = part_resident, .format = show_part_share },
-	{ "mapped", "MAPPED", 9, .value = part_mapped, .format = show_part_mapped },
-	{ "swapped", "SWAPPED", 9, .value = part_swapped, .format = show_part_swapped },
-	{ "deepest", "DEEPEST", 9, .value = part_deepest, .format = show_part_deepest },
-	{ "tid", "TID", 7, .value = part_tid, .format = show_part_tid },
-	{ "kind", "WHAT", 9, true, .format = show_part_kind },
+	{ "resident", "RESIDENT", 9, .unit = UNIT_BYTES, .field = PART("resident_bytes") },
+	{ "share", "SHARE", 5, .cell = part_share },
+	{ "mapped", "MAPPED", 9, .unit = UNIT_BYTES, .field = PART("mapped_bytes") },
+	{ "swapped", "SWAPPED", 9, .unit = UNIT_BYTES, .field = PART("swapped_bytes"), .cell = swapped },
+	{ "deepest", "DEEPEST", 9, .unit = UNIT_BYTES, .field = PART("deepest_bytes"), .cell = deepest },
+	{ "tid", "TID", 7, .unit = UNIT_ID, .field = PART("tid"), .cell = part_tid },
+	{ "kind", "WHAT", 9, true, .field = PART("kind") },
 	PROCESS,
-	{ "part", "WHOSE", 0, true, .format = show_part },
+	{ "part", "WHOSE", 0, true, .field = PART("name"), .fit = fit_part },
 };
 const struct columns part_columns = { of_part, ARRAY_SIZE(of_part) };
 
 /* ---- from where blocks are reached */
 
-BYTES(root_bytes, root, bytes)
-COUNT(root_blocks, root, blocks)
+CELL(root_share, part_of(c, r->root->bytes, r->heap->bytes))
+CELL(root_kind, c->text = root_kind__word(r->root->kind))
+CELL(root_module, c->text = r->root->module ? path_basename(r->root->module) : "")
 
-static const char *show_root_share(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return share(r->root->bytes, r->heap->bytes, buf);
-}
-
-static const char *show_root_kind(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return root_kind__word(r->root->kind);
-}
-
-static const char *show_root_module(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->root->module ? path_basename(r->root->module) : "";
-}
-
-static const char *show_root(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->root->name ? r->root->name : "";
-}
+#define ROOT(key) IS(root_fields, key)
 
 static const struct column of_root[] = {
-	{ "bytes", "BYTES", 9, .value = root_bytes, .format = show_root_bytes },
-	{ "share", "SHARE", 5, .value = root_bytes, .format = show_root_share },
-	{ "blocks", "BLOCKS", 7, .value = root_blocks, .format = show_root_blocks },
-	{ "kind", "THROUGH", 8, true, .format = show_root_kind },
-	{ "module", "MODULE", 0, true, .format = show_root_module },
+	{ "bytes", "BYTES", 9, .unit = UNIT_BYTES, .field = ROOT("bytes") },
+	{ "share", "SHARE", 5, .cell = root_share },
+	{ "blocks", "BLOCKS", 7, .field = ROOT("blocks") },
+	{ "kind", "THROUGH", 8, true, .cell = root_kind },
+	{ "module", "MODULE", 0, true, .cell = root_module },
 	PROCESS,
-	{ "root", "NAME", 0, true, .format = show_root },
+	{ "root", "NAME", 0, true, .field = ROOT("name") },
 };
 const struct columns root_columns = { of_root, ARRAY_SIZE(of_root) };
 
-/* ---- live blocks */
+/* ---- live blocks (--view blocks): what is not known, or not so, is "-" */
 
-/* The columns of live blocks (--view blocks). What always holds: what is not known, or not so, is "-". */
-
-static double address(const struct row_of *r)
+static void address(const struct row_of *r, struct cell *c)
 {
-	return -(double)r->block->addr;
-}
-
-static const char *show_address(const struct row_of *r, char buf[static CELL_MAX])
-{
-	snprintf(buf, CELL_MAX, "%#" PRIx64, r->block->addr);
-	return buf;
+	c->sort = -(double)r->block->addr;
+	snprintf(c->buf, CELL_MAX, "%#" PRIx64, r->block->addr);
+	c->text = c->buf;
 }
 
 /* All digits: it is typed again in a debugger. */
-FIGURE(size, (double)r->block->bytes, fmt_exact(buf, r->block->bytes))
+CELL(size, c->text = fmt_exact(c->buf, r->block->bytes))
 
 /* Of a trace that leaves blocks out, one without a site may be older than it, or was not recorded. */
 static bool is_older(const struct row_of *r)
@@ -372,72 +378,53 @@ static bool is_older(const struct row_of *r)
 	return !r->block->site && r->heap && r->heap->older_known;
 }
 
-static double age(const struct row_of *r)
+static void age(const struct row_of *r, struct cell *c)
 {
-	return r->block->age_ns ? (double)r->block->age_ns : NAN;
+	if (r->block->age_ns || !is_older(r))
+		return;
+	snprintf(c->buf, CELL_MAX, ">%s", DURATION(r->s->duration_ns));
+	c->text = c->buf;
 }
 
-static const char *show_age(const struct row_of *r, char buf[static CELL_MAX])
+static void block_tid(const struct row_of *r, struct cell *c)
 {
-	char a[FMT_MAX];
-
-	if (r->block->age_ns)
-		return fmt_duration(buf, r->block->age_ns);
-	if (!is_older(r))
-		return "-";
-	snprintf(buf, CELL_MAX, ">%s", fmt_duration(a, r->s->duration_ns));
-	return buf;
-}
-
-static double tid(const struct row_of *r)
-{
-	return r->block->tid ? -(double)r->block->tid : NAN;
-}
-
-static const char *show_tid(const struct row_of *r, char buf[static CELL_MAX])
-{
-	snprintf(buf, CELL_MAX, "%d", r->block->tid);
-	return r->block->tid ? buf : "-";
-}
-
-static bool is_lost(const struct row_of *r)
-{
-	return r->block->reach == REACH_UNREACHED || r->block->reach == REACH_INDIRECT;
+	if (!r->block->tid)
+		cell__unknown(c);
 }
 
 /* The words of the sentence above it; what a pointer was found to has none. */
-static const char *show_unreached(const struct row_of *r, char buf[static CELL_MAX])
+static void lost(const struct row_of *r, struct cell *c)
 {
-	return !is_lost(r) ? "-" : r->block->reach == REACH_INDIRECT ? "indirect" : "direct";
+	bool direct = r->block->reach == REACH_UNREACHED, indirect = r->block->reach == REACH_INDIRECT;
+
+	c->text = direct ? "direct" : indirect ? "indirect" : "-";
+	c->tone = direct || indirect ? TONE_BAD : TONE_DIM;
 }
 
-static enum tone block_unreached_tone(const struct row_of *r)
+static void block_type(const struct row_of *r, struct cell *c)
 {
-	return is_lost(r) ? TONE_BAD : TONE_DIM;
+	if (!r->block->type)
+		c->text = "-";
 }
 
-static const char *show_block_type(const struct row_of *r, char buf[static CELL_MAX])
+static void site(const struct row_of *r, struct cell *c)
 {
-	return r->block->type ? r->block->type : "-";
-}
-
-static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct column *site = columns__find(&site_columns, "site");
-
 	/* of no trace there are no sites */
-	if (!r->site)
-		return is_older(r) ? "[older]" : r->s->known & HAS_ALL ? "-" : "";
-	return site->format(r, buf);
+	if (r->site)
+		column__cell(columns__find(&site_columns, "site"), r, c);
+	else
+		c->text = is_older(r) ? "[older]" : r->s->known & HAS_ALL ? "-" : "";
 }
+
+#define BLOCK(key) IS(block_fields, key)
 
 static const struct column of_block[] = {
-	{ "address", "ADDRESS", 18, .value = address, .format = show_address },
-	{ "size", "BYTES", 19, .value = size, .format = show_size },
-	{ "age", "AGE", 7, .value = age, .format = show_age },
-	{ "tid", "TID", 7, .value = tid, .format = show_tid },
-	{ "unreached", "UNREACHED", 9, true, .format = show_unreached, .tone = block_unreached_tone },
-	{ "type", "TYPE", 0, true, .code = true, .format = show_block_type },
-	{ "site", "SITE", 0, true, .code = true, .format = show_site },
+	{ "address", "ADDRESS", 18, .cell = address },
+	{ "size", "BYTES", 19, .field = BLOCK("bytes"), .cell = size },
+	{ "age", "AGE", 7, .unit = UNIT_NS, .field = BLOCK("age_ns"), .cell = age },
+	{ "tid", "TID", 7, .unit = UNIT_ID, .field = BLOCK("tid"), .cell = block_tid },
+	{ "unreached", "UNREACHED", 9, true, .cell = lost },
+	{ "type", "TYPE", 0, true, .code = true, .field = BLOCK("type"), .cell = block_type },
+	{ "site", "SITE", 0, true, .code = true, .cell = site },
 };
 const struct columns block_columns = { of_block, ARRAY_SIZE(of_block) };

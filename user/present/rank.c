@@ -5,7 +5,7 @@
  * whether names are known or not (ties end at the stack's modules and offsets,
  * never at names or at indexes that depend on the order of arrival).
  */
-#include "present/rank.h"
+#include "present/views.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,16 +42,6 @@ uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct
 	return metric__of(m, site);
 }
 
-static int more_first(uint64_t a, uint64_t b)
-{
-	return a < b ? 1 : a > b ? -1 : 0;
-}
-
-static int less_first(uint64_t a, uint64_t b)
-{
-	return -more_first(a, b);
-}
-
 static int by_place(const struct snapshot *s, const struct place *a, const struct place *b)
 {
 	const char *ma, *mb;
@@ -62,7 +52,7 @@ static int by_place(const struct snapshot *s, const struct place *a, const struc
 		mb = place__frame(s, b, 0).module;
 		d = strcmp(ma ? ma : "", mb ? mb : "");
 	}
-	return d ? d : less_first(a->offset, b->offset);
+	return d ?: ORDER(a->offset, b->offset);
 }
 
 /* What is not known comes last. */
@@ -70,14 +60,18 @@ static int larger_first(double a, double b)
 {
 	if (isnan(a) || isnan(b))
 		return isnan(a) - isnan(b);
-	return a < b ? 1 : a > b ? -1 : 0;
+	return ORDER(b, a);
 }
 
 static int by_key(const struct rank *r, const struct snap_site *a, const struct snap_site *b)
 {
+	uint64_t wa, wb;
+
 	if (r->by->value)
 		return larger_first(r->by->value(a), r->by->value(b));
-	return more_first(rank__weight(r, r->by, a), rank__weight(r, r->by, b));
+	wa = rank__weight(r, r->by, a);
+	wb = rank__weight(r, r->by, b);
+	return ORDER(wb, wa);
 }
 
 static int by_rank(const void *pa, const void *pb, void *arg)
@@ -87,24 +81,14 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	const struct snapshot *s = o->s;
 	int d = o->ended_last ? s->processes[a->process].ended - s->processes[b->process].ended : 0;
 
-	if (!d)
-		d = by_key(o->r, a, b);
-	if (!d && o->view->older)
-		d = more_first(live_bytes(o->r, a), live_bytes(o->r, b));
-	if (!d)
-		d = more_first(a->c.alloc_bytes, b->c.alloc_bytes);
-	if (!d)
-		d = more_first(a->c.alloc_calls, b->c.alloc_calls);
-	if (!d)
-		d = less_first(s->processes[a->process].id, s->processes[b->process].id);
-	if (!d)
-		d = less_first(a->tid, b->tid);
-	if (!d)
-		d = strcmp(a->function, b->function);
+	d = d ?: by_key(o->r, a, b) ?: (o->view->older ? ORDER(live_bytes(o->r, b), live_bytes(o->r, a)) : 0) ?:
+	    ORDER(b->c.alloc_bytes, a->c.alloc_bytes) ?: ORDER(b->c.alloc_calls, a->c.alloc_calls) ?:
+	    ORDER(s->processes[a->process].id, s->processes[b->process].id) ?: ORDER((uint64_t)a->tid, (uint64_t)b->tid) ?:
+	    strcmp(a->function, b->function);
 	for (uint32_t i = 0; !d && i < MIN(a->n_stack, b->n_stack); i++)
 		if (a->stack[i] != b->stack[i])
 			d = by_place(s, &s->places[a->stack[i]], &s->places[b->stack[i]]);
-	return d ? d : less_first(a->n_stack, b->n_stack);
+	return d ?: ORDER(a->n_stack, b->n_stack);
 }
 
 static double freed(const struct snap_site *site)

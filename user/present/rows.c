@@ -6,12 +6,13 @@
 #include "present/rows.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/group.h"
 #include "model/merge.h"
+#include "present/columns.h"
 #include "present/figures.h"
-#include "present/text/report_parts.h"
 #include "util/hash.h"
 #include "util/ids.h"
 #include "util/text.h"
@@ -153,29 +154,16 @@ static uint64_t weight(const struct thread_row *t, const struct metric *key)
 
 static int heavier_first(const struct thread_row *a, const struct thread_row *b, const struct metric *key)
 {
-	uint64_t wa = weight(a, key), wb = weight(b, key);
-
-	if (wa == wb) {
-		wa = a->c.alloc_calls + a->c.free_calls;
-		wb = b->c.alloc_calls + b->c.free_calls;
-	}
-	if (wa != wb)
-		return wa < wb ? 1 : -1;
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return a->tid != b->tid ? a->tid < b->tid ? -1 : 1 : strcmp(a->name, b->name);
+	return ORDER(weight(b, key), weight(a, key)) ?: ORDER(b->c.alloc_calls + b->c.free_calls, a->c.alloc_calls + a->c.free_calls) ?:
+	       ORDER(a->process, b->process) ?: ORDER(a->tid, b->tid) ?: strcmp(a->name, b->name);
 }
 
 static int by_pattern(const void *pa, const void *pb, void *arg)
 {
 	const struct sorting *o = arg;
 	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
-	int d;
 
-	if (o->v[ia].process != o->v[ib].process)
-		return o->v[ia].process < o->v[ib].process ? -1 : 1;
-	d = strcmp(o->patterns[ia], o->patterns[ib]);
-	return d ? d : heavier_first(&o->v[ia], &o->v[ib], o->key);
+	return ORDER(o->v[ia].process, o->v[ib].process) ?: strcmp(o->patterns[ia], o->patterns[ib]) ?: heavier_first(&o->v[ia], &o->v[ib], o->key);
 }
 
 static int by_weight(const void *pa, const void *pb, void *arg)
@@ -274,42 +262,260 @@ void thread_rows__done(struct thread_rows *t)
 	*t = (struct thread_rows){};
 }
 
-/* ---- the table */
+/* ---- rows that are sums of sites */
 
-void report__threads(struct report *r)
+/*
+ * Rows that are sums of sites:
+ *
+ *	    LIVE      TOTAL  SHARE  BLOCKS   CALLS  FREED  STACKS  FUNCTION             MODULE
+ *	31.0 MiB   31.0 MiB  75.2%  31,744  31,744     0%       3  trackingRememberKey  redis-server
+ *
+ * What always holds: each site that is shown is in one row, so rows add up to them; the
+ * order depends on figures and names alone. TOTAL does not add up: a stack goes through many
+ * functions, and counts once for each of them.
+ */
+
+struct part {			/* a site, while rows are made */
+	struct sum_key key;
+	const struct snap_site *site;
+};
+
+static int by_key(const struct sum_key *a, const struct sum_key *b)
 {
-	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
-	_cleanup_free_ struct row_of *rows = NULL;
-	uint64_t whole = 0, listed = 0;
-	size_t n_groups, room, n = 0;
-	struct thread_rows t;
-	char share[FMT_MAX], of[FMT_OF_MAX], members[FMT_MAX];
+	return strcmp(a->name, b->name) ?: strcmp(a->module, b->module);
+}
 
-	thread_rows__init(&t, r->s, key);
-	n_groups = MIN(t.n, r->top);
-	room = MIN(r->top - n_groups, t.n_members);
-	rows = xcalloc(n_groups + room + 1, sizeof(*rows));
-	for (size_t i = 0; i < t.n; i++) {
-		whole += t.v[i].c.alloc_calls;
-		listed += i < n_groups ? t.v[i].c.alloc_calls : 0;
+COMPARATOR(parts_by_key, struct part, by_key(&a->key, &b->key) ?: ORDER(a->site, b->site))
+
+COMPARATOR(heavier_sum_first, struct sum_row,
+	   ORDER(b->weight, a->weight) ?: ORDER(b->sum.c.alloc_bytes, a->sum.c.alloc_bytes) ?: by_key(&a->key, &b->key))
+
+/* Parts are in the order of their keys. */
+static void add_up(struct sum_rows *r, const struct part *parts, size_t n, const struct metric *key)
+{
+	uint64_t whole = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct sum_row *row;
+
+		if (!i || by_key(&parts[i].key, &parts[i - 1].key)) {
+			r->v[r->n] = (struct sum_row){ .key = parts[i].key, .number = (uint32_t)r->n };
+			r->n++;
+		}
+		row = &r->v[r->n - 1];
+		tag_sum__add(&row->sum, parts[i].site);
+		row->since_baseline_bytes += parts[i].site->since_baseline_bytes;
+		trend__add(&row->trend, &parts[i].site->trend);
+		if (parts[i].site->oldest_ns > (row->oldest ? row->oldest->oldest_ns : 0))
+			row->oldest = parts[i].site;
+		row->weight += metric__of(key, parts[i].site);
+		whole += metric__of(key, parts[i].site);
 	}
-	for (size_t i = 0; i < n_groups; i++) {
-		const struct thread_row *row = &t.v[i];
-		const struct snap_process *p = &r->s->processes[row->process];
+	for (size_t i = 0; i < r->n; i++) {
+		r->v[i].whole = whole;
+		/* stacks that each are steady may become more and more */
+		if (r->v[i].sum.n_sites > 1 && !verdict__is_alarm(r->v[i].trend.verdict))
+			r->v[i].trend = (struct trend){};
+	}
+}
 
-		rows[n++] = (struct row_of){ .s = r->s, .process = p, .thread = row };
-		if (row->n_threads < 2 || row->n_threads > room)
+/* Which row each site went to, now that rows are in their order. */
+static void note_rows(struct sum_rows *r, const struct snapshot *s, const struct part *parts, size_t n)
+{
+	_cleanup_free_ uint32_t *places = xcalloc(r->n + 1, sizeof(*places));
+	size_t number = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		places[r->v[i].number] = (uint32_t)i + 1;
+	for (size_t i = 0; i < n; i++) {
+		number += i && by_key(&parts[i].key, &parts[i - 1].key);
+		r->of[parts[i].site - s->sites] = places[number];
+	}
+}
+
+/* ---- what goes through a row */
+
+COMPARATOR(rows_by_key, struct sum_row *const, by_key(&(*a)->key, &(*b)->key))
+
+struct through {
+	struct sum_row **rows;	/* in the order of their keys */
+	uint32_t *first;	/* by place: where its rows begin in the next */
+	uint32_t *of;		/* 1 + a row for each frame of each place; 0: it has none */
+	uint32_t *seen;		/* by row: 1 + the site that was added last */
+};
+
+static void find_rows(struct through *w, const struct sum_rows *r, const struct view *v, const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_places; i++)
+		n += place__n_frames(&s->places[i]);
+	w->rows = xcalloc(r->n + 1, sizeof(*w->rows));
+	w->seen = xcalloc(r->n + 1, sizeof(*w->seen));
+	w->first = xcalloc(s->n_places + 1, sizeof(*w->first));
+	w->of = xcalloc(n + 1, sizeof(*w->of));
+	for (size_t i = 0; i < r->n; i++)
+		w->rows[i] = &r->v[i];
+	qsort(w->rows, r->n, sizeof(*w->rows), rows_by_key);
+	n = 0;
+	for (size_t i = 0; i < s->n_places; i++) {
+		w->first[i] = (uint32_t)n;
+		for (size_t k = 0; k < place__n_frames(&s->places[i]); k++) {
+			struct frame f = place__frame(s, &s->places[i], k);
+			struct sum_row wanted = { .key = v->sum_by(&f) }, *key = &wanted, **found;
+
+			found = bsearch(&key, w->rows, r->n, sizeof(*w->rows), rows_by_key);
+			w->of[n++] = found ? (uint32_t)(*found - r->v) + 1 : 0;
+		}
+	}
+	w->first[s->n_places] = (uint32_t)n;
+}
+
+static void pass(struct through *w, struct sum_rows *r, uint32_t row, uint32_t site, uint64_t weight)
+{
+	/* a function that calls itself is there more than once, its stack is not */
+	if (!row || w->seen[row - 1] == site + 1)
+		return;
+	w->seen[row - 1] = site + 1;
+	r->v[row - 1].total += weight;
+}
+
+/* Of each site all rows that any of its frames would belong to, each once. */
+static void add_totals(struct sum_rows *r, const struct view *v, const struct snapshot *s)
+{
+	const struct metric *bytes = metric__preset(s->known);
+	struct through w = {};
+
+	find_rows(&w, r, v, s);
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		if (!r->of[i])
 			continue;
-		room -= row->n_threads;
-		for (size_t k = 0; k < row->n_threads; k++)
-			rows[n++] = (struct row_of){ .s = r->s, .process = p, .thread = &row->members[k] };
+		pass(&w, r, r->of[i], (uint32_t)i, metric__of(bytes, site));
+		for (uint32_t k = 0; k < site->n_stack; k++)
+			for (uint32_t m = w.first[site->stack[k]]; m < w.first[site->stack[k] + 1]; m++)
+				pass(&w, r, w.of[m], (uint32_t)i, metric__of(bytes, site));
 	}
-	if (!t.n)
-		fprintf(r->out, "\nTHREADS: none was seen\n");
-	else
-		fprintf(r->out, "\nTHREADS by calls (%s name%s, %s thread%s, %s of calls)\n\n", fmt_of(of, n_groups, t.n), plural(t.n),
-			fmt_exact(members, t.n_members), plural(t.n_members), fmt_share(share, listed, whole));
-	if (n)
-		columns__write(r->out, &thread_columns, rows, n, r->width, r->o->whole_names);
-	thread_rows__done(&t);
+	free(w.rows);
+	free(w.seen);
+	free(w.first);
+	free(w.of);
+}
+
+void sum_rows__init(struct sum_rows *r, const struct view *v, const struct snapshot *s, const struct tellings *t, const struct metric *key,
+		   bool (*takes)(void *arg, const struct snap_site *site), void *arg)
+{
+	_cleanup_free_ struct part *parts = xcalloc(s->n_sites + 1, sizeof(*parts));
+	size_t n = 0;
+
+	*r = (struct sum_rows){ .v = xcalloc(s->n_sites + 1, sizeof(*r->v)), .of = xcalloc(s->n_sites + 1, sizeof(*r->of)) };
+	for (size_t i = 0; i < s->n_sites; i++)
+		if ((!v->shows || v->shows(&s->sites[i], false)) && (!takes || takes(arg, &s->sites[i]))) {
+			struct frame f = tellings__of(t, s, &s->sites[i]);
+
+			parts[n++] = (struct part){ v->sum_by(&f), &s->sites[i] };
+		}
+	qsort(parts, n, sizeof(*parts), parts_by_key);
+	add_up(r, parts, n, key);
+	qsort(r->v, r->n, sizeof(*r->v), heavier_sum_first);
+	note_rows(r, s, parts, n);
+	add_totals(r, v, s);
+}
+
+void sum_rows__done(struct sum_rows *r)
+{
+	free(r->v);
+	free(r->of);
+	*r = (struct sum_rows){};
+}
+
+/* ---- where blocks were freed: the places of a site are in one order, whatever the order of rows is */
+
+void free_lists__init(struct free_lists *l, const struct snapshot *s)
+{
+	l->start = xcalloc(s->n_sites + 2, sizeof(*l->start));
+	l->v = xcalloc(s->n_frees + 1, sizeof(*l->v));
+	for (size_t i = 0; i < s->n_frees; i++)
+		l->start[s->frees[i].site + 2]++;
+	for (size_t i = 2; i < s->n_sites + 2; i++)
+		l->start[i] += l->start[i - 1];
+	for (size_t i = 0; i < s->n_frees; i++)
+		l->v[l->start[s->frees[i].site + 1]++] = (uint32_t)i;
+}
+
+void free_lists__done(struct free_lists *l)
+{
+	free(l->start);
+	free(l->v);
+	*l = (struct free_lists){};
+}
+
+COMPARATOR(by_where, struct free_place, ORDER(a->where, b->where))
+
+static int compare_wheres(const struct snapshot *s, uint32_t a, uint32_t b)
+{
+	const struct snap_free_site *x = &s->free_sites[a], *y = &s->free_sites[b];
+	int d = strcmp(x->function, y->function);
+
+	for (uint32_t i = 0; !d && i < MIN(x->n_stack, y->n_stack); i++)
+		d = ORDER(s->places[x->stack[i]].offset, s->places[y->stack[i]].offset);
+	return d ?: ORDER(x->n_stack, y->n_stack);
+}
+
+static int by_calls_down(const void *a, const void *b, void *arg)
+{
+	const struct free_place *x = a, *y = b;
+
+	return ORDER(y->calls, x->calls) ?: ORDER(y->bytes, x->bytes) ?: compare_wheres(arg, x->where, y->where);
+}
+
+void free_places__of(const struct snapshot *s, const struct free_lists *l, size_t site, struct free_place **ret, size_t *ret_n)
+{
+	size_t n = l->start[site + 1] - l->start[site], to = 0;
+	struct free_place *v = xcalloc(n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++) {
+		const struct snap_free *f = &s->frees[l->v[l->start[site] + i]];
+
+		v[i] = (struct free_place){ f->where, f->calls, f->bytes, f->cross_calls, f->lifetime_sum_ns };
+	}
+	qsort(v, n, sizeof(*v), by_where);
+	for (size_t i = 0; i < n; i++) {
+		if (to && v[to - 1].where == v[i].where) {
+			v[to - 1].calls += v[i].calls;
+			v[to - 1].bytes += v[i].bytes;
+			v[to - 1].cross_calls += v[i].cross_calls;
+			v[to - 1].lifetime_sum_ns += v[i].lifetime_sum_ns;
+		} else {
+			v[to++] = v[i];
+		}
+	}
+	qsort_r(v, to, sizeof(*v), by_calls_down, (void *)s);
+	*ret = v;
+	*ret_n = to;
+}
+
+void free_places__shown(const struct snapshot *s, const size_t *sites, size_t n, uint32_t **ret, size_t *ret_n)
+{
+	_cleanup_free_ bool *seen = xcalloc(s->n_free_sites + 1, sizeof(*seen));
+	uint32_t *v = xcalloc(s->n_free_sites + 1, sizeof(*v));
+	struct free_lists l = {};
+	size_t n_shown = 0;
+
+	free_lists__init(&l, s);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ struct free_place *places = NULL;
+		size_t n_places = 0;
+
+		free_places__of(s, &l, sites[i], &places, &n_places);
+		for (size_t k = 0; k < MIN(n_places, FREE_PLACES_SHOWN); k++) {
+			if (!seen[places[k].where])
+				v[n_shown++] = places[k].where;
+			seen[places[k].where] = true;
+		}
+	}
+	free_lists__done(&l);
+	*ret = v;
+	*ret_n = n_shown;
 }

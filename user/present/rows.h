@@ -9,7 +9,7 @@
 #include "present/telling.h"
 #include "present/views.h"
 
-/* ---- stacks of one line (rows.c) */
+/* ---- stacks of one line */
 
 /*
  * Sites as people count them: all stacks that allocate in one line of one function are one row. Where the line is
@@ -24,7 +24,7 @@ struct snapshot *rows__of(const struct snapshot *s, const struct tellings *t, ui
 /* What tells a row from others, in every snapshot of the same trace. */
 uint64_t row__id(const struct snapshot *s, const struct tellings *t, const struct snap_site *site);
 
-/* ---- threads: those of a process whose names differ in digits alone are one, worker-1 and worker-2 worker-* (rows.c) */
+/* ---- threads: those of a process whose names differ in digits alone are one, worker-1 and worker-2 worker-* */
 
 struct thread_rows {
 	struct thread_row *v;		/* owned; in order */
@@ -38,7 +38,7 @@ struct thread_rows {
 void thread_rows__init(struct thread_rows *t, const struct snapshot *s, const struct metric *key);
 void thread_rows__done(struct thread_rows *t);
 
-/* ---- sites that have something in common, such as the function that allocates: ROWS_SUMS of present/views.h (sums.c) */
+/* ---- sites that have something in common, such as the function that allocates: ROWS_SUMS of present/views.h */
 
 struct sum_row {
 	struct sum_key key;
@@ -62,7 +62,7 @@ void sum_rows__init(struct sum_rows *r, const struct view *v, const struct snaps
 		   bool (*takes)(void *arg, const struct snap_site *site), void *arg);
 void sum_rows__done(struct sum_rows *r);
 
-/* ---- tags (text/tag_table.c) */
+/* ---- tags (text/row_tables.c) */
 
 struct tag_row {
 	const char *name;
@@ -75,7 +75,7 @@ struct tag_row {
 /* What has no tag, and each tag, from their sums (tags__add_up), in that order: n_tags + 1 rows, the caller's. */
 struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *sums, const struct metric *key);
 
-/* ---- --free-stacks: where the blocks of a site were freed, the place with the most calls first (text/free_rows.c) */
+/* ---- --free-stacks: where the blocks of a site were freed, the place with the most calls first */
 
 struct free_lists {		/* of site i: v[start[i]] up to v[start[i + 1]], indexes of frees */
 	size_t *start;

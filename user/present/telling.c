@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "model/runtimes.h"
-#include "present/alike.h"
 #include "present/frames.h"
 #include "util/own_name.h"
 #include "util/hash.h"

@@ -44,12 +44,37 @@ size_t tellings__number(const struct tellings *t, const struct snapshot *s, cons
 #define ARENAS_OF " [arenas]"	/* behind the name of a site whose blocks are arenas of Python's small objects */
 /*
  * What a site is called, everywhere: "sdsnewlen", "app::Table::add", "libfoo.so+0x1184", "[no stack]"; where others of the snapshot would be
- * called the same, what tells them apart (alike.h): "leaf_183 < mid_4". The caller's.
+ * called the same, what tells them apart (below): "leaf_183 < mid_4". The caller's.
  */
 char *tellings__name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 /* The same, t's own; NULL: t is NULL, the site is none of its snapshot's. */
 const char *tellings__kept_name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 /* What such a frame is called when it is the only one of its kind; of a library's function, the lambda that it was made for. The caller's. */
 char *telling__name(const struct frame *f);
+
+/*
+ * ---- sites that would have the same name in a list, and what is added to it:
+ *
+ *	parse:120			another line of the same function
+ *	leaf_183 < mid_4		another caller
+ *	leaf_183 < … < top_2		another caller further out: those between are the same
+ */
+
+struct alike_site {
+	const struct snap_site *site;
+	size_t at;		/* its telling frame's number */
+	struct frame frame;	/* and that frame; place NULL: no stack */
+	struct alike_frame *frames;	/* alike.c's own, while it works */
+	size_t n_frames;
+	char *name;		/* given to those that are alike others; the caller's. NULL: it is its frame's (frame__own_name) */
+};
+
+/*
+ * Those that would have the same name have the same key, never 0. Sites of different processes are never alike: their rows say
+ * whose they are.
+ */
+uint64_t alike__key(const struct snap_site *site, const struct frame *telling);
+/* All sites of one key. */
+void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n);
 
 #endif

@@ -151,15 +151,8 @@ void tree__done(struct tree *t)
 
 COMPARATOR(by_key, struct tree_item, ORDER(a->over, b->over) ?: ORDER(a->key, b->key))
 
-static int by_weight(const void *pa, const void *pb)
-{
-	const struct tree_node *a = pa, *b = pb;
-
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? 1 : -1;
-	/* an id is made of names alone */
-	return a->id < b->id ? -1 : a->id > b->id;
-}
+/* An id is made of names alone. */
+COMPARATOR(by_weight, struct tree_node, ORDER(b->weight, a->weight) ?: ORDER(a->id, b->id))
 
 static bool same_line(const struct frame *a, const struct frame *b)
 {

@@ -117,247 +117,63 @@ static bool of_several(const struct snapshot *s)
  * then what tells a leak from a cache, FREED and OLDEST; then what can be worked out from the others.
  */
 
-#define PROCESS { .name = "process", .width = 22, .drop = 1 }
-#define SITE { .name = "site", .flexible = true }
-
-static const struct view_column live_columns[] = {
-	{ .name = "live" },
-	{ .name = "error", .of = "live-error" },
-	{ .name = "delta", .drop = 3 },
-	{ .name = "growth", .drop = 2 },
-	{ .name = "trend", .from_cols = 112, .drop = 9 },
-	{ .name = "blocks", .drop = 6 },
-	{ .name = "unreached", .drop = 2 },
-	{ .name = "freed", .drop = 4 },
-	{ .name = "oldest", .drop = 5 },
-	{ .name = "verdict" },
-	PROCESS,
-	SITE,
-};
-
-static const struct view_column alloc_columns[] = {
-	{ .name = "calls-rate" },
-	{ .name = "most-rate", .drop = 4, .from_cols = 110 },
-	{ .name = "bytes-rate" },
-	{ .name = "calls", .drop = 3 },
-	{ .name = "error", .of = "calls-error", .drop = 3 },
-	{ .name = "bytes", .drop = 5 },
-	{ .name = "average" },
-	{ .name = "temporary" },
-	PROCESS,
-	SITE,
-};
-
-static const struct view_column peak_columns[] = {
-	{ .name = "peak" },
-	{ .name = "share", .of = "peak-share" },
-	{ .name = "live", .title = "LIVE NOW" },
-	{ .name = "blocks", .drop = 3 },
-	{ .name = "oldest", .drop = 5 },
-	{ .name = "verdict", .drop = 4 },
-	PROCESS,
-	SITE,
-};
-
-static const struct view_column growth_columns[] = {
-	{ .name = "bytes" },
-	{ .name = "bytes-rate" },
-	{ .name = "calls" },
-	{ .name = "calls-rate", .drop = 3 },
-	{ .name = "last", .drop = 4 },
-	{ .name = "function", .width = 10, .drop = 2 },
-	PROCESS,
-	SITE,
-};
-
-static const struct view_column free_columns[] = {
-	{ .name = "frees-rate", .drop = 2 },
-	{ .name = "frees" },
-	{ .name = "freed", .drop = 3 },
-	{ .name = "bytes", .of = "freed-bytes", .drop = 5 },
-	{ .name = "lived" },
-	{ .name = "cross", .drop = 6 },
-	{ .name = "where", .of = "freed-at", .drop = 1 },
-	{ .name = "process", .width = 22, .drop = 4 },
-	SITE,
-};
-
-static const struct view_column columns_of_processes[] = {
-	{ .name = "live" },
-	{ .name = "bytes" },
-	{ .name = "delta", .drop = 5 },
-	{ .name = "growth", .drop = 3 },
-	{ .name = "calls-rate", .drop = 6 },
-	{ .name = "bytes-rate", .drop = 8 },
-	{ .name = "peak", .drop = 10 },
-	{ .name = "rss", .drop = 4 },
-	{ .name = "rss-change", .drop = 3 },
-	{ .name = "age", .drop = 9 },
-	{ .name = "verdict", .drop = 1, .needs = LIVE },
-	{ .name = "members", .drop = 5 },
-	{ .name = "pid", .drop = 2 },
-	{ .name = "container-pid", .drop = 11, .from_cols = 150 },
-	{ .name = "process", .width = 20 },
-	{ .name = "where", .drop = 7, .flexible = true },
-};
-
-static const struct view_column columns_of_threads[] = {
-	{ .name = "calls-rate" },
-	{ .name = "bytes-rate" },
-	{ .name = "calls" },
-	{ .name = "bytes", .drop = 1 },
-	{ .name = "average", .drop = 4 },
-	{ .name = "frees", .drop = 2 },
-	{ .name = "temporary", .drop = 5 },
-	{ .name = "reallocs", .drop = 7 },
-	{ .name = "threads", .drop = 3 },
-	{ .name = "ended", .width = 5, .drop = 6 },
-	{ .name = "tid" },
-	{ .name = "thread", .width = 24 },
-	{ .name = "process", .flexible = true },
-};
-
-static const struct view_column columns_of_tags[] = {
-	{ .name = "entered", .drop = 1 },
-	{ .name = "allocs" },
-	{ .name = "allocs-each", .drop = 4 },
-	{ .name = "allocs-rate", .drop = 8 },
-	{ .name = "bytes" },
-	{ .name = "bytes-each", .drop = 3 },
-	{ .name = "kept" },
-	{ .name = "kept-each", .drop = 2 },
-	{ .name = "delta", .drop = 7 },
-	{ .name = "blocks", .drop = 6 },
-	{ .name = "share", .drop = 5 },
-	{ .name = "tag", .width = 14, .flexible = true },
-};
-
-static const struct view_column columns_of_marks[] = {
-	{ .name = "time" },
-	{ .name = "number", .drop = 1 },
-	{ .name = "since", .drop = 2 },
-	{ .name = "allocs" },
-	{ .name = "bytes", .drop = 3 },
-	{ .name = "change" },
-	{ .name = "live", .drop = 5 },
-	{ .name = "process", .drop = 4 },
-	{ .name = "mark", .flexible = true },
-};
-
-static const struct view_column columns_of_whens[] = {
-	{ .name = "fired" },
-	{ .name = "last", .drop = 1 },
-	{ .name = "condition" },
-	{ .name = "why", .flexible = true },
-};
-
+#define LIVE_COLUMNS \
+	"live error=live-error delta/3 growth/2 trend/9@112 blocks/6 unreached/2 freed/4 " \
+	"oldest/5 verdict process:22/1 site"
+#define ALLOC_COLUMNS \
+	"calls-rate most-rate/4@110 bytes-rate calls/3 error=calls-error/3 bytes/5 average " \
+	"temporary process:22/1 site"
+#define PEAK_COLUMNS \
+	"peak share=peak-share live=live-now blocks/3 oldest/5 verdict/4 process:22/1 site"
+#define GROWTH_COLUMNS \
+	"bytes bytes-rate calls calls-rate/3 last/4 function:10/2 process:22/1 site"
+#define FREE_COLUMNS \
+	"frees-rate/2 frees freed/3 bytes=freed-bytes/5 lived cross/6 where=freed-at/1 " \
+	"process:22/4 site"
+#define PROCESS_COLUMNS \
+	"live bytes delta/5 growth/3 calls-rate/6 bytes-rate/8 peak/10 rss/4 rss-change/3 age/9 " \
+	"verdict/1 members/5 pid/2 container-pid/11@150 process:20 where/7"
+#define THREAD_COLUMNS \
+	"calls-rate bytes-rate calls bytes/1 average/4 frees/2 temporary/5 reallocs/7 threads/3 " \
+	"ended:5/6 tid thread:24 process"
+#define TAG_COLUMNS \
+	"entered/1 allocs allocs-each/4 allocs-rate/8 bytes bytes-each/3 kept kept-each/2 " \
+	"delta/7 blocks/6 share/5 tag:14"
+#define MARK_COLUMNS \
+	"time number/1 since/2 allocs bytes/3 change live/5 process/4 mark"
+#define WHEN_COLUMNS \
+	"fired last/1 condition why"
 /* What a heap is made of; whether a block is lost matters more than its share. */
-#define WHOSE { .name = "process", .width = 18, .drop = 2 }
-
-static const struct view_column columns_of_classes[] = {
-	{ .name = "usable" },
-	{ .name = "blocks", .drop = 3 },
-	{ .name = "bytes" },
-	{ .name = "share", .drop = 5 },
-	{ .name = "older", .drop = 4 },
-	{ .name = "unreached" },
-	WHOSE,
-	{ .name = "types", .flexible = true },
-};
-
-static const struct view_column columns_of_types[] = {
-	{ .name = "bytes" },
-	{ .name = "share", .drop = 4 },
-	{ .name = "blocks", .drop = 3 },
-	{ .name = "older", .drop = 5 },
-	{ .name = "unreached" },
-	{ .name = "what", .drop = 6 },
-	WHOSE,
-	{ .name = "type", .flexible = true },
-};
-
-static const struct view_column columns_of_arenas[] = {
-	{ .name = "bytes" },
-	{ .name = "blocks", .drop = 5 },
-	{ .name = "free" },
-	{ .name = "tcache", .drop = 6 },
-	{ .name = "bins", .drop = 3 },
-	{ .name = "top", .drop = 4 },
-	{ .name = "trimmable", .drop = 2 },
-	{ .name = "largest", .drop = 8 },
-	{ .name = "mapped", .drop = 7 },
-	WHOSE,
-	{ .name = "arena", .flexible = true },
-};
-
-static const struct view_column columns_of_parts[] = {
-	{ .name = "resident" },
-	{ .name = "share", .drop = 3 },
-	{ .name = "mapped", .drop = 4 },
-	{ .name = "swapped", .drop = 6 },
-	{ .name = "deepest", .drop = 5 },
-	{ .name = "tid", .drop = 7 },
-	{ .name = "kind", .drop = 2 },
-	WHOSE,
-	{ .name = "part", .flexible = true },
-};
-
-static const struct view_column columns_of_roots[] = {
-	{ .name = "bytes" },
-	{ .name = "share", .drop = 4 },
-	{ .name = "blocks", .drop = 3 },
-	{ .name = "kind", .drop = 2 },
-	{ .name = "module", .width = 18, .drop = 5 },
-	WHOSE,
-	{ .name = "root", .flexible = true },
-};
-
-#define SUM_FIGURES								\
-	{ .name = "live" },							\
-	{ .name = "total", .drop = 2 },						\
-	{ .name = "share", .drop = 9 },						\
-	{ .name = "delta", .drop = 3 },						\
-	{ .name = "growth", .drop = 1 },					\
-	{ .name = "blocks", .drop = 8 },					\
-	{ .name = "calls-rate", .drop = 5 },					\
-	{ .name = "calls", .drop = 11 },					\
-	{ .name = "bytes" },							\
-	{ .name = "freed", .drop = 4 },						\
-	{ .name = "oldest", .drop = 6 },					\
-	{ .name = "stacks", .width = 6, .drop = 10 },				\
-	{ .name = "verdict" }
-
-static const struct view_column columns_of_functions[] = {
-	SUM_FIGURES,
-	{ .name = "module", .width = 18, .drop = 7 },
-	{ .name = "function", .flexible = true },
-};
-
-static const struct view_column columns_of_files[] = {
-	SUM_FIGURES,
-	{ .name = "module", .width = 18, .drop = 12 },
-	{ .name = "file", .flexible = true },
-};
-
-static const struct view_column columns_of_modules[] = {
-	SUM_FIGURES,
-	{ .name = "path", .flexible = true },
-};
-
-#define COLUMNS(v) .columns = v, .n_columns = ARRAY_SIZE(v)
+#define CLASS_COLUMNS \
+	"usable blocks/3 bytes share/5 older/4 unreached process:18/2 types"
+#define TYPE_COLUMNS \
+	"bytes share/4 blocks/3 older/5 unreached what/6 process:18/2 type"
+#define ARENA_COLUMNS \
+	"bytes blocks/5 free tcache/6 bins/3 top/4 trimmable/2 largest/8 mapped/7 process:18/2 " \
+	"arena"
+#define PART_COLUMNS \
+	"resident share/3 mapped/4 swapped/6 deepest/5 tid/7 kind/2 process:18/2 part"
+#define ROOT_COLUMNS \
+	"bytes share/4 blocks/3 kind/2 module:18/5 process:18/2 root"
+#define SUM_FIGURES \
+	"live total/2 share/9 delta/3 growth/1 blocks/8 calls-rate/5 calls/11 bytes freed/4 " \
+	"oldest/6 stacks:6/10 verdict "
+#define FUNCTION_COLUMNS SUM_FIGURES "module:18/7 function"
+#define FILE_COLUMNS SUM_FIGURES "module:18/12 file"
+#define MODULE_COLUMNS SUM_FIGURES "path"
 
 /* ---- the views */
 
 const struct view views[] = {
 	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true, .holds = true,
 	  .empty = "no live blocks from this trace", .columns = &site_columns,
-	  .live = { .key = '1', COLUMNS(live_columns), .sort = "live" },
+	  .live = { .key = '1', .columns = LIVE_COLUMNS, .sort = "live" },
 	  .page = { "live share blocks unreached freed oldest change growth verdict process site" } },
 	/* of a trace with --mode growth they are RESIDENT and MAPPED */
 	{ VIEW_ALLOCS, "allocs", "ALLOCATIONS", .needs = ALLOCS, .where = WHERE_NO_GROWTH, .preset = without_tags,
 	  .sort = "alloc-calls", .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &site_columns,
-	  .live = { .key = '2', COLUMNS(alloc_columns), .sort = "calls-rate", .with = VIEW_TEMPORARY },
+	  .live = { .key = '2', .columns = ALLOC_COLUMNS, .sort = "calls-rate", .with = VIEW_TEMPORARY },
 	  .page = { "calls share calls-rate bytes average temporary lived process site" } },
 	{ VIEW_REALLOC, "realloc", "REALLOC", .internal = true, .where = WHERE_MOVES, .with = VIEW_ALLOCS,
 	  .sort = "moved-bytes", .shows = was_passed_on,
@@ -365,7 +181,7 @@ const struct view views[] = {
 	  .page = { "passed-on moved copied larger-by small-steps shrunk longest process site", .sort = "copied" } },
 	{ VIEW_PEAK, "peak", "PEAK", .needs = HAS_PEAK_BYTES | HAS_LIVE_BYTES, .sort = "peak-bytes", .shows = was_at_peak, .holds = true,
 	  .empty = "nothing was live at any moment of the trace", .columns = &site_columns,
-	  .live = { .key = '3', COLUMNS(peak_columns), .sort = "peak" } },
+	  .live = { .key = '3', .columns = PEAK_COLUMNS, .sort = "peak" } },
 	{ VIEW_TEMPORARY, "temporary", "TEMPORARY", .needs = HAS_TEMP_CALLS | ALLOCS, .sort = "temp-calls", .shows = was_temporary,
 	  .empty = "no block was freed before the next allocation", .columns = &site_columns },
 	/* the mode that sees no realloc sees no allocation either, but pages */
@@ -376,46 +192,46 @@ const struct view views[] = {
 	  .weighs = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns },
 	{ VIEW_FREES, "frees", "FREES", .needs = HAS_LIFETIMES, .where = WHERE_FREE_STACKS, .preset = always,
 	  .sort = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns,
-	  .live = { .key = '9', COLUMNS(free_columns), .sort = "frees", .option = "--free-stacks" },
+	  .live = { .key = '9', .columns = FREE_COLUMNS, .sort = "frees", .option = "--free-stacks" },
 	  .page = { "frees share bytes cross lived threads process site", .of = &free_place_columns } },
 	{ VIEW_RESIDENT, "resident", "RESIDENT", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
 	  .sort = "alloc-bytes", .shows = was_faulted, .empty = "no page fault while traced", .columns = &site_columns,
-	  .live = { .key = '1', COLUMNS(growth_columns), .sort = "bytes" },
+	  .live = { .key = '1', .columns = GROWTH_COLUMNS, .sort = "bytes" },
 	  .page = { "bytes share calls function process site" } },
 	{ VIEW_MAPPED, "mapped", "MAPPED", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
 	  .sort = "alloc-bytes", .shows = was_mapped, .empty = "neither brk nor mmap added memory while traced",
-	  .columns = &site_columns, .live = { .key = '2', COLUMNS(growth_columns), .sort = "bytes" },
+	  .columns = &site_columns, .live = { .key = '2', .columns = GROWTH_COLUMNS, .sort = "bytes" },
 	  .page = { "bytes share calls function process site" } },
 
 	{ VIEW_FUNCTIONS, "functions", "FUNCTIONS", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_function, .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &sum_columns,
-	  .live = { .key = 'f', COLUMNS(columns_of_functions), .sort = "live" },
+	  .live = { .key = 'f', .columns = FUNCTION_COLUMNS, .sort = "live" },
 	  .page = { "live share live-total blocks blocks-total calls calls-total bytes freed stacks change change-total function", .of = &function_columns } },
 	{ VIEW_FILES, "files", "FILES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_file, .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &file_columns,
-	  .live = { .key = 'F', COLUMNS(columns_of_files), .sort = "live" } },
+	  .live = { .key = 'F', .columns = FILE_COLUMNS, .sort = "live" } },
 	{ VIEW_MODULES, "modules", "MODULES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_module, .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &module_columns,
-	  .live = { .key = 'M', COLUMNS(columns_of_modules), .sort = "live" } },
+	  .live = { .key = 'M', .columns = MODULE_COLUMNS, .sort = "live" } },
 	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = of_several, .leads = true,
-	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', COLUMNS(columns_of_processes), .sort = "live" },
+	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', .columns = PROCESS_COLUMNS, .sort = "live" },
 	  .page = { "live blocks peak growth rss calls bytes lost attached verdict process" } },
 	{ VIEW_THREADS, "threads", "THREADS", .rows = ROWS_THREADS, .needs = ALLOCS,
 	  .empty = "no thread has allocated while traced", .columns = &thread_columns,
-	  .live = { .key = '5', COLUMNS(columns_of_threads), .sort = "calls-rate", .where = WHERE_NO_GROWTH },
+	  .live = { .key = '5', .columns = THREAD_COLUMNS, .sort = "calls-rate", .where = WHERE_NO_GROWTH },
 	  .page = { "calls calls-rate bytes frees temporary-calls reallocs failed older-frees process tid thread" } },
 	{ VIEW_TAGS, "tags", "TAGS", .rows = ROWS_TAGS, .needs = ALLOCS, .preset = with_tags, .leads = true,
 	  .empty = "nothing was allocated while traced", .columns = &tag_columns,
-	  .live = { .key = '7', COLUMNS(columns_of_tags), .sort = "kept", .where = WHERE_TAGGED, .option = "--tag FUNC" },
+	  .live = { .key = '7', .columns = TAG_COLUMNS, .sort = "kept", .where = WHERE_TAGGED, .option = "--tag FUNC" },
 	  .page = { "kept share blocks allocs bytes entered allocs-each bytes-each kept-each tag" } },
 	/* in a report, marks are below tags */
 	{ VIEW_MARKS, "marks", "MARKS", .internal = true, .rows = ROWS_MARKS,
 	  .empty = "no marked function was called while traced", .columns = &mark_columns,
-	  .live = { .key = '8', COLUMNS(columns_of_marks), .sort = "time", .with = VIEW_TAGS, .where = WHERE_MARKED, .option = "--mark FUNC" },
+	  .live = { .key = '8', .columns = MARK_COLUMNS, .sort = "time", .with = VIEW_TAGS, .where = WHERE_MARKED, .option = "--mark FUNC" },
 	  .page = { "time live change allocs bytes process tid compare mark" } },
 	{ VIEW_WHENS, "when", "CONDITIONS", .internal = true, .rows = ROWS_WHENS, .where = WHERE_WHENS,
 	  .empty = "no condition", .columns = &when_columns,
-	  .live = { .key = '0', COLUMNS(columns_of_whens), .sort = "last", .option = "--when COND" } },
+	  .live = { .key = '0', .columns = WHEN_COLUMNS, .sort = "last", .option = "--when COND" } },
 	/* in a report: --between; on a page, of what is chosen on its timeline */
 	{ VIEW_CHANGED, "changed", "CHANGED", .internal = true, .rows = ROWS_CHANGES, .needs = LIVE, .where = WHERE_NO_GROWTH,
 	  .empty = "no site is known to hold more or less", .columns = &change_columns,
@@ -424,19 +240,19 @@ const struct view views[] = {
 	{ VIEW_TREE, "tree", "TREE", .rows = ROWS_TREE, .needs = HAS_ALLOC_CALLS, .all_names = true },
 	/* what is there beside the sites, older or free; on a page it is a part of its own */
 	{ VIEW_HEAP, "heap", "HEAP", .rows = ROWS_HEAP, .where = WHERE_HEAP, .preset = always, .empty = "no block is in use", .columns = &class_columns,
-	  .live = { .key = 'H', COLUMNS(columns_of_classes), .sort = "bytes" } },
+	  .live = { .key = 'H', .columns = CLASS_COLUMNS, .sort = "bytes" } },
 	{ VIEW_HEAP_TYPES, "types", "TYPES", .internal = true, .rows = ROWS_TYPES, .where = WHERE_CENSUS,
 	  .empty = "no block was looked at", .columns = &type_columns,
-	  .live = { COLUMNS(columns_of_types), .sort = "bytes", .beside = VIEW_HEAP } },
+	  .live = { .columns = TYPE_COLUMNS, .sort = "bytes", .beside = VIEW_HEAP } },
 	{ VIEW_HEAP_ARENAS, "arenas", "ARENAS", .internal = true, .rows = ROWS_ARENAS, .where = WHERE_CENSUS,
 	  .empty = "no arena", .columns = &arena_columns,
-	  .live = { COLUMNS(columns_of_arenas), .sort = "free", .beside = VIEW_HEAP } },
+	  .live = { .columns = ARENA_COLUMNS, .sort = "free", .beside = VIEW_HEAP } },
 	{ VIEW_HEAP_PARTS, "RSS", "RESIDENT MEMORY", .internal = true, .rows = ROWS_PARTS, .where = WHERE_PARTS,
 	  .empty = "nothing is resident", .columns = &part_columns,
-	  .live = { COLUMNS(columns_of_parts), .sort = "resident", .beside = VIEW_HEAP } },
+	  .live = { .columns = PART_COLUMNS, .sort = "resident", .beside = VIEW_HEAP } },
 	{ VIEW_HEAP_ROOTS, "roots", "HELD THROUGH", .internal = true, .rows = ROWS_ROOTS, .where = WHERE_ROOTS,
 	  .empty = "nothing is reached", .columns = &root_columns,
-	  .live = { COLUMNS(columns_of_roots), .sort = "bytes", .beside = VIEW_HEAP } },
+	  .live = { .columns = ROOT_COLUMNS, .sort = "bytes", .beside = VIEW_HEAP } },
 	{ VIEW_BLOCKS, "blocks", "BLOCKS", .rows = ROWS_BLOCKS, .where = WHERE_BLOCKS, .preset = always,
 	  .empty = "no block is listed" },
 	/* on the screen, below a stack */
@@ -444,6 +260,16 @@ const struct view views[] = {
 };
 const size_t n_views = ARRAY_SIZE(views);
 _Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "a place for each");
+
+const struct columns *view__columns(const struct view *v)
+{
+	static struct columns chosen[VIEWS_MAX];
+	struct columns *c = &chosen[v - views];
+
+	if (!c->v)
+		*c = columns__choose(v->columns, v->live.columns ? v->live.columns : "");
+	return c;
+}
 
 const struct view *view__of(enum view_bit bit)
 {

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/snapshot.h"
 
@@ -72,18 +73,6 @@ struct sum_key {
 	bool is_script;		/* as modules there are many of one name, in folders of their own */
 };
 
-/* A column as the live view has it in one of its tables. */
-struct view_column {
-	const char *name;	/* of a column of the view's, and what it is called on the screen */
-	const char *of;		/* NULL, or the column's name where the screen calls it otherwise */
-	const char *title;	/* NULL: the column's */
-	unsigned int width;	/* 0: the column's */
-	unsigned int drop;	/* where a screen is too narrow the highest goes first; 0 stays as long as there is room for a name */
-	unsigned int from_cols;	/* only on screens as wide as this */
-	unsigned int needs;	/* enum counter_bit, beside what the column needs */
-	bool flexible;		/* takes what is left; the last one */
-};
-
 struct view {
 	enum view_bit bit;
 	const char *name;	/* for --view, and on the screen */
@@ -113,8 +102,7 @@ struct view {
 
 	struct {		/* the live view's */
 		int key;	/* 0: it has none of this view */
-		const struct view_column *columns;
-		size_t n_columns;
+		const char *columns;	/* see columns__choose(); NULL: none */
 		const char *sort;	/* the column that rows are sorted by at first */
 		bool bars;		/* bars, and no rows */
 		unsigned int with;	/* enum view_bit: --view that it begins with this one for, too */
@@ -135,6 +123,8 @@ extern const size_t n_views;
 #define VIEWS_MAX 32
 
 const struct view *view__of(enum view_bit bit);
+/* Those that the live view has of it, in order. */
+const struct columns *view__columns(const struct view *v);
 /* By the name that --view takes, of len bytes; 0: no such view. */
 unsigned int view__find(const char *name, size_t len);
 /* The names that --view takes, in the order of the table, with a blank between two. */
@@ -149,5 +139,32 @@ bool view__holds(const struct view *v, const struct snapshot *s);
 bool where__holds(unsigned int where, const struct snapshot *s);
 /* What a report shows if nothing was asked for. */
 unsigned int views__preset(const struct snapshot *s);
+
+/* ---- which sites a view shows, in which order, and what they add up to (rank.c) */
+
+struct rank {
+	const struct snap_site **v;	/* owned; all sites of the view: the heaviest, as many as asked for, in order; then the rest in none */
+	size_t n;
+	const struct metric *by;
+	bool ended_last;	/* sites of processes that have ended come after the others */
+	bool older;		/* live figures are those of blocks older than snapshot.older_ns */
+};
+
+/* What --sort takes: the title of a column in small letters, or a metric; NULL: no such key. */
+const struct metric *rank__key(const char *name);
+const char *rank__words(void);	/* all of them, with a blank between two */
+/* The same, of rows that are no sites: NULL, too, where it is no metric, or the name is NULL. */
+const struct metric *rank__metric(const char *name);
+/* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. The view is one of sites, and sort names a metric. */
+void rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
+void rank__done(struct rank *r);
+
+/* What a site weighs by m. */
+uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site);
+/* What all of them weigh, and the first n. */
+void rank__sums(const struct rank *r, const struct metric *m, size_t n, uint64_t *ret_whole, uint64_t *ret_first);
+
+/* A metric weighs sites: of a process or a tag, all of them together. */
+uint64_t rank__of_counters(const struct metric *key, const struct counters *c);
 
 #endif

@@ -9,7 +9,7 @@
 #include "files/outfile.h"
 #include "model/group.h"
 #include "names/packages.h"
-#include "present/missing_names.h"
+#include "present/caveats.h"
 #include "present/rows.h"
 #include "present/sentence.h"
 #include "trace/output.h"

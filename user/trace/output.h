@@ -5,7 +5,7 @@
 
 #include "elf/debugfile.h"
 #include "files/export.h"
-#include "files/outnames.h"
+#include "files/outfile.h"
 #include "model/filter.h"
 #include "model/snapshot.h"
 #include "model/tags.h"

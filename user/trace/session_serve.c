@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "files/outnames.h"
+#include "files/outfile.h"
 #include "model/narrow.h"
 #include "model/since.h"
 #include "reader/reader.h"

@@ -19,7 +19,7 @@
 #include "html_page.h"
 #include "model/runtimes.h"
 #include "present/columns.h"
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "present/sentence.h"
 #include "present/telling.h"
 #include "present/views.h"
@@ -172,21 +172,17 @@ static void column(struct json *j, const struct column *c, const struct snapshot
 /* Those that the snapshot has figures for. */
 static void columns(struct json *j, const struct view *v, const struct snapshot *s)
 {
-	const struct columns *all = v->page.of ? v->page.of : v->columns;
+	struct columns c = columns__choose(v->page.of ? v->page.of : v->columns, v->page.columns);
 
 	json__array(j, "columns");
-	for (const char *at = v->page.columns; *at; at += strspn(at, " ")) {
-		size_t len = strcspn(at, " ");
-		_cleanup_free_ char *name = xstrndup(at, len);
-		const struct column *c = columns__find(all, name);
-
-		at += len;
-		if (!c || column__needs(c) & ~s->known)
+	for (size_t i = 0; i < c.n; i++) {
+		if (column__needs(&c.v[i]) & ~s->known)
 			continue;
 		json__line(j, 2);
-		column(j, c, s, v->rows);
+		column(j, &c.v[i], s, v->rows);
 	}
 	json__array_end(j);
+	free((struct column *)c.v);
 }
 
 static size_t views_of(const struct snapshot *s, const struct view *ret[static VIEWS_MAX])

@@ -27,8 +27,8 @@
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/machine_words.h"
-#include "present/rank.h"
+#include "present/caveats.h"
+#include "present/views.h"
 #include "present/sentence.h"
 #include "present/telling.h"
 #include "present/text/report_parts.h"
@@ -58,22 +58,12 @@ static char *name_of(const struct report *r, const struct snap_site *site, size_
 	return name ? name__shorten(name, width) : NULL;
 }
 
-static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
-{
-	struct frame f = tellings__of(r->tellings, r->s, r->site);
-	_cleanup_free_ char *where = f.place ? frame__where_short(&f, r->process->exe, CELL_MAX / 2) : NULL;
-
-	snprintf(buf, CELL_MAX, "%s", where ? where : "");
-	return buf;
-}
-
 /* ---- the sentence (sentence.c), and what helps where there are too many sites */
 
 /* No site stands out, so a list of sites is not what helps. */
 static void flat_sentence(struct report *r)
 {
 	uint64_t most = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->s->n_sites; i++) {
@@ -83,7 +73,7 @@ static void flat_sentence(struct report *r)
 	if (n < FLAT_SITES || !most || most * 100 / FLAT_PCT > r->s->totals.live_bytes)
 		return;
 	report__line(r, "A flat profile: none of %s sites holds more than %s; --view tree shows where they come together",
-		   fmt_exact(a, n), fmt_share(b, most, r->s->totals.live_bytes));
+		   EXACT(n), SHARE(most, r->s->totals.live_bytes));
 }
 
 void report__verdict_line(struct report *r)
@@ -104,34 +94,10 @@ void report__verdict_line(struct report *r)
 
 /* ---- the rows */
 
-static const struct column own_columns[] = {
-	{ "where", "", 0, true, .format = show_where },
-};
-
-/* Where a line is too narrow, the one with the highest number goes first; what decides stays. */
-struct chosen {
-	const char *name;
-	unsigned int drop;
-};
-
-static const struct chosen of_live[] = {
-	{ "live", 0 },	 { "live-error", 4 }, { "share", 9 },	{ "blocks", 5 }, { "unreached", 2 }, { "freed", 0 }, { "oldest", 3 },
-	{ "growth", 2 }, { "verdict", 0 },    { "types", 10 }, { "process", 1 }, { "site", 0 },	 { "where", 8 },
-};
-static const struct chosen of_calls[] = {
-	{ "calls", 0 },	    { "calls-error", 4 }, { "calls-rate", 0 }, { "bytes", 3 }, { "average", 5 },
-	{ "temporary", 0 }, { "process", 1 },	  { "site", 0 },       { "where", 8 },
-};
-static const struct chosen of_pages[] = {
-	{ "bytes", 0 }, { "bytes-rate", 0 }, { "calls", 3 }, { "function", 2 }, { "process", 1 }, { "site", 0 }, { "where", 8 },
-};
-
-#define COLUMNS_MAX 16
-
-struct brief {
-	struct column v[COLUMNS_MAX];
-	struct columns columns;
-};
+/* What decides stays where a line is too narrow. */
+#define OF_LIVE "live live-error/4 share/9 blocks/5 unreached/2 freed oldest/3 growth/2 verdict types/10 process/1 site where/8"
+#define OF_CALLS "calls calls-error/4 calls-rate bytes/3 average/5 temporary process/1 site where/8"
+#define OF_PAGES "bytes bytes-rate calls/3 function/2 process/1 site where/8"
 
 static bool is_left_out(const struct snapshot *s, const char *name)
 {
@@ -145,39 +111,24 @@ static bool is_left_out(const struct snapshot *s, const char *name)
 	return strstr(name, "-error") && !s->estimated;
 }
 
-static void take_columns(struct brief *b, const struct snapshot *s, const struct chosen *v, size_t n)
-{
-	static const struct columns own = { own_columns, ARRAY_SIZE(own_columns) };
-
-	for (size_t i = 0; i < n; i++) {
-		const struct column *c = columns__find(&own, v[i].name) ?: columns__find(&site_columns, v[i].name);
-
-		if (!c || is_left_out(s, v[i].name))
-			continue;
-		b->v[b->columns.n] = *c;
-		b->v[b->columns.n++].drop = v[i].drop;
-	}
-	b->columns.v = b->v;
-}
-
 /* whole: what shares are of; 0: the live bytes of the row's process */
 static void rows(struct report *r, const struct view *v, const struct rank *k, size_t n, const struct metric *weighs, uint64_t whole)
 {
 	_cleanup_free_ struct row_of *rows = xcalloc(n + 1, sizeof(*rows));
-	struct brief b = {};
+	struct columns c = columns__choose(&site_columns, v->bit == VIEW_LIVE ? OF_LIVE : v->bit == VIEW_ALLOCS ? OF_CALLS : OF_PAGES);
+	_cleanup_free_ struct column *chosen = (struct column *)c.v;
+	size_t n_there = 0;
 
-	if (v->bit == VIEW_LIVE)
-		take_columns(&b, r->s, of_live, ARRAY_SIZE(of_live));
-	else if (v->bit == VIEW_ALLOCS)
-		take_columns(&b, r->s, of_calls, ARRAY_SIZE(of_calls));
-	else
-		take_columns(&b, r->s, of_pages, ARRAY_SIZE(of_pages));
+	for (size_t i = 0; i < c.n; i++)
+		if (!is_left_out(r->s, chosen[i].name))
+			chosen[n_there++] = chosen[i];
+	c.n = n_there;
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ .s = r->s, .site = k->v[i], .process = &r->s->processes[k->v[i]->process],
 					    .tellings = r->o->tellings, .older = k->older,
 					    .weight = rank__weight(k, weighs, k->v[i]),
 					    .whole = whole ? whole : r->s->processes[k->v[i]->process].c.live_bytes };
-	columns__write(r->out, &b.columns, rows, n, r->width, r->o->whole_names);
+	columns__write(r->out, &c, rows, n, r->width, r->o->whole_names);
 }
 
 /* ---- the first stacks */
@@ -282,7 +233,6 @@ static bool most_calls_line(struct report *r)
 {
 	const struct snap_site *most = report__most_called(r->s);
 	_cleanup_free_ char *name = NULL;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
 
 	/* what is lost has its own lines */
 	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total || is_noise(r->s))
@@ -291,11 +241,11 @@ static bool most_calls_line(struct report *r)
 	name = name_of(r, most, r->width / 2);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "allocates most: %s", name ? name : "");
-	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), fmt_count(a, most->c.alloc_calls), plural(most->c.alloc_calls),
-		   fmt_rate(b, most->c.alloc_calls, r->s->duration_ns));
-	para__item(&r->para, "%s each", fmt_bytes(c, most->c.alloc_bytes / most->c.alloc_calls));
+	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), COUNT(most->c.alloc_calls), plural(most->c.alloc_calls),
+		   RATE(most->c.alloc_calls, r->s->duration_ns));
+	para__item(&r->para, "%s each", BYTES(most->c.alloc_bytes / most->c.alloc_calls));
 	if (r->s->known & HAS_TEMP_CALLS && most->c.temp_calls)
-		para__item(&r->para, "%s temporary", fmt_percent(d, most->c.temp_calls, most->c.alloc_calls));
+		para__item(&r->para, "%s temporary", PERCENT(most->c.temp_calls, most->c.alloc_calls));
 	para__end(&r->para);
 	return true;
 }
@@ -339,7 +289,6 @@ static void rows_of_growers(struct report *r)
 	_cleanup_free_ size_t *sites = NULL;
 	const struct snap_site *v[GROWERS * GROWER_ROWS];
 	struct rank k = { .v = v };
-	char a[FMT_MAX], b[FMT_MAX];
 	const char *verb;
 	size_t n_of = 0;
 
@@ -354,7 +303,7 @@ static void rows_of_growers(struct report *r)
 	fputc('\n', r->out);
 	report__line(r, "SITES of the %s%s that %s most (%s of %s; shares within each %s)", n_of == 1 ? "" : n_of == 2 ? "2 " : "3 ",
 		     snapshot__is_grouped(r->s) ? n_of == 1 ? "group" : "groups" : n_of == 1 ? "process" : "processes",
-		     verb, fmt_exact(a, k.n), fmt_exact(b, r->s->n_sites), snapshot__is_grouped(r->s) ? "group" : "process");
+		     verb, EXACT(k.n), EXACT(r->s->n_sites), snapshot__is_grouped(r->s) ? "group" : "process");
 	fputc('\n', r->out);
 	rows(r, view__of(VIEW_LIVE), &k, k.n, weighs, 0);
 	stack_of_first(r, &k, k.n);

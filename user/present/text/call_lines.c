@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "present/figures.h"
 #include "present/telling.h"
 #include "util/parse.h"
 #include "util/text.h"
@@ -186,7 +187,7 @@ void call_lines__gap(FILE *out, uint64_t n, const char *why)
 {
 	char text[FMT_MAX];
 
-	fprintf(out, "... %s event%s not shown: %s\n", fmt_exact(text, n), n == 1 ? "" : "s", why);
+	fprintf(out, "... %s event%s not shown: %s\n", fmt_exact(text, n), plural(n), why);
 }
 
 static void put_frame(const struct frame *f, bool is_caller, FILE *out)

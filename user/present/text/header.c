@@ -12,11 +12,9 @@
 #include "model/group.h"
 #include "model/merge.h"
 #include "model/runtimes.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/machine_words.h"
-#include "present/missing_names.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -46,7 +44,6 @@ bool report__is_one(const struct report *r)
 void report__title(struct report *r, const char *what)
 {
 	uint64_t ended = report__n_processes(r, true);
-	char a[FMT_MAX], b[FMT_MAX];
 	_cleanup_free_ char *who = NULL;
 	time_t now = r->s->wall_now_ns / NS_PER_S;
 	char when[32] = "", death[DEATH_MAX];
@@ -59,8 +56,8 @@ void report__title(struct report *r, const char *what)
 		who = xasprintf("%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
 				p->ended ? "]" : "");
 	} else {
-		who = xasprintf("%s  %s processes%s%s%s%s%s", what, fmt_exact(a, report__n_processes(r, false)), r->s->host ? " on " : "",
-				r->s->host ? r->s->host : "", ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
+		who = xasprintf("%s  %s processes%s%s%s%s%s", what, EXACT(report__n_processes(r, false)), r->s->host ? " on " : "",
+				r->s->host ? r->s->host : "", ended ? ", " : "", ended ? EXACT(ended) : "",
 				ended ? " ended" : "");
 	}
 	if (localtime_r(&now, &tm))
@@ -88,16 +85,15 @@ static void why_line(struct report *r)
 static void taken_line(struct report *r)
 {
 	size_t n = r->s->n_taken, first = n > TAKEN_SHOWN ? n - TAKEN_SHOWN : 0;
-	char a[FMT_MAX];
 
 	if (!n)
 		return;
 	para__begin(&r->para, "earlier", LABEL_WIDTH + 1);
-	para__item(&r->para, "snapshots: %s%s", fmt_exact(a, n), n >= SNAPSHOT_MAX_TAKEN ? " or more" : "");
+	para__item(&r->para, "snapshots: %s%s", EXACT(n), n >= SNAPSHOT_MAX_TAKEN ? " or more" : "");
 	for (size_t i = first; i < n; i++) {
 		const struct snap_taken *t = &r->s->taken[i];
 
-		para__item(&r->para, "%sat %s%s%s%s", first && i == first ? "the last ones " : "", fmt_duration(a, t->t_ns), t->why ? " (" : "",
+		para__item(&r->para, "%sat %s%s%s%s", first && i == first ? "the last ones " : "", DURATION(t->t_ns), t->why ? " (" : "",
 			   t->why ? t->why : "", t->why ? ")" : "");
 	}
 	para__end(&r->para);
@@ -109,7 +105,7 @@ static void older_item(struct report *r)
 	uint64_t blocks = 0, bytes = 0;
 	bool unsure = false;
 	size_t known = 0, of = 0;
-	char a[FMT_MAX], b[FMT_MAX], some[64] = "";
+	char some[64] = "";
 
 	for (size_t i = 0; i < r->s->n_heaps; i++) {
 		known += r->s->heaps[i].older_known;
@@ -122,7 +118,7 @@ static void older_item(struct report *r)
 	if (known < of)
 		snprintf(some, sizeof(some), " in %zu of %zu processes", known, of);
 	if (known && blocks)
-		para__item(&r->para, "%s%s in %s%s block%s%s %s older", unsure ? "~" : "", fmt_bytes(a, bytes), unsure ? "~" : "", fmt_exact(b, blocks), plural(blocks), some,
+		para__item(&r->para, "%s%s in %s%s block%s%s %s older", unsure ? "~" : "", BYTES(bytes), unsure ? "~" : "", EXACT(blocks), plural(blocks), some,
 			   blocks == 1 ? "is" : "are");
 }
 
@@ -130,45 +126,43 @@ static void older_item(struct report *r)
 static void unfollowed_line(struct report *r)
 {
 	uint64_t n = r->s->n_unfollowed;
-	char a[FMT_MAX];
 
 	if (!n)
 		return;
 	report__line(r, "%s started %s process%s that %s not traced: add -f", report__is_one(r) ? r->s->processes->comm : "The targets",
-		     fmt_exact(a, n), n == 1 ? "" : "es", n == 1 ? "was" : "were");
+		     EXACT(n), n == 1 ? "" : "es", n == 1 ? "was" : "were");
 }
 
 static void traced_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
-	char t[FMT_MAX], a[FMT_MAX], b[FMT_MAX];
 
 	para__begin(&r->para, "traced", LABEL_WIDTH);
-	para__item(&r->para, "%s", fmt_duration(t, s->duration_ns));
+	para__item(&r->para, "%s", DURATION(s->duration_ns));
 	if (report__is_one(r) && s->processes->age_at_attach_ns)
-		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
+		para__item(&r->para, "from %s after its start", DURATION(s->processes->age_at_attach_ns));
 	else if (report__is_one(r))
 		para__item(&r->para, "from its first instruction");
 	if (s->paused_ns)
-		para__item(&r->para, "nothing was recorded for %s of it, while an emulator (valgrind, qemu) ran", fmt_duration(t, s->paused_ns));
+		para__item(&r->para, "nothing was recorded for %s of it, while an emulator (valgrind, qemu) ran", DURATION(s->paused_ns));
 	if (s->n_left_out)
-		para__item(&r->para, "%s process%s left out, which could not be inspected", fmt_exact(t, s->n_left_out), s->n_left_out == 1 ? "" : "es");
+		para__item(&r->para, "%s process%s left out, which could not be inspected", EXACT(s->n_left_out), s->n_left_out == 1 ? "" : "es");
 	if (s->n_unread)
-		para__item(&r->para, "%s mapped file%s not read", fmt_exact(t, s->n_unread), plural(s->n_unread));
+		para__item(&r->para, "%s mapped file%s not read", EXACT(s->n_unread), plural(s->n_unread));
 	if (s->combined)
 		para__item(&r->para, "%s", s->combined);
 	older_item(r);
 	if (s->recording.max_size != UINT64_MAX)
-		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->recording.min_size), fmt_bytes(b, s->recording.max_size));
+		para__item(&r->para, "only blocks of %s to %s", BYTES(s->recording.min_size), BYTES(s->recording.max_size));
 	else if (s->recording.min_size)
-		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->recording.min_size));
+		para__item(&r->para, "only blocks of %s and more", BYTES(s->recording.min_size));
 	if (s->recording.within)
 		para__item(&r->para, "only inside of %s", s->recording.within);
 	for (size_t i = 0; i < n_recording_flags; i++)
 		if (recording__has(&s->recording, &recording_flags[i]))
 			para__item(&r->para, "%s", recording_flags[i].of_one);
 	if (s->baseline)
-		para__item(&r->para, "baseline at %s", fmt_duration(a, s->baseline_ns));
+		para__item(&r->para, "baseline at %s", DURATION(s->baseline_ns));
 	if (s->recording.size != SIZE_REQUESTED)
 		para__item(&r->para, "%s sizes", size__name(s->recording.size));
 	/* of an allocator whose usable sizes are not known */
@@ -198,20 +192,20 @@ static void estimated_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
 	_cleanup_free_ char *watched = watched__words(s);
-	char a[FMT_MAX], observed[3 * FMT_MAX];
+	char observed[3 * FMT_MAX];
 
 	/* a share of the time says nothing of the share of the calls that were seen */
 	if (!s->estimated || is_too_rough(r))
 		return;
 	para__begin(&r->para, "~", LABEL_WIDTH);
 	if (s->recording.sample_bytes)
-		para__item(&r->para, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
+		para__item(&r->para, "estimated: one sample per %s on average", BYTES(s->recording.sample_bytes));
 	if (s->observed_share < 1)
 		para__item(&r->para, "%s%s", s->recording.sample_bytes ? "" : "estimated: ", observed__words(s, observed));
 	if (watched)
 		para__item(&r->para, "%s", watched);
 	if (s->n_selected && s->machine_cpu_ns)
-		para__item(&r->para, "they had %s of the CPU time that this machine used", fmt_share(a, MIN(s->watched_cpu_ns, s->machine_cpu_ns), s->machine_cpu_ns));
+		para__item(&r->para, "they had %s of the CPU time that this machine used", SHARE(MIN(s->watched_cpu_ns, s->machine_cpu_ns), s->machine_cpu_ns));
 	para__item(&r->para, "± is one standard error");
 	if (unmet__words(s))
 		para__item(&r->para, "%s", unmet__words(s));
@@ -221,11 +215,11 @@ static void estimated_line(struct report *r)
 /* "39.2 MiB", or estimated "~39.2 MiB ±1.1 MiB"; ±?: see unmet__words() */
 static const char *bytes_of(struct report *r, char buf[static FIGURE_MAX], uint64_t bytes, double error)
 {
-	char a[FMT_MAX], b[FMT_MAX];
+	char a[FMT_MAX];
 
 	fmt_bytes(a, bytes);
 	if (r->s->estimated && error > 0)
-		snprintf(buf, FIGURE_MAX, "~%s ±%s", a, isinf(error) ? "?" : fmt_bytes(b, whole(error)));
+		snprintf(buf, FIGURE_MAX, "~%s ±%s", a, isinf(error) ? "?" : BYTES(whole(error)));
 	else
 		snprintf(buf, FIGURE_MAX, "%s%s", report__mark(r), a);
 	return buf;
@@ -234,12 +228,10 @@ static const char *bytes_of(struct report *r, char buf[static FIGURE_MAX], uint6
 /* "33,338", or estimated "~33,338 ±410"; the digits that an estimate has not are not shown */
 static const char *count_of(struct report *r, char buf[static FIGURE_MAX], uint64_t n, double error)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
 	if (r->s->estimated)
-		snprintf(buf, FIGURE_MAX, "~%s ±%s", fmt_count(a, n), isinf(error) ? "?" : fmt_count(b, whole(error)));
+		snprintf(buf, FIGURE_MAX, "~%s ±%s", COUNT(n), isinf(error) ? "?" : COUNT(whole(error)));
 	else
-		snprintf(buf, FIGURE_MAX, "%s", fmt_exact(a, n));
+		snprintf(buf, FIGURE_MAX, "%s", EXACT(n));
 	return buf;
 }
 
@@ -319,7 +311,6 @@ static void calls_line(struct report *r)
 static void stacks_line(struct report *r)
 {
 	uint64_t all = 0, early = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 	size_t kinds = 0;
 
 	for (size_t i = 0; i < SNAPSHOT_N_ENDS; i++) {
@@ -337,10 +328,10 @@ static void stacks_line(struct report *r)
 		if (!n)
 			continue;
 		if (!told++)
-			snprintf(lead, sizeof(lead), "%s of %s %s truncated: ", fmt_exact(a, early), fmt_exact(b, all),
+			snprintf(lead, sizeof(lead), "%s of %s %s truncated: ", EXACT(early), EXACT(all),
 				 early == 1 ? "is" : "are");
 		if (kinds > 1)
-			snprintf(count, sizeof(count), " (%s)", fmt_exact(a, n));
+			snprintf(count, sizeof(count), " (%s)", EXACT(n));
 		para__item(&r->para, "%s%s%s", lead, stack_end__says(i), count);
 	}
 	para__end(&r->para);
@@ -380,7 +371,6 @@ static void runtime_lines(struct report *r)
 static void unseen_line(struct report *r)
 {
 	uint64_t n = 0, longest_ns = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	for (size_t i = 0; i < r->s->n_processes; i++) {
 		n += r->s->processes[i].unseen_ns > 0;
@@ -388,40 +378,36 @@ static void unseen_line(struct report *r)
 	}
 	if (!n)
 		return;
-	report__item(r, "unseen", "%s %s ran for %s%s %s", fmt_exact(a, n),
+	report__item(r, "unseen", "%s %s ran for %s%s %s", EXACT(n),
 		   snapshot__is_grouped(r->s) ? n == 1 ? "row" : "rows" : n == 1 ? "process" : "processes",
-		   n == 1 ? "" : "up to ", fmt_duration(b, longest_ns), r->s->paused_ns ? "without probes" : "before the allocator was probed");
+		   n == 1 ? "" : "up to ", DURATION(longest_ns), r->s->paused_ns ? "without probes" : "before the allocator was probed");
 }
 
 static void folded_line(struct report *r)
 {
-	char a[FMT_MAX];
-
 	if (!r->s->n_folded_processes && !r->s->n_folded_sites)
 		return;
 	para__begin(&r->para, "folded", LABEL_WIDTH);
 	if (r->s->n_folded_processes)
-		para__item(&r->para, "%s process%s that ended %s one row", fmt_exact(a, r->s->n_folded_processes),
+		para__item(&r->para, "%s process%s that ended %s one row", EXACT(r->s->n_folded_processes),
 			   r->s->n_folded_processes == 1 ? "" : "es", r->s->n_folded_processes == 1 ? "is" : "are");
 	if (r->s->n_folded_sites)
 		para__item(&r->para, "%s stack%s without live memory, or of ended processes: %s sums are in rows " EVICTED_NAME,
-			   fmt_exact(a, r->s->n_folded_sites), plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "its" : "their");
+			   EXACT(r->s->n_folded_sites), plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "its" : "their");
 	para__end(&r->para);
 }
 
 /* "7 of 9 sites (--hide), 31.0 MiB live (81.6%) in 31,744 blocks, 31,744 allocations (31.0 MiB)" */
 static void part_line(struct report *r, const char *label, size_t n, const char *by, const struct counters *part, uint64_t live_bytes)
 {
-	char a[FMT_MAX], b[FMT_MAX], share[FMT_MAX];
-
 	para__begin(&r->para, label, LABEL_WIDTH);
-	para__item(&r->para, "%s of %s sites%s%s%s", fmt_exact(a, n), fmt_exact(b, r->s->n_sites + r->s->hidden.n_sites), *by ? " (" : "", by, *by ? ")" : "");
+	para__item(&r->para, "%s of %s sites%s%s%s", EXACT(n), EXACT(r->s->n_sites + r->s->hidden.n_sites), *by ? " (" : "", by, *by ? ")" : "");
 	if (r->s->known & HAS_LIVE_BYTES)
-		para__item(&r->para, "%s%s live (%s) in %s%s block%s", report__mark(r), fmt_bytes(a, part->live_bytes),
-			   fmt_share(share, part->live_bytes, live_bytes), report__mark(r), fmt_exact(b, part->live_blocks), plural(part->live_blocks));
+		para__item(&r->para, "%s%s live (%s) in %s%s block%s", report__mark(r), BYTES(part->live_bytes),
+			   SHARE(part->live_bytes, live_bytes), report__mark(r), EXACT(part->live_blocks), plural(part->live_blocks));
 	if (!recording__is_growth(&r->s->recording))
-		para__item(&r->para, "%s%s allocation%s (%s%s)", report__mark(r), fmt_exact(a, part->alloc_calls), plural(part->alloc_calls),
-			   report__mark(r), fmt_bytes(b, part->alloc_bytes));
+		para__item(&r->para, "%s%s allocation%s (%s%s)", report__mark(r), EXACT(part->alloc_calls), plural(part->alloc_calls),
+			   report__mark(r), BYTES(part->alloc_bytes));
 	para__end(&r->para);
 }
 
@@ -509,7 +495,6 @@ static bool all_told(const struct snapshot *s)
 static void marks_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
-	char a[FMT_MAX], b[FMT_MAX];
 	size_t told = 0;
 	bool exact;
 
@@ -522,7 +507,7 @@ static void marks_line(struct report *r)
 			_cleanup_free_ char *name = name__shorten(s->marks[i].name, r->width / 2);
 
 			if (exact)
-				para__item(&r->para, "%s %s time%s", name ? name : "?", fmt_exact(a, s->marks[i].number), plural(s->marks[i].number));
+				para__item(&r->para, "%s %s time%s", name ? name : "?", EXACT(s->marks[i].number), plural(s->marks[i].number));
 			else
 				para__item(&r->para, "%s", name ? name : "?");
 			told++;
@@ -530,8 +515,8 @@ static void marks_line(struct report *r)
 	if (s->n_marks_whole == s->n_marks_seen)
 		para__item(&r->para, "a snapshot of each");
 	else
-		para__item(&r->para, "%s snapshot%s of %s call%s", fmt_exact(a, s->n_marks_whole), plural(s->n_marks_whole),
-			   fmt_exact(b, s->n_marks_seen), plural(s->n_marks_seen));
+		para__item(&r->para, "%s snapshot%s of %s call%s", EXACT(s->n_marks_whole), plural(s->n_marks_whole),
+			   EXACT(s->n_marks_seen), plural(s->n_marks_seen));
 	para__end(&r->para);
 }
 

@@ -24,7 +24,7 @@
 
 #include "model/heaps.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
+#include "present/columns.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -69,23 +69,22 @@ static void free_sentence(struct report *r, const struct snap_heap *h)
 {
 	/* what is not resident any more cannot be returned again */
 	uint64_t trim = MIN(h->trimmable_bytes, h->free_resident_bytes);
-	char share[FMT_MAX], a[FMT_MAX], b[FMT_MAX];
 
 	if (!keeps_much(h))
 		return;
 	para__begin(&r->para, "", 0);
-	para__words(&r->para, "%s of RSS is free memory that %s keeps for later, %s: not a leak.", fmt_percent(share, h->free_resident_bytes, h->rss_bytes),
-		   h->allocator ? h->allocator : "the allocator", fmt_bytes(a, h->free_resident_bytes));
+	para__words(&r->para, "%s of RSS is free memory that %s keeps for later, %s: not a leak.", PERCENT(h->free_resident_bytes, h->rss_bytes),
+		   h->allocator ? h->allocator : "the allocator", BYTES(h->free_resident_bytes));
 	if (is_short(r)) {
 		para__end(&r->para);
 		return;
 	}
 	if (trim >= h->free_resident_bytes / 4)
-		para__words(&r->para, "malloc_trim(0), called by the program, would return %s.", fmt_bytes(b, trim));
+		para__words(&r->para, "malloc_trim(0), called by the program, would return %s.", BYTES(trim));
 	else
 		para__words(&r->para, "It lies %s: malloc_trim(0), called by the program, would return %s%s.",
 			    h->bins_bytes > h->free_bytes / 2 ? "in pieces between blocks in use" : "at the ends of arenas", trim ? "only " : "",
-			    trim ? fmt_bytes(b, trim) : "nothing");
+			    trim ? BYTES(trim) : "nothing");
 	if (h->n_arenas > MANY_ARENAS && free_beside_main(h) > h->free_bytes / 2)
 		para__words(&r->para, "Most of it is in %zu arenas of threads: restarted with MALLOC_ARENA_MAX=2, the program has fewer and may keep less.",
 			    h->n_arenas - 1);
@@ -100,23 +99,21 @@ static bool misses_registers(const struct snap_unreached *u)
 /* What may be among those that no pointer was found to. */
 static void search_doubts(struct report *r, const struct snap_unreached *u)
 {
-	char a[FMT_MAX];
-
 	if (!u->blocks)
 		return;
 	if (u->swapped_bytes)
-		para__words(&r->para, "%s were swapped out and not searched: blocks that only these bytes point to may be among them.", fmt_bytes(a, u->swapped_bytes));
+		para__words(&r->para, "%s were swapped out and not searched: blocks that only these bytes point to may be among them.", BYTES(u->swapped_bytes));
 	if (u->passed_over_bytes)
 		para__words(&r->para, "%s of address space was not searched, too much for a kernel before 6.7: blocks that only it points to may be among them.",
-			    fmt_bytes(a, u->passed_over_bytes));
+			    BYTES(u->passed_over_bytes));
 	if (u->unread_shared_bytes)
 		para__words(&r->para, "%s of shared memory and files that the process does not map now were not searched: blocks that only these point to may be among them.",
-			    fmt_bytes(a, u->unread_shared_bytes));
+			    BYTES(u->unread_shared_bytes));
 	if (u->async_io)
 		para__words(&r->para, "The process uses asynchronous I/O (Linux AIO or io_uring): blocks that only a pending request points to may be among them.");
 	if (u->unread_threads)
 		para__words(&r->para, "Registers of %s thread%s could not be read, those of the others once: a block that only a register points to may be among them.",
-			    fmt_exact(a, u->unread_threads), plural(u->unread_threads));
+			    EXACT(u->unread_threads), plural(u->unread_threads));
 	else if (misses_registers(u))
 		para__words(&r->para, "Registers could not be read: a block that only a register points to may be among them.");
 }
@@ -137,21 +134,19 @@ static void direct_words(struct report *r, const struct snap_unreached *u)
 {
 	uint64_t others = u->blocks - MIN(u->direct_blocks, u->blocks);
 	bool one = u->direct_blocks == 1;
-	char a[FMT_MAX];
 
 	if (!others || is_short(r))
 		return;
-	para__words(&r->para, "%s %s direct: nothing points to %s.", fmt_exact(a, u->direct_blocks), one ? "is" : "are", one ? "it" : "them");
+	para__words(&r->para, "%s %s direct: nothing points to %s.", EXACT(u->direct_blocks), one ? "is" : "are", one ? "it" : "them");
 	if (others == 1)
 		para__words(&r->para, "The other one is indirect: only leaked blocks point to it.");
 	else
-		para__words(&r->para, "The other %s are indirect: only leaked blocks point to them.", fmt_exact(a, others));
+		para__words(&r->para, "The other %s are indirect: only leaked blocks point to them.", EXACT(others));
 }
 
 static void unreached_sentence(struct report *r, const struct snap_heap *h, const char *who)
 {
 	const struct snap_unreached *u = &h->unreached;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	if (h->search_interrupted)
 		report__line(r, "%sThe search for pointers was interrupted: which blocks are unreachable is not known.", who);
@@ -160,19 +155,19 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 	para__begin(&r->para, "", 0);
 	if (u->blocks) {
 		para__words(&r->para, "%s%s%s leaked, no pointer found in %u scan%s: %s block%s, %s.", who, *who ? "p" : "P",
-			    snap_unreached__is_partial(u) ? "erhaps" : "robably", u->scans, plural(u->scans), fmt_exact(a, u->blocks), plural(u->blocks),
-			    fmt_bytes(b, u->bytes));
+			    snap_unreached__is_partial(u) ? "erhaps" : "robably", u->scans, plural(u->scans), EXACT(u->blocks), plural(u->blocks),
+			    BYTES(u->bytes));
 		direct_words(r, u);
 	} else {
 		para__words(&r->para, "%s%svery block that was searched is reachable (%u scan%s).", who, *who ? "e" : "E", u->scans, plural(u->scans));
 	}
 	if (h->at_ns && r->s->duration_ns > h->at_ns + LONG_AGO_NS && !is_short(r))
-		para__words(&r->para, "The search was at %s.", fmt_duration(a, h->at_ns));
+		para__words(&r->para, "The search was at %s.", DURATION(h->at_ns));
 	if (h->older_known && h->older_unreached_blocks && is_short(r))
-		para__words(&r->para, "%s predate%s the trace.", h->older_unreached_blocks == u->blocks ? "All" : fmt_exact(a, h->older_unreached_blocks),
+		para__words(&r->para, "%s predate%s the trace.", h->older_unreached_blocks == u->blocks ? "All" : EXACT(h->older_unreached_blocks),
 			    h->older_unreached_blocks == 1 && u->blocks > 1 ? "s" : "");
 	else if (h->older_known && h->older_unreached_blocks)
-		para__words(&r->para, "%s of them %s older than the trace.", h->older_unreached_blocks == u->blocks ? "All" : fmt_exact(a, h->older_unreached_blocks),
+		para__words(&r->para, "%s of them %s older than the trace.", h->older_unreached_blocks == u->blocks ? "All" : EXACT(h->older_unreached_blocks),
 			    h->older_unreached_blocks == 1 && u->blocks > 1 ? "is" : "are");
 	if (h->sites_unknown)
 		para__words(&r->para, "Their call stacks are not known: the trace records only part of the blocks.");
@@ -197,9 +192,9 @@ static void lost_sizes(struct report *r, const struct snap_unreached *u)
 		v[i] = &u->classes[i];
 	qsort(v, u->n_classes, sizeof(*v), by_lost_bytes);
 	for (size_t i = 0; i < n; i++) {
-		char size[CELL_MAX], a[FMT_MAX];
+		char size[CELL_MAX];
 
-		para__words(&r->para, "%s%s%s (%s block%s)%s", i ? "" : "Sizes: ", heap__size_words(size, v[i]), v[i]->below ? "" : " B", fmt_exact(a, v[i]->blocks),
+		para__words(&r->para, "%s%s%s (%s block%s)%s", i ? "" : "Sizes: ", heap__size_words(size, v[i]), v[i]->below ? "" : " B", EXACT(v[i]->blocks),
 			    plural(v[i]->blocks), i + 1 < n ? "," : n < u->n_classes ? "" : ".");
 	}
 	if (n < u->n_classes)
@@ -236,29 +231,25 @@ static void lost_looks(struct report *r, const struct snap_heap *h)
 
 static void in_use_line(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
 	para__begin(&r->para, "in use", LABEL_WIDTH);
-	para__item(&r->para, "%s in %s block%s", fmt_bytes(a, h->bytes), fmt_exact(b, h->blocks), plural(h->blocks));
+	para__item(&r->para, "%s in %s block%s", BYTES(h->bytes), EXACT(h->blocks), plural(h->blocks));
 	if (h->mapped_blocks)
-		para__item(&r->para, "%s of it in %s mapping%s of %s own", fmt_bytes(a, h->mapped_bytes), fmt_exact(b, h->mapped_blocks), plural(h->mapped_blocks),
+		para__item(&r->para, "%s of it in %s mapping%s of %s own", BYTES(h->mapped_bytes), EXACT(h->mapped_blocks), plural(h->mapped_blocks),
 			   h->mapped_blocks == 1 ? "its" : "their");
 	para__end(&r->para);
 }
 
 static void older_line(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
 	if (!h->older_known)
 		return;
 	para__begin(&r->para, "older", LABEL_WIDTH);
-	para__item(&r->para, "%s in %s block%s %s older than the trace", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks),
+	para__item(&r->para, "%s in %s block%s %s older than the trace", BYTES(h->older_bytes), EXACT(h->older_blocks), plural(h->older_blocks),
 		   h->older_blocks == 1 ? "is" : "are");
 	if (heap__was_searched(h) && h->older_unreached_blocks)
-		para__item(&r->para, "no pointer to %s of them (%s)", fmt_exact(a, h->older_unreached_blocks), fmt_bytes(b, h->older_unreached_bytes));
+		para__item(&r->para, "no pointer to %s of them (%s)", EXACT(h->older_unreached_blocks), BYTES(h->older_unreached_bytes));
 	if (h->older_unsure_blocks)
-		para__item(&r->para, "at most %s of them may be younger", fmt_exact(a, h->older_unsure_blocks));
+		para__item(&r->para, "at most %s of them may be younger", EXACT(h->older_unsure_blocks));
 	para__end(&r->para);
 }
 
@@ -268,27 +259,25 @@ static void free_line(struct report *r, const struct snap_heap *h)
 		const char *what;
 		uint64_t bytes;
 	} kinds[] = { { "between blocks", h->bins_bytes }, { "at the top", h->top_bytes }, { "in caches of threads", h->tcache_bytes } };
-	char a[FMT_MAX], arenas[FMT_MAX + 16] = "";
+	char arenas[FMT_MAX + 16] = "";
 	bool first = true;
 
 	if (h->n_arenas > 1)
 		snprintf(arenas, sizeof(arenas), " in %zu arenas", h->n_arenas);
 	para__begin(&r->para, "free", LABEL_WIDTH);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		char b[FMT_MAX];
-
 		if (!kinds[i].bytes)
 			continue;
 		if (first)
-			para__item(&r->para, "%s%s: %s %s", fmt_bytes(a, h->free_bytes), arenas, kinds[i].what, fmt_bytes(b, kinds[i].bytes));
+			para__item(&r->para, "%s%s: %s %s", BYTES(h->free_bytes), arenas, kinds[i].what, BYTES(kinds[i].bytes));
 		else
-			para__item(&r->para, "%s %s", kinds[i].what, fmt_bytes(b, kinds[i].bytes));
+			para__item(&r->para, "%s %s", kinds[i].what, BYTES(kinds[i].bytes));
 		first = false;
 	}
 	if (first)
-		para__item(&r->para, "%s%s", fmt_bytes(a, h->free_bytes), arenas);
+		para__item(&r->para, "%s%s", BYTES(h->free_bytes), arenas);
 	if (h->free_resident_bytes < h->free_bytes)
-		para__item(&r->para, "%s of it resident", fmt_bytes(a, h->free_resident_bytes));
+		para__item(&r->para, "%s of it resident", BYTES(h->free_resident_bytes));
 	para__end(&r->para);
 }
 
@@ -302,7 +291,6 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 {
 	uint64_t sums[N_PART_KINDS] = {}, others = 0;
 	bool done[N_PART_KINDS] = {};
-	char a[FMT_MAX], b[FMT_MAX];
 	bool first = true;
 
 	if (!h->rss_bytes)
@@ -325,19 +313,19 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 			continue;
 		}
 		if (first)
-			para__item(&r->para, "%s: %s %s", fmt_bytes(a, h->rss_bytes), kind_words[most], fmt_bytes(b, sums[most]));
+			para__item(&r->para, "%s: %s %s", BYTES(h->rss_bytes), kind_words[most], BYTES(sums[most]));
 		else
-			para__item(&r->para, "%s %s", kind_words[most], fmt_bytes(b, sums[most]));
+			para__item(&r->para, "%s %s", kind_words[most], BYTES(sums[most]));
 		first = false;
 	}
 	if (first)
-		para__item(&r->para, "%s", fmt_bytes(a, h->rss_bytes));
+		para__item(&r->para, "%s", BYTES(h->rss_bytes));
 	if (others)
-		para__item(&r->para, "others %s", fmt_bytes(a, others));
+		para__item(&r->para, "others %s", BYTES(others));
 	if (h->swap_bytes)
-		para__words(&r->para, "(not in RSS: page tables %s and %s swapped out)", fmt_bytes(a, h->page_table_bytes), fmt_bytes(b, h->swap_bytes));
+		para__words(&r->para, "(not in RSS: page tables %s and %s swapped out)", BYTES(h->page_table_bytes), BYTES(h->swap_bytes));
 	else if (h->page_table_bytes)
-		para__words(&r->para, "(not in RSS: page tables %s)", fmt_bytes(a, h->page_table_bytes));
+		para__words(&r->para, "(not in RSS: page tables %s)", BYTES(h->page_table_bytes));
 	para__end(&r->para);
 }
 
@@ -354,7 +342,6 @@ static void held_line(struct report *r, const struct snap_heap *h)
 {
 	size_t n = MIN(h->n_roots, r->o->top ? r->top : HELD_SHOWN);
 	uint64_t rest = 0, all = 0, by_stacks = 0;
-	char a[FMT_MAX];
 
 	if (!h->n_roots)
 		return;
@@ -362,7 +349,7 @@ static void held_line(struct report *r, const struct snap_heap *h)
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *who = root_words(&h->roots[i], PART_NAME);
 
-		para__item(&r->para, "%s%s %s", i ? "" : "by ", who ? who : "?", fmt_bytes(a, h->roots[i].bytes));
+		para__item(&r->para, "%s%s %s", i ? "" : "by ", who ? who : "?", BYTES(h->roots[i].bytes));
 	}
 	for (size_t i = 0; i < h->n_roots; i++) {
 		rest += i < n ? 0 : h->roots[i].bytes;
@@ -370,7 +357,7 @@ static void held_line(struct report *r, const struct snap_heap *h)
 		by_stacks += h->roots[i].kind == ROOT_STACK ? h->roots[i].bytes : 0;
 	}
 	if (rest)
-		para__item(&r->para, "%zu other%s %s", h->n_roots - n, plural(h->n_roots - n), fmt_bytes(a, rest));
+		para__item(&r->para, "%zu other%s %s", h->n_roots - n, plural(h->n_roots - n), BYTES(rest));
 	/* the classic false hold */
 	if (by_stacks > all / SMALL_PART)
 		para__item(&r->para, "what only a stack holds may be held by a stale pointer");
@@ -381,45 +368,41 @@ static void held_line(struct report *r, const struct snap_heap *h)
 
 static void read_line(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX];
-
 	para__begin(&r->para, "read", LABEL_WIDTH);
-	para__item(&r->para, "in %s", fmt_duration(a, h->looked_ns));
+	para__item(&r->para, "in %s", DURATION(h->looked_ns));
 	if (h->paused_ns)
-		para__item(&r->para, "the process was stopped for %s", fmt_duration(a, h->paused_ns));
+		para__item(&r->para, "the process was stopped for %s", DURATION(h->paused_ns));
 	else
 		para__item(&r->para, "while it ran");
 	if (h->at_ns)
-		para__item(&r->para, "%s after the trace's start", fmt_duration(a, h->at_ns));
+		para__item(&r->para, "%s after the trace's start", DURATION(h->at_ns));
 	para__end(&r->para);
 }
 
 static void doubt_lines(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
 	if (h->unsure_blocks) {
 		para__begin(&r->para, "unsure", LABEL_WIDTH);
 		if (h->rested)
 			para__words(&r->para, "nothing ran while it was read, yet the heap is inconsistent: the program overwrote it, or threads wait within malloc or free; at most %s block%s may be wrong",
-				    fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+				    EXACT(h->unsure_blocks), plural(h->unsure_blocks));
 		/* --pause reads registers, too; without it, a stop may have been for these alone */
 		else if (h->paused_ns && !strcmp(h->unreached.registers ?: "read", "read"))
 			para__words(&r->para, "at each stop threads were within malloc or free, or part of the heap could not be read: at most %s block%s may be shown as in use "
-					      "but be free, or the reverse", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+					      "but be free, or the reverse", EXACT(h->unsure_blocks), plural(h->unsure_blocks));
 		else
 			para__words(&r->para, "blocks allocated or freed during these %s may be missing or extra; at most %s others may be shown as in use but be free, "
-					      "or the reverse%s", fmt_duration(b, h->looked_ns), fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
+					      "or the reverse%s", DURATION(h->looked_ns), EXACT(h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
 		para__end(&r->para);
 	}
 	if (h->swapped_bytes || h->broken_bytes || h->passed_over_bytes) {
 		para__begin(&r->para, "unread", LABEL_WIDTH);
 		if (h->swapped_bytes)
-			para__item(&r->para, "%s of the heap is swapped out", fmt_bytes(a, h->swapped_bytes));
+			para__item(&r->para, "%s of the heap is swapped out", BYTES(h->swapped_bytes));
 		if (h->broken_bytes)
-			para__item(&r->para, "%s has no recognisable blocks", fmt_bytes(a, h->broken_bytes));
+			para__item(&r->para, "%s has no recognisable blocks", BYTES(h->broken_bytes));
 		if (h->passed_over_bytes)
-			para__item(&r->para, "%s of address space, too much for a kernel before 6.7", fmt_bytes(a, h->passed_over_bytes));
+			para__item(&r->para, "%s of address space, too much for a kernel before 6.7", BYTES(h->passed_over_bytes));
 		para__end(&r->para);
 	}
 }
@@ -454,7 +437,6 @@ void report__heap_lines(struct report *r, const struct snap_heap *h)
 static void more_unreached(struct report *r, const struct snap_heap *const *v, size_t n)
 {
 	uint64_t blocks = 0, bytes = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	if (!n)
 		return;
@@ -463,7 +445,7 @@ static void more_unreached(struct report *r, const struct snap_heap *const *v, s
 		bytes += v[i]->unreached.bytes;
 	}
 	para__begin(&r->para, "", 0);
-	para__words(&r->para, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n, n == 1 ? "" : "es", fmt_exact(a, blocks), plural(blocks), fmt_bytes(b, bytes));
+	para__words(&r->para, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n, n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
 	para__end(&r->para);
 }
 
@@ -494,11 +476,9 @@ void report__heap_sentences(struct report *r)
 /* "(52 of 120 blocks examined)" */
 static const char *sampled_words(char buf[static SAMPLED_MAX], const struct snap_site *site)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
 	*buf = 0;
 	if (site->sampled_blocks && site->sampled_blocks < site->c.live_blocks)
-		snprintf(buf, SAMPLED_MAX, " (%s of %s blocks examined)", fmt_exact(a, site->sampled_blocks), fmt_exact(b, site->c.live_blocks));
+		snprintf(buf, SAMPLED_MAX, " (%s of %s blocks examined)", EXACT(site->sampled_blocks), EXACT(site->c.live_blocks));
 	return buf;
 }
 
@@ -510,7 +490,7 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 {
 	_cleanup_free_ char *held = site->held ? root_words(site->held, PART_NAME) : NULL;
 	_cleanup_free_ char *types = heap__types_text(site->types, site->n_types, SITE_TYPES_COLS);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], sampled[SAMPLED_MAX];
+	char sampled[SAMPLED_MAX];
 	bool was_searched = site__was_searched(r->s, site);
 	/* a verdict that goes by it says it itself */
 	bool searched = was_searched && !site->trend.why_unreached;
@@ -521,15 +501,15 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 		return;
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
-		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks),
-			   fmt_bytes(c, site->unreached_bytes));
+		para__item(&r->para, "no pointer to %s of %s blocks (%s)", EXACT(site->unreached_blocks), EXACT(site->looked_blocks),
+			   BYTES(site->unreached_bytes));
 	else if (searched)
 		para__item(&r->para, "a pointer to every block%s", newer ? " that was there" : "");
 	if (newer)
-		para__item(&r->para, "%s block%s too new to have been searched", fmt_exact(a, newer), newer == 1 ? " is" : "s are");
+		para__item(&r->para, "%s block%s too new to have been searched", EXACT(newer), newer == 1 ? " is" : "s are");
 	if (site->n_types)
 		para__item(&r->para, "made of %s%s", types ? types : "", sampled_words(sampled, site));
 	if (held)
-		para__item(&r->para, "%s held through %s", fmt_bytes(a, site->held->bytes), held);
+		para__item(&r->para, "%s held through %s", BYTES(site->held->bytes), held);
 	para__end(&r->para);
 }

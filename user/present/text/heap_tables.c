@@ -12,87 +12,42 @@
  *
  * What always holds: a table that leaves something out says in its title how much.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/heaps.h"
 #include "present/columns.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
 
-#define COLUMNS_MAX 12
 #define HEAPS_SHOWN 10
 #define OTHER_LINES 20
 #define LEAST_ROWS 4
 
 /* ---- tables of chosen columns */
 
-/* Where a line is too narrow, the one with the highest number goes first. */
-struct chosen {
-	const char *name;
-	unsigned int drop;
-	char *(*fit)(const struct row_of *r, size_t width);	/* NULL: the column's own */
-};
+#define OF_CLASSES "usable blocks/3 bytes share/9 older/2 unreached types/1"
+#define OF_TYPES "bytes share/9 blocks/2 older/3 unreached/1 type"
+#define OF_ARENAS "arena bytes blocks/4 free bins/2 top/3 tcache/8 trimmable/1 largest/9"
+#define OF_PARTS "resident share/6 mapped/3 swapped/7 deepest/8 kind part"
+#define OF_BLOCKS "address size age tid/3 unreached/1 type/6 site"
 
-struct heap_table {
-	const struct columns *from;
-	const struct chosen *columns;
-	size_t n_columns;
-};
-
-/* "redis-server: server", "worker (1435)" */
-static char *fit_part(const struct row_of *r, size_t width)
+static void write_table(struct report *r, const struct columns *from, const char *list, const struct row_of *rows, size_t n)
 {
-	_cleanup_free_ char *name = heap__part_text(r->part), *with_tid = r->part->tid ? xasprintf("%s (%d)", name, r->part->tid) : NULL;
+	struct columns c = columns__choose(from, list);
 
-	return text_shorten(with_tid ? with_tid : name, width);
-}
-
-#define TABLE(its_from, its_columns) { &its_from, its_columns, ARRAY_SIZE(its_columns) }
-
-static const struct chosen of_classes[] = { { "usable", 0, NULL }, { "blocks", 3, NULL }, { "bytes", 0, NULL }, { "share", 9, NULL }, { "older", 2, NULL }, { "unreached", 0, NULL }, { "types", 1, NULL } };
-static const struct chosen of_types[] = { { "bytes", 0, NULL }, { "share", 9, NULL }, { "blocks", 2, NULL }, { "older", 3, NULL }, { "unreached", 1, NULL }, { "type", 0, NULL } };
-static const struct chosen of_arenas[] = {
-	{ "arena", 0, NULL }, { "bytes", 0, NULL }, { "blocks", 4, NULL }, { "free", 0, NULL }, { "bins", 2, NULL }, { "top", 3, NULL }, { "tcache", 8, NULL }, { "trimmable", 1, NULL }, { "largest", 9, NULL },
-};
-static const struct chosen of_parts[] = { { "resident", 0, NULL }, { "share", 6, NULL }, { "mapped", 3, NULL }, { "swapped", 7, NULL }, { "deepest", 8, NULL }, { "kind", 0, NULL },
-				      { "part", 0, fit_part } };
-static const struct chosen of_blocks[] = {
-	{ "address", 0, NULL }, { "size", 0, NULL }, { "age", 0, NULL }, { "tid", 3, NULL }, { "unreached", 1, NULL }, { "type", 6, NULL }, { "site", 0, NULL },
-};
-
-static const struct heap_table class_table = TABLE(class_columns, of_classes), type_table = TABLE(type_columns, of_types),
-			       arena_table = TABLE(arena_columns, of_arenas), part_table = TABLE(part_columns, of_parts),
-			       block_table = TABLE(block_columns, of_blocks);
-
-static void write_table(struct report *r, const struct heap_table *t, const struct row_of *rows, size_t n)
-{
-	struct column v[COLUMNS_MAX];
-	struct columns c = { .v = v };
-
-	for (size_t i = 0; i < t->n_columns; i++) {
-		const struct column *is = columns__find(t->from, t->columns[i].name);
-
-		if (!is)
-			continue;
-		v[c.n] = *is;
-		v[c.n].drop = t->columns[i].drop;
-		v[c.n].fit = t->columns[i].fit ? t->columns[i].fit : is->fit;
-		c.n++;
-	}
 	fputc('\n', r->out);
 	columns__write(r->out, &c, rows, n, r->width, r->o->whole_names);
+	free((struct column *)c.v);
 }
 
 /* "SIZES by bytes (10 of 34 sizes, 97.1% of bytes)" */
 static void title(struct report *r, const char *what, const char *noun, size_t n, size_t all, uint64_t listed, uint64_t whole, const char *unit)
 {
-	char of[FMT_OF_MAX], share[FMT_MAX];
-
 	fputc('\n', r->out);
-	report__line(r, "%s (%s %s%s, %s of %s)", what, fmt_of(of, n, all), noun, plural(all), fmt_share(share, listed, whole), unit);
+	report__line(r, "%s (%s %s%s, %s of %s)", what, OUT_OF(n, all), noun, plural(all), SHARE(listed, whole), unit);
 }
 
 /* ---- rows in their order */
@@ -142,7 +97,7 @@ static void sizes(struct report *r, const struct snap_heap *h)
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].class->bytes;
 	title(r, lost ? "SIZES by unreached bytes, then by bytes" : "SIZES by bytes", "size", n, h->n_classes, listed, h->bytes, "bytes");
-	write_table(r, &class_table, rows, n);
+	write_table(r, &class_columns, OF_CLASSES, rows, n);
 }
 
 static bool has_classes(const struct snap_heap *h)
@@ -156,29 +111,25 @@ static bool has_classes(const struct snap_heap *h)
 /* Of a program in C there are no names: what its bytes look like is a line. */
 static void contents_line(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX];
-
 	if (!h->n_types)
 		return;
 	fputc('\n', r->out);
 	para__begin(&r->para, "", 0);
 	for (size_t i = 0; i < h->n_types; i++)
 		para__item(&r->para, "%s%s%s %s", i ? "" : "No C++ class was recognised; blocks look like: ", h->types[i].estimated ? "~" : "",
-			   fmt_bytes(a, h->types[i].bytes), h->types[i].name);
+			   BYTES(h->types[i].bytes), h->types[i].name);
 	para__end(&r->para);
 }
 
 /* All types are not all bytes: large blocks are not examined. */
 static void types_title(struct report *r, const struct snap_heap *h, size_t n, uint64_t listed)
 {
-	char of[FMT_OF_MAX], share[FMT_MAX];
-
 	if (n < h->n_types || listed >= h->bytes) {
 		title(r, "TYPES by bytes", "type", n, h->n_types, listed, h->bytes, "bytes");
 		return;
 	}
 	fputc('\n', r->out);
-	report__line(r, "TYPES by bytes (%s type%s; %s of bytes not examined)", fmt_of(of, n, h->n_types), plural(h->n_types), fmt_share(share, h->bytes - listed, h->bytes));
+	report__line(r, "TYPES by bytes (%s type%s; %s of bytes not examined)", OUT_OF(n, h->n_types), plural(h->n_types), SHARE(h->bytes - listed, h->bytes));
 }
 
 static void types(struct report *r, const struct snap_heap *h)
@@ -196,7 +147,7 @@ static void types(struct report *r, const struct snap_heap *h)
 		listed += h->types[i].bytes;
 	}
 	types_title(r, h, n, listed);
-	write_table(r, &type_table, rows, n);
+	write_table(r, &type_columns, OF_TYPES, rows, n);
 }
 
 /* ---- where memory is */
@@ -215,7 +166,7 @@ static void arenas(struct report *r, const struct snap_heap *h)
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].arena->free_bytes;
 	title(r, "ARENAS by free bytes", "arena", n, h->n_arenas, listed, h->free_bytes, "free bytes");
-	write_table(r, &arena_table, rows, n);
+	write_table(r, &arena_columns, OF_ARENAS, rows, n);
 }
 
 static void resident(struct report *r, const struct snap_heap *h)
@@ -234,7 +185,7 @@ static void resident(struct report *r, const struct snap_heap *h)
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].part->resident_bytes;
 	title(r, "RESIDENT MEMORY", "part", n, n_all, listed, h->rss_bytes, "RSS");
-	write_table(r, &part_table, rows, n);
+	write_table(r, &part_columns, OF_PARTS, rows, n);
 }
 
 /* ---- all of a heap */
@@ -377,7 +328,6 @@ static void one_list(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = NULL;
 	size_t n = MIN(h->n_list, r->top);
-	char of[FMT_OF_MAX];
 
 	if (!h->n_list_of)
 		return;
@@ -392,11 +342,11 @@ static void one_list(struct report *r, const struct snap_heap *h)
 	if (!n)
 		report__line(r, "BLOCKS: %s", r->s->hidden.by ? "none is left of those that were listed" : "none is in use");
 	else
-		report__line(r, "BLOCKS%s (%s)", order_of(h), fmt_of(of, n, h->n_list_of));
+		report__line(r, "BLOCKS%s (%s)", order_of(h), OUT_OF(n, h->n_list_of));
 	if (!(r->views & VIEW_HEAP) && !r->o->brief)
 		report__search_doubts(r, h);
 	if (n)
-		write_table(r, &block_table, rows, n);
+		write_table(r, &block_columns, OF_BLOCKS, rows, n);
 }
 
 void report__blocks(struct report *r)

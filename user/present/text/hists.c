@@ -169,23 +169,19 @@ static void put_bar(struct report *r, size_t room, uint64_t n, uint64_t most)
 /* "below   2.0 KiB": of bytes, or of nanoseconds */
 static const char *label(char buf[static TEXT_MAX], uint64_t below, bool ns)
 {
-	char a[FMT_MAX];
-
 	if (below == UINT64_MAX)
 		snprintf(buf, TEXT_MAX, "%s", ns ? "any longer" : "any larger");
 	else
-		snprintf(buf, TEXT_MAX, "below %9s", ns ? fmt_duration(a, below) : fmt_bytes(a, below));
+		snprintf(buf, TEXT_MAX, "below %9s", ns ? DURATION(below) : BYTES(below));
 	return buf;
 }
 
 static const char *in_words(char buf[static TEXT_MAX], uint64_t below)
 {
-	char a[FMT_MAX];
-
 	if (below == UINT64_MAX)
 		snprintf(buf, TEXT_MAX, "in the largest");
 	else
-		snprintf(buf, TEXT_MAX, "below %s", fmt_bytes(a, below));
+		snprintf(buf, TEXT_MAX, "below %s", BYTES(below));
 	return buf;
 }
 
@@ -202,7 +198,7 @@ static size_t room_for_bar(const struct report *r, size_t cols)
 
 static void most_line(struct report *r, const struct snap_process *p, const struct class *v, size_t n, bool overhead)
 {
-	char a[TEXT_MAX], b[FMT_MAX], c[FMT_MAX];
+	char a[TEXT_MAX];
 	uint64_t sum = 0;
 	size_t held = 0, over = 0;
 
@@ -214,12 +210,12 @@ static void most_line(struct report *r, const struct snap_process *p, const stru
 	if (!v[held].bytes)
 		return;
 	report__line(r, "most is held %s: %s%s (%s)", in_words(a, p->sizes[held].below), v[held].guessed || r->s->estimated ? "~" : "",
-		   fmt_bytes(b, v[held].bytes), fmt_share(c, v[held].bytes, p->c.live_bytes));
+		   BYTES(v[held].bytes), SHARE(v[held].bytes, p->c.live_bytes));
 	if (!overhead || !v[over].overhead)
 		return;
 	para__begin(&r->para, "", 0);
-	para__item(&r->para, "most overhead %s: ~%s (%s)", in_words(a, p->sizes[over].below), fmt_bytes(b, v[over].overhead),
-		   fmt_share(c, v[over].overhead, sum));
+	para__item(&r->para, "most overhead %s: ~%s (%s)", in_words(a, p->sizes[over].below), BYTES(v[over].overhead),
+		   SHARE(v[over].overhead, sum));
 	para__item(&r->para, "headers and rounding of glibc's malloc");
 	para__end(&r->para);
 }
@@ -229,7 +225,7 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 	bool live = r->s->known & HAS_LIFETIMES && r->s->known & HAS_LIVE_BYTES, overhead = overhead_known(r->s);
 	size_t n = MIN(p->n_sizes, (size_t)CLASSES_MAX), room;
 	struct class v[CLASSES_MAX] = {};
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[TEXT_MAX], e[TEXT_MAX], f[TEXT_MAX];
+	char d[TEXT_MAX], e[TEXT_MAX], f[TEXT_MAX];
 	uint64_t calls = 0, most = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -250,12 +246,12 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 	fputc('\n', r->out);
 	for (size_t i = 0; i < n; i++) {
 		fprintf(r->out, "%-15s  %8s  %5s", label(e, p->sizes[i].below, false),
-			marked(d, r->s->estimated, fmt_count(b, p->sizes[i].alloc_calls)), fmt_share(c, p->sizes[i].alloc_calls, calls));
+			marked(d, r->s->estimated, COUNT(p->sizes[i].alloc_calls)), SHARE(p->sizes[i].alloc_calls, calls));
 		if (live)
-			fprintf(r->out, "  %8s  %10s", marked(e, r->s->estimated, fmt_count(a, v[i].live_blocks)),
-				marked(f, (r->s->estimated || v[i].guessed) && v[i].bytes, fmt_bytes(b, v[i].bytes)));
+			fprintf(r->out, "  %8s  %10s", marked(e, r->s->estimated, COUNT(v[i].live_blocks)),
+				marked(f, (r->s->estimated || v[i].guessed) && v[i].bytes, BYTES(v[i].bytes)));
 		if (overhead)
-			fprintf(r->out, "  %10s", marked(d, v[i].overhead, fmt_bytes(a, v[i].overhead)));
+			fprintf(r->out, "  %10s", marked(d, v[i].overhead, BYTES(v[i].overhead)));
 		put_bar(r, room, p->sizes[i].alloc_calls, most);
 	}
 	if (live)
@@ -264,7 +260,7 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 
 static void lifetimes_of(struct report *r, const struct snap_process *p)
 {
-	char b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[TEXT_MAX], f[TEXT_MAX];
+	char e[TEXT_MAX], f[TEXT_MAX];
 	uint64_t blocks = 0, most = 0, so_far = 0;
 	size_t room = room_for_bar(r, 39);
 
@@ -276,8 +272,8 @@ static void lifetimes_of(struct report *r, const struct snap_process *p)
 	for (size_t i = 0; i < p->n_lifetimes; i++) {
 		so_far += p->lifetimes[i].blocks;
 		fprintf(r->out, "%-15s  %8s  %5s  %5s", label(f, p->lifetimes[i].below_ns, true),
-			marked(e, r->s->estimated, fmt_count(b, p->lifetimes[i].blocks)), fmt_share(c, p->lifetimes[i].blocks, blocks),
-			fmt_share(d, so_far, blocks));
+			marked(e, r->s->estimated, COUNT(p->lifetimes[i].blocks)), SHARE(p->lifetimes[i].blocks, blocks),
+			SHARE(so_far, blocks));
 		put_bar(r, room, p->lifetimes[i].blocks, most);
 	}
 }
@@ -298,18 +294,17 @@ static void lifetimes_of(struct report *r, const struct snap_process *p)
 /* "below     30.0s", or "1.0m to 5.0m" where several classes are one */
 static const char *age_label(char buf[static TEXT_MAX], const struct snap_age *a)
 {
-	char from[FMT_MAX], below[FMT_MAX];
 	uint8_t class = age__class(a->from_ns);
 
 	/* by a clock that ticks: since its last tick */
 	if (!a->from_ns && age__below_ns(0) == a->below_ns)
 		snprintf(buf, TEXT_MAX, "just now");
 	else if (age__from_ns(class) == a->from_ns && age__below_ns(class) == a->below_ns && a->below_ns != UINT64_MAX)
-		snprintf(buf, TEXT_MAX, "below %9s", fmt_duration(below, a->below_ns));
+		snprintf(buf, TEXT_MAX, "below %9s", DURATION(a->below_ns));
 	else if (a->below_ns == UINT64_MAX)
-		snprintf(buf, TEXT_MAX, "from %10s", fmt_duration(from, a->from_ns));
+		snprintf(buf, TEXT_MAX, "from %10s", DURATION(a->from_ns));
 	else
-		snprintf(buf, TEXT_MAX, "%s to %s", fmt_duration(from, a->from_ns), fmt_duration(below, a->below_ns));
+		snprintf(buf, TEXT_MAX, "%s to %s", DURATION(a->from_ns), DURATION(a->below_ns));
 	return buf;
 }
 
@@ -341,11 +336,11 @@ static void age_bars(struct report *r, const struct snap_process *p)
 		fprintf(r->out, "\nLIVE NOW, OF AGE %8s  %5s  %10s  %5s\n", "BLOCKS", "SHARE", "HOLDS", "OLDER");
 	for (size_t i = 0; i < sum.n_ages; i++) {
 		const struct snap_age *a = &sum.ages[i];
-		char name[TEXT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
+		char name[TEXT_MAX];
 
 		left -= a->blocks;
-		fprintf(r->out, "%-15s  %8s  %5s  %10s  %5s", age_label(name, a), report__mark_figure(r, fmt_count(b, a->blocks)),
-			fmt_share(c, a->blocks, blocks), report__mark_figure(r, fmt_bytes(d, a->bytes)), fmt_share(e, left, blocks));
+		fprintf(r->out, "%-15s  %8s  %5s  %10s  %5s", age_label(name, a), report__mark_figure(r, COUNT(a->blocks)),
+			SHARE(a->blocks, blocks), report__mark_figure(r, BYTES(a->bytes)), SHARE(left, blocks));
 		put_bar(r, room, a->blocks, most);
 	}
 	snapshot__free(own);

@@ -33,10 +33,10 @@
 #include "model/group.h"
 #include "model/heaps.h"
 #include "present/columns.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/rank.h"
+#include "present/views.h"
 #include "present/rows.h"
 #include "present/sentence.h"
 #include "present/telling.h"
@@ -122,24 +122,23 @@ static void realloc_words(struct report *r, const struct snap_site *site, size_t
 	const struct snap_moves *m = &site->moves;
 	uint64_t steps = m->grown_calls - MIN(m->doubled_calls, m->grown_calls);
 	bool by_steps = m->grown_calls >= FEW_CALLS && steps > m->grown_calls / 2;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	para__begin(&r->para, "", indent);
 	if (by_steps)
-		para__item(&r->para, "%s calls grow by %s at a time", fmt_exact(a, m->grown_calls), fmt_bytes(b, m->grown_bytes / m->grown_calls));
+		para__item(&r->para, "%s calls grow by %s at a time", EXACT(m->grown_calls), BYTES(m->grown_bytes / m->grown_calls));
 	else if (m->grown_calls >= FEW_CALLS)
-		para__item(&r->para, "%s of %s growths by half of the size or more", fmt_exact(a, m->doubled_calls), fmt_exact(b, m->grown_calls));
+		para__item(&r->para, "%s of %s growths by half of the size or more", EXACT(m->doubled_calls), EXACT(m->grown_calls));
 	if (m->shrunk_calls)
-		para__item(&r->para, "%s shrink", fmt_exact(a, m->shrunk_calls));
+		para__item(&r->para, "%s shrink", EXACT(m->shrunk_calls));
 	if (m->longest > 1)
-		para__item(&r->para, "one block was reallocated %s%s times in a row", fmt_exact(c, m->longest), m->longest >= MOVES_LONGEST_MAX ? " or more" : "");
+		para__item(&r->para, "one block was reallocated %s%s times in a row", EXACT(m->longest), m->longest >= MOVES_LONGEST_MAX ? " or more" : "");
 	if (!m->moved_calls)
 		para__item(&r->para, "all in place");
 	else if (by_steps && m->grown_bytes && m->moved_bytes > 2 * m->grown_bytes)
-		para__item(&r->para, "%s copied, %s times what was added: consider growing geometrically", fmt_bytes(b, m->moved_bytes),
-			   fmt_exact(c, m->moved_bytes / m->grown_bytes));
+		para__item(&r->para, "%s copied, %s times what was added: consider growing geometrically", BYTES(m->moved_bytes),
+			   EXACT(m->moved_bytes / m->grown_bytes));
 	else
-		para__item(&r->para, "%s copied", fmt_bytes(b, m->moved_bytes));
+		para__item(&r->para, "%s copied", BYTES(m->moved_bytes));
 	para__end(&r->para);
 }
 
@@ -155,7 +154,6 @@ static void notes(struct report *r, const struct view *v, const struct snap_site
 	bool crossed = live && r->s->known & HAS_LIFETIMES && site->cross_frees;
 	bool changed = live && r->s->baseline;
 	bool moved = v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
-	char a[FMT_MAX], b[CELL_MAX], c[FMT_MAX];
 
 	if (several || in_thread || tagged || crossed || changed || moved) {
 		para__begin(&r->para, "", indent);
@@ -166,13 +164,13 @@ static void notes(struct report *r, const struct view *v, const struct snap_site
 		if (tagged)
 			para__item(&r->para, "tag %s", tagged);
 		if (crossed)
-			para__item(&r->para, "%s of frees by other threads", fmt_percent(a, site->cross_frees, site->c.free_calls));
+			para__item(&r->para, "%s of frees by other threads", PERCENT(site->cross_frees, site->c.free_calls));
 		if (changed)
-			para__item(&r->para, "%s%s since the baseline", report__mark(r), fmt_change(b, (double)site->since_baseline_bytes));
+			para__item(&r->para, "%s%s since the baseline", report__mark(r), CHANGE((double)site->since_baseline_bytes));
 		if (moved)
 			para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
-				   fmt_percent(a, site->c.realloc_calls, r->s->totals.realloc_calls), fmt_bytes(b, site->min_size),
-				   fmt_bytes(c, site->max_size));
+				   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls), BYTES(site->min_size),
+				   BYTES(site->max_size));
 		para__end(&r->para);
 	}
 	if (v->bit == VIEW_REALLOC)
@@ -227,7 +225,7 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
 	const char *ended = k->ended_last ? ", ended processes last" : v->holds && has_ended_among(r->s) ? ", with what ended processes held" : "";
-	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX], shown[FMT_OF_MAX];
+	char words[FMT_MAX], age[FMT_MAX] = "";
 
 	if (k->older)
 		fmt_duration(age, r->o->older_ns);
@@ -240,7 +238,7 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 		report__line(r, "%s: %s%s", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
 		report__line(r, "%s%s%s by %s%s (%s site%s, %s of %s)", v->title,
-			k->older ? " older than " : "", age, words_of(words, k->by, v), ended, fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
+			k->older ? " older than " : "", age, words_of(words, k->by, v), ended, OUT_OF(n, k->n), plural(k->n), SHARE(listed, whole), weighs->unit);
 }
 
 static void site_table(struct report *r, const struct view *v)
@@ -298,7 +296,7 @@ static void sum_table(struct report *r, const struct view *v)
 	const struct metric *key = rank__metric(r->o->sort);
 	struct sum_rows sums = {};
 	_cleanup_free_ struct row_of *rows = NULL;
-	char words[FMT_MAX], share[FMT_MAX], shown[FMT_OF_MAX];
+	char words[FMT_MAX];
 	uint64_t listed = 0;
 	size_t n;
 
@@ -316,8 +314,8 @@ static void sum_table(struct report *r, const struct view *v)
 	if (!sums.n)
 		fprintf(r->out, "\n%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
-		fprintf(r->out, "\n%s by %s (%s %.*s%s, %s of %s)\n\n", v->title, words, fmt_of(shown, n, sums.n), (int)strlen(v->name) - 1, v->name,
-			plural(sums.n), fmt_share(share, listed, sums.v->whole), key->unit);
+		fprintf(r->out, "\n%s by %s (%s %.*s%s, %s of %s)\n\n", v->title, words, OUT_OF(n, sums.n), (int)strlen(v->name) - 1, v->name,
+			plural(sums.n), SHARE(listed, sums.v->whole), key->unit);
 	if (n)
 		columns__write(r->out, v->columns, rows, n, r->width, r->o->whole_names);
 	sum_rows__done(&sums);
@@ -375,32 +373,30 @@ static uint64_t size_of(const struct change *c)
 
 static void changes_line(struct report *r, const struct changes *c)
 {
-	char a[FMT_MAX], b[FMT_MAX], d[CELL_MAX];
-
 	para__begin(&r->para, "", 0);
-	para__item(&r->para, "all processes: from %s%s to %s%s", report__mark(r), fmt_bytes(a, c->before), report__mark(r),
-		   fmt_bytes(b, c->after));
-	para__item(&r->para, "%s%s", report__mark(r), fmt_change(d, change_of(c->before, c->after)));
+	para__item(&r->para, "all processes: from %s%s to %s%s", report__mark(r), BYTES(c->before), report__mark(r),
+		   BYTES(c->after));
+	para__item(&r->para, "%s%s", report__mark(r), CHANGE(change_of(c->before, c->after)));
 	if (c->n_unknown)
-		para__item(&r->para, "no history of %s of %s site%s", fmt_exact(a, c->n_unknown), fmt_exact(b, r->s->n_sites),
+		para__item(&r->para, "no history of %s of %s site%s", EXACT(c->n_unknown), EXACT(r->s->n_sites),
 			   plural(r->s->n_sites));
 	else
 		para__item(&r->para, "all sites are known");
 	if (c->off_ns)
-		para__item(&r->para, "sampled up to %s off these moments", fmt_duration(a, c->off_ns));
+		para__item(&r->para, "sampled up to %s off these moments", DURATION(c->off_ns));
 	para__end(&r->para);
 }
 
 static void change_entry(struct report *r, const struct change *c, size_t number, uint64_t whole, size_t name_width)
 {
-	char a[CELL_MAX], b[FMT_MAX], d[FMT_MAX], e[FMT_MAX], change[CELL_MAX + 1];
+	char change[CELL_MAX + 1];
 	const struct snap_process *p = &r->s->processes[c->site->process];
 	_cleanup_free_ char *function = NULL, *who = NULL;
 	int cols;
 
-	snprintf(change, sizeof(change), "%s%s", report__mark(r), fmt_change(a, change_of(c->before, c->after)));
-	cols = fprintf(r->out, "\n%2zu.  %11s  %5s  from %9s to %9s", number, change, fmt_share(b, size_of(c), whole), fmt_bytes(d, c->before),
-		       fmt_bytes(e, c->after));
+	snprintf(change, sizeof(change), "%s%s", report__mark(r), CHANGE(change_of(c->before, c->after)));
+	cols = fprintf(r->out, "\n%2zu.  %11s  %5s  from %9s to %9s", number, change, SHARE(size_of(c), whole), BYTES(c->before),
+		       BYTES(c->after));
 	/* the line break is no column, two blanks are */
 	function = name__shorten(c->site->function, r->width > (size_t)cols + 1 ? r->width - cols - 1 : 1);
 	who = report__owner(r, p, r->width - CHANGE_INDENT - 4);
@@ -417,7 +413,7 @@ static void change_entry(struct report *r, const struct change *c, size_t number
 static void between_table(struct report *r)
 {
 	uint64_t whole = 0, listed = 0;
-	char a[FMT_MAX], b[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
+	char a[FMT_MAX], b[FMT_MAX];
 	const char *names = r->o->between_names;
 	size_t name_width = 0, n;
 	struct changes c;
@@ -434,7 +430,7 @@ static void between_table(struct report *r)
 	fmt_duration(b, MIN(r->o->between_to_ns, r->s->duration_ns));
 	if (c.n)
 		fprintf(r->out, "\nBETWEEN %s%s%s and %s%s by change of live bytes (%s site%s, %s of it)\n", names ? names : "",
-			names ? ", " : "", a, b, names ? "," : "", fmt_of(of, n, c.n), plural(c.n), fmt_share(share, listed, whole));
+			names ? ", " : "", a, b, names ? "," : "", OUT_OF(n, c.n), plural(c.n), SHARE(listed, whole));
 	else
 		fprintf(r->out, "\nBETWEEN %s%s%s and %s: no site is known to hold more or less\n", names ? names : "", names ? ", " : "", a, b);
 	changes_line(r, &c);

@@ -27,7 +27,7 @@ struct report_opts {
 	const struct filter *filter;	/* of --view source alone: whose functions are shown; NULL: those of the heaviest sites */
 	const struct tellings *tellings;	/* of the snapshot; NULL: report__write keeps its own */
 	const char *sentence;	/* what is said first, of rows by line; NULL: what the snapshot's sites say */
-	const char *missing_names;	/* what is said of them (missing_names.h); NULL: what the snapshot alone says */
+	const char *missing_names;	/* what is said of them (caveats.h); NULL: what the snapshot alone says */
 	bool verbose;		/* also that there were no losses */
 	bool whole_names;	/* no screen cuts them: names in tables are never cut, and lines may be longer */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken, of one screen REPORT_NARROW; 0: REPORT_WIDTH */

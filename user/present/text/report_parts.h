@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "present/columns.h"
-#include "present/rank.h"
+#include "present/views.h"
 #include "present/rows.h"
 #include "present/text/report.h"
 #include "util/parse.h"
@@ -37,11 +37,6 @@ struct report {
 	struct free_lists free_lists;	/* with VIEW_FREES */
 };
 
-static inline const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /* What stands before an estimated figure. */
 static inline const char *report__mark(const struct report *r)
 {
@@ -64,7 +59,7 @@ void report__header(struct report *r);
 uint64_t report__n_processes(const struct report *r, bool ended);
 /* It is of a single process, whose own words the header has. */
 bool report__is_one(const struct report *r);
-/* blind.c: all of them, or "losses none" where that was asked for, loudly; edges. */
+/* loss_lines.c: all of them, or "losses none" where that was asked for, loudly; edges. */
 void report__losses(struct report *r);
 void report__edge_lines(struct report *r);
 /* What stands above a table of n sites, which weigh so much of the whole. */
@@ -82,20 +77,20 @@ bool report__is_many(const struct report *r);
 void report__sites_of_growers(const struct report *r, size_t **ret, size_t *ret_n);
 /* The site that it names, beside those of its rows; NULL: none. */
 const struct snap_site *report__most_called(const struct snapshot *s);
-/* blind.c: of whom no call was seen. */
+/* loss_lines.c: of whom no call was seen. */
 void report__blind_lines(struct report *r);
 /* Processes that grew by what was not seen. */
 void report__unexplained_lines(struct report *r);
-/* deaths.c: whom a signal ended. */
+/* And whom a signal ended. */
 void report__died_line(struct report *r);
 
 /* "live-bytes" → "live bytes" */
 void report__metric_words(char buf[static FMT_MAX], const struct metric *m);
 
-/* processes.c, rows.c: their tables. */
+/* row_tables.c: their tables. */
 void report__processes(struct report *r);
 void report__threads(struct report *r);
-/* tag_table.c: what each tag allocated and holds; and, between marks, what all did. */
+/* What each tag allocated and holds; and, between marks, what all did. */
 void report__tags(struct report *r);
 void report__tree(struct report *r);
 void report__source(struct report *r);
@@ -119,14 +114,14 @@ size_t site_lines__write(const struct report *r, const struct site_lines *l, con
 /* realloc's share */
 void report__realloc_lines(struct report *r);
 
-/* free_rows.c: below a stack, where its blocks were freed. */
+/* Below a stack, where its blocks were freed. */
 void report__free_places(struct report *r, const struct snap_site *site, size_t indent);
 
 /* hists.c: sizes and lifetimes of processes. */
 void report__size_bars(struct report *r);
 void report__lifetime_bars(struct report *r);
 
-/* heap_words.c: where resident memory is, and what explains it. */
+/* memory_lines.c: where resident memory is, and what explains it. */
 void report__memory_lines(struct report *r);
 void report__memory_of(struct report *r, const struct snap_process *p);	/* a paragraph, if it is known */
 
@@ -146,7 +141,7 @@ const struct snap_heap **report__heaps_in_order(const struct snapshot *s);
 /* What a look at the heap says of a site's blocks, below it. */
 void report__site_blocks(struct report *r, const struct snap_site *site, size_t indent);
 
-/* heap_words.c: what --mode growth tells instead of live memory and calls. */
+/* And what --mode growth tells instead of live memory and calls. */
 void report__growth_lines(struct report *r);
 
 #endif

@@ -19,7 +19,6 @@
 #include "model/filter.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/listing.h"
 #include "present/telling.h"
 #include "present/text/report_parts.h"
 #include "present/tree.h"
@@ -99,9 +98,7 @@ struct shape {
 
 static size_t digits(uint64_t n)
 {
-	char buf[FMT_MAX];
-
-	return strlen(fmt_exact(buf, n));
+	return strlen(EXACT(n));
 }
 
 static size_t blanks(const char *text)
@@ -158,15 +155,14 @@ static void put_listing(struct report *r, const struct listing *l)
 {
 	bool live = r->s->known & HAS_LIVE_BYTES;
 	struct shape w = shape_of(r, l);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	fputc('\n', r->out);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "%s", l->of.function);
 	para__item(&r->para, "%s", l->of.file);
 	if (live)
-		para__item(&r->para, "%s%s in %s block%s", report__mark(r), fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks), plural(l->sum.live_blocks));
-	para__item(&r->para, "%s%s call%s", report__mark(r), fmt_exact(c, l->sum.alloc_calls), plural(l->sum.alloc_calls));
+		para__item(&r->para, "%s%s in %s block%s", report__mark(r), BYTES(l->sum.live_bytes), EXACT(l->sum.live_blocks), plural(l->sum.live_blocks));
+	para__item(&r->para, "%s%s call%s", report__mark(r), EXACT(l->sum.alloc_calls), plural(l->sum.alloc_calls));
 	para__end(&r->para);
 	if (!l->has_text)
 		report__line(r, "its source cannot be shown: %s%s%s: %s", l->of.dir ?: "", l->of.dir ? "/" : "", l->of.file,
@@ -189,7 +185,6 @@ void report__source(struct report *r)
 	bool matching = r->o->filter && r->o->filter->has_only;
 	size_t most = r->o->top ? r->top : matching ? REPORT_TOP : FUNCTIONS, n;
 	struct chosen c = {};
-	char shown[FMT_OF_MAX];
 
 	choose(r, &c, matching);
 	/* what was matched may be a file or a module */
@@ -198,7 +193,7 @@ void report__source(struct report *r)
 	if (c.v.n) {
 		qsort(c.v.v, c.v.n, sizeof(*c.v.v), by_weight);
 		n = MIN(c.v.n, most);
-		fprintf(r->out, "\nSOURCE by %s bytes (%s function%s)\n", r->s->known & HAS_LIVE_BYTES ? "live" : "alloc", fmt_of(shown, n, c.v.n), plural(c.v.n));
+		fprintf(r->out, "\nSOURCE by %s bytes (%s function%s)\n", r->s->known & HAS_LIVE_BYTES ? "live" : "alloc", OUT_OF(n, c.v.n), plural(c.v.n));
 		for (size_t i = 0; i < n; i++) {
 			struct listing l;
 
@@ -256,9 +251,9 @@ static const char *figure(const struct printer *p, char buf[static FMT_MAX], uin
 /* The columns it printed. */
 static int put_figures(struct printer *p, uint64_t weight, size_t indent)
 {
-	char a[FMT_MAX], b[FMT_MAX];
+	char a[FMT_MAX];
 
-	return fprintf(p->r->out, "%*s  %5s  %*s", 9 + p->r->s->estimated, figure(p, a, weight), fmt_share(b, weight, p->whole),
+	return fprintf(p->r->out, "%*s  %5s  %*s", 9 + p->r->s->estimated, figure(p, a, weight), SHARE(weight, p->whole),
 		       (int)MIN(2 * indent, (size_t)INDENT_MAX), "");
 }
 
@@ -301,7 +296,7 @@ static void put_below(struct printer *p, uint32_t node, size_t indent, bool has_
 	}
 	if (n > n_shown) {
 		put_figures(p, folded, deeper);
-		fprintf(p->r->out, "%u place%s below %.4g%%\n", n - n_shown, n - n_shown == 1 ? "" : "s", p->threshold_pct);
+		fprintf(p->r->out, "%u place%s below %.4g%%\n", n - n_shown, plural(n - n_shown), p->threshold_pct);
 	}
 }
 

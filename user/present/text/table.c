@@ -43,14 +43,16 @@ static char **cell_at(const struct layout *l, size_t row, size_t col)
 static void fill(struct layout *l)
 {
 	const struct row_of *rows = l->rows;
-	char buf[CELL_MAX];
 
 	for (size_t i = 0; i < l->n_rows; i++)
 		for (size_t k = 0; k < l->c->n; k++) {
 			const struct column *c = &l->c->v[k];
 			bool shown = !c->two_snapshots && column__holds(c, rows[i].s);
+			struct cell cell = { .text = "" };
 
-			*cell_at(l, i, k) = !shown ? xstrdup("") : c->fit ? c->fit(&rows[i], SIZE_MAX) : xstrdup(column__cell(c, &rows[i], buf));
+			if (shown)
+				column__marked_cell(c, &rows[i], &cell);
+			*cell_at(l, i, k) = shown && c->fit ? c->fit(&rows[i], SIZE_MAX) : xstrdup(cell.text);
 		}
 }
 
@@ -77,12 +79,7 @@ static void measure(struct layout *l, bool without_last)
 
 static size_t line_width(const struct layout *l)
 {
-	size_t width = 0;
-
-	for (size_t k = 0; k < l->c->n; k++)
-		if (l->widths[k])
-			width += l->widths[k] + (width ? GAP : 0);
-	return width;
+	return columns__width(l->c, l->widths, GAP);
 }
 
 /* Names give way first, as long as they stay readable; then columns go; then what is left of the names. */
@@ -96,20 +93,6 @@ static void cut_names(struct layout *l, size_t width, size_t least)
 	}
 }
 
-/* The first to go, of those from `least` on. */
-static bool drop_one(struct layout *l, unsigned int least)
-{
-	size_t which = l->c->n;
-
-	for (size_t k = 0; k < l->c->n; k++)
-		if (l->widths[k] && l->c->v[k].drop >= least && (which == l->c->n || l->c->v[k].drop > l->c->v[which].drop))
-			which = k;
-	if (which == l->c->n)
-		return false;
-	l->widths[which] = 0;
-	return true;
-}
-
 /* Names are cut to `least`, and columns go until that suffices: what goes may leave room for whole names. */
 static bool fit_by(struct layout *l, size_t width, size_t least_name, unsigned int least_drop, size_t *tmp)
 {
@@ -121,7 +104,7 @@ static bool fit_by(struct layout *l, size_t width, size_t least_name, unsigned i
 		if (line_width(l) <= width)
 			return true;
 		memcpy(l->widths, tmp, bytes);
-		if (!drop_one(l, least_drop))
+		if (!columns__drop(l->c, l->widths, least_drop))
 			return false;
 	}
 }

@@ -13,11 +13,11 @@
 #include "util/text.h"
 #include "util/util.h"
 
-static const struct cell blank = { .ch = ' ', .width = 1 };
+static const struct glyph blank = { .ch = ' ', .width = 1 };
 
 void grid__resize(struct grid *g, int rows, int cols)
 {
-	struct cell *cells;
+	struct glyph *cells;
 
 	rows = MAX(1, MIN(rows, GRID_SIDE_MAX));
 	cols = MAX(1, MIN(cols, GRID_SIDE_MAX));
@@ -44,7 +44,7 @@ void grid__clear(struct grid *g)
 	g->cursor_row = g->cursor_col = -1;
 }
 
-struct cell *grid__cell(const struct grid *g, int row, int col)
+struct glyph *grid__cell(const struct grid *g, int row, int col)
 {
 	if (row < 0 || row >= g->rows || col < 0 || col >= g->cols)
 		return NULL;
@@ -54,7 +54,7 @@ struct cell *grid__cell(const struct grid *g, int row, int col)
 /* Before a cell is written over: the other half of a wide character goes, too. */
 static void break_pair(struct grid *g, int row, int col)
 {
-	struct cell *c = grid__cell(g, row, col), *other;
+	struct glyph *c = grid__cell(g, row, col), *other;
 
 	if (c->width == 1)
 		return;
@@ -69,13 +69,13 @@ static void break_pair(struct grid *g, int row, int col)
 
 static void set(struct grid *g, int row, int col, enum style style, uint32_t ch, unsigned int width)
 {
-	struct cell *c = grid__cell(g, row, col);
+	struct glyph *c = grid__cell(g, row, col);
 
 	break_pair(g, row, col);
-	*c = (struct cell){ .ch = ch, .width = width, .style = style, .selected = c->selected };
+	*c = (struct glyph){ .ch = ch, .width = width, .style = style, .selected = c->selected };
 	if (width == 2) {
 		break_pair(g, row, col + 1);
-		c[1] = (struct cell){ .ch = ' ', .width = 0, .style = style, .selected = c[1].selected };
+		c[1] = (struct glyph){ .ch = ' ', .width = 0, .style = style, .selected = c[1].selected };
 	}
 }
 
@@ -87,7 +87,7 @@ static bool is_control(uint32_t c)
 	       (c >= 0xfff0 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe00ff) || c > 0x10ffff;
 }
 
-static void add_mark(struct cell *c, uint32_t mark)
+static void add_mark(struct glyph *c, uint32_t mark)
 {
 	for (int i = 0; i < GRID_MARKS; i++)
 		if (!c->marks[i]) {
@@ -100,7 +100,7 @@ int grid__put(struct grid *g, int row, int col, int max, enum style style, const
 {
 	size_t n = strlen(text), at = 0;
 	int from = col, end = MIN(col + MAX(max, 0), g->cols);
-	struct cell *last = NULL;
+	struct glyph *last = NULL;
 
 	if (row < 0 || row >= g->rows || col < 0)
 		return 0;
@@ -163,7 +163,7 @@ void grid__select(struct grid *g, int row)
 		grid__cell(g, row, col)->selected = true;
 }
 
-bool cell__same(const struct cell *a, const struct cell *b)
+bool glyph__same(const struct glyph *a, const struct glyph *b)
 {
 	return a->ch == b->ch && a->width == b->width && a->style == b->style && a->selected == b->selected &&
 	       !memcmp(a->marks, b->marks, sizeof(a->marks));
@@ -181,7 +181,7 @@ int grid__broken_row(const struct grid *g)
 {
 	for (int row = 0; row < g->rows; row++)
 		for (int col = 0; col < g->cols; col++) {
-			const struct cell *c = grid__cell(g, row, col), *next = grid__cell(g, row, col + 1);
+			const struct glyph *c = grid__cell(g, row, col), *next = grid__cell(g, row, col + 1);
 			bool pair = next && !next->width;
 
 			if (c->width > 2 || (c->width == 2) != pair || (!c->width && !col) || is_control(c->ch) || !c->ch)
@@ -225,7 +225,7 @@ static uint32_t look_alike(uint32_t c)
 void grid__to_ascii(struct grid *g)
 {
 	for (int i = 0; i < g->rows * g->cols; i++) {
-		struct cell *c = &g->cells[i];
+		struct glyph *c = &g->cells[i];
 
 		memset(c->marks, 0, sizeof(c->marks));
 		if (!c->width) {
@@ -261,6 +261,17 @@ void flow__put(struct flow *f, enum style style, const char *text)
 	if (f->row < f->end)
 		clauses__put(f->g, f->row, f->col, style, text);
 	f->col += cols;
+}
+
+void flow__putf(struct flow *f, enum style style, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	flow__put(f, style, text);
 }
 
 void flow__words(struct flow *f, enum style style, const char *text)

@@ -35,7 +35,7 @@ enum style {
 
 #define GRID_MARKS 2	/* combining characters kept on one cell */
 
-struct cell {
+struct glyph {
 	uint32_t ch;		/* never a control character; ' ' where nothing is */
 	uint32_t marks[GRID_MARKS];	/* 0: none */
 	uint8_t width;		/* 1 or 2; 0: the right half of the one before */
@@ -45,7 +45,7 @@ struct cell {
 
 struct grid {
 	int rows, cols;
-	struct cell *cells;	/* owned; row by row */
+	struct glyph *cells;	/* owned; row by row */
 	int cursor_row, cursor_col;	/* where a prompt waits; -1: nowhere */
 };
 
@@ -55,7 +55,7 @@ struct grid {
 void grid__resize(struct grid *g, int rows, int cols);
 void grid__done(struct grid *g);
 void grid__clear(struct grid *g);
-struct cell *grid__cell(const struct grid *g, int row, int col);	/* NULL: out of it */
+struct glyph *grid__cell(const struct grid *g, int row, int col);	/* NULL: out of it */
 
 /*
  * Text from col on, in at most max columns; what is beyond the edge is cut off.
@@ -71,7 +71,7 @@ void grid__fill(struct grid *g, int row, int col, int n, enum style style, uint3
 /* A whole row is the one under the cursor. */
 void grid__select(struct grid *g, int row);
 
-bool cell__same(const struct cell *a, const struct cell *b);
+bool glyph__same(const struct glyph *a, const struct glyph *b);
 void grid__copy(struct grid *to, const struct grid *from);
 /* The first row whose halves of wide characters do not fit together; -1: all is well. */
 int grid__broken_row(const struct grid *g);
@@ -86,6 +86,7 @@ struct flow {
 };
 /* In one piece: on the next line, if it does not fit into this one any more. */
 void flow__put(struct flow *f, enum style style, const char *text);
+void flow__putf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Word by word. */
 void flow__words(struct flow *f, enum style style, const char *text);
 void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -328,7 +328,7 @@ void term__repaint(void)
 
 /* ---- out */
 
-static void put_cell(int row, int col, const struct cell *c)
+static void put_cell(int row, int col, const struct glyph *c)
 {
 	attr_t attrs = term.colours ? styles[c->style].colour : styles[c->style].mono;
 	wchar_t text[2 + GRID_MARKS] = { (wchar_t)c->ch };
@@ -365,9 +365,9 @@ void term__draw(const struct grid *g)
 		clear();
 	for (int row = 0; row < MIN(g->rows, LINES); row++)
 		for (int col = 0; col < MIN(g->cols, COLS); col++) {
-			const struct cell *c = grid__cell(g, row, col);
+			const struct glyph *c = grid__cell(g, row, col);
 
-			if (c->width && (all || !cell__same(c, grid__cell(&term.last, row, col))))
+			if (c->width && (all || !glyph__same(c, grid__cell(&term.last, row, col))))
 				put_cell(row, col, c);
 		}
 	grid__copy(&term.last, g);

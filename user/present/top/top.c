@@ -13,7 +13,8 @@
  */
 #include <string.h>
 
-#include "present/machine_words.h"
+#include "present/caveats.h"
+#include "present/figures.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -165,14 +166,13 @@ static void draw_steps(const struct top *t, struct grid *g, int row, int n)
 static void draw_start(struct top *t, struct grid *g)
 {
 	int col = grid__put(g, 0, 0, g->cols, STYLE_TITLE, *t->start.who ? t->start.who : "malloctrace"), last = g->rows - 1;
-	char a[FMT_MAX];
 
 	if (t->start.age_ns)
-		col += grid__putf(g, 0, col, g->cols - col, STYLE_PLAIN, "  up %s", fmt_duration(a, t->start.age_ns));
+		col += grid__putf(g, 0, col, g->cols - col, STYLE_PLAIN, "  up %s", DURATION(t->start.age_ns));
 	grid__put(g, 0, col, g->cols - col, STYLE_WARN, "  not traced yet");
 	if (t->start.rss_bytes) {
 		grid__put(g, 1, 0, g->cols, STYLE_LABEL, "RSS");
-		grid__put_right(g, 1, 6, BYTES_COLS, STYLE_FIGURE, fmt_bytes(a, t->start.rss_bytes));
+		grid__put_right(g, 1, 6, BYTES_COLS, STYLE_FIGURE, BYTES(t->start.rss_bytes));
 	}
 	grid__fill(g, HEADER_ROWS, 0, g->cols, STYLE_RULE, 0x2500);
 	draw_steps(t, g, HEADER_ROWS + 1, last - 1 - (HEADER_ROWS + 1));
@@ -316,7 +316,7 @@ void top__named(struct top *t)
 {
 	const struct top_place *p = &t->at[t->view];
 	const struct view *v = top__view(t);
-	bool by_name = v->live.n_columns && column__draws(view_column__is(v, &v->live.columns[p->sort]));
+	bool by_name = view__columns(v)->n && column__draws(&view__columns(v)->v[p->sort]);
 
 	top__drop_tree(t);
 	top__drop_merged(t);

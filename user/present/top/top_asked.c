@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "present/figures.h"
-#include "present/machine_words.h"
+#include "present/caveats.h"
 #include "present/top/top_parts.h"
 
 #define NOTED_MARKS 16	/* names in the line above them */
@@ -127,7 +127,6 @@ void top__mark_note(const struct top *t, char *buf, size_t size)
 {
 	const struct snapshot *s = t->shown;
 	const struct snap_mark *last[NOTED_MARKS];
-	char a[FMT_MAX], b[FMT_MAX];
 	size_t n = 0;
 	int at;
 
@@ -140,13 +139,13 @@ void top__mark_note(const struct top *t, char *buf, size_t size)
 		if (k == n && n < NOTED_MARKS)
 			last[n++] = &s->marks[i];
 	}
-	at = snprintf(buf, size, "%s mark%s", fmt_exact(a, s->n_marks_seen), s->n_marks_seen == 1 ? "" : "s");
+	at = snprintf(buf, size, "%s mark%s", EXACT(s->n_marks_seen), plural(s->n_marks_seen));
 	/* they came before a snapshot was read to its end: another mark's, or one of those that the screen is made of */
 	if (s->n_marks_seen > s->n_marks_whole)
-		at += snprintf(buf + at, size - (size_t)at, ", %s without figures", fmt_exact(a, s->n_marks_seen - s->n_marks_whole));
+		at += snprintf(buf + at, size - (size_t)at, ", %s without figures", EXACT(s->n_marks_seen - s->n_marks_whole));
 	for (size_t i = 0; i < n && at < (int)size; i++)
-		at += snprintf(buf + at, size - (size_t)at, "%s %s %s, the last %s ago", i ? ";" : ":", last[i]->name, fmt_exact(a, last[i]->number),
-			       fmt_duration(b, s->duration_ns - MIN(last[i]->t_ns, s->duration_ns)));
+		at += snprintf(buf + at, size - (size_t)at, "%s %s %s, the last %s ago", i ? ";" : ":", last[i]->name, EXACT(last[i]->number),
+			       DURATION(s->duration_ns - MIN(last[i]->t_ns, s->duration_ns)));
 	if (reading__mark_words(s) && at < (int)size)
 		snprintf(buf + at, size - (size_t)at, "; %s", reading__mark_words(s));
 }

@@ -148,9 +148,12 @@ void top__draw_course(const struct top *t, struct grid *g, int row, int col, int
 void top__draw_trend(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
 	const struct snap_site *s = r->of.site;
-	enum style style = column__style(columns__find(&site_columns, "verdict"), &r->of);
 	double cells[COURSE_CELLS], max = 0;
+	struct cell verdict;
+	enum style style;
 
+	column__cell(columns__find(&site_columns, "verdict"), &r->of, &verdict);
+	style = verdict.tone == TONE_DIM ? STYLE_BAR : tone__style(verdict.tone);
 	width = MIN(width, COURSE_CELLS);
 	course__cells(s->history, s->n_history, t->shown->duration_ns, point__live, cells, width);
 	for (int i = 0; i < width; i++)
@@ -158,7 +161,7 @@ void top__draw_trend(const struct top *t, const struct top_row *r, struct grid *
 			max = MAX(max, cells[i]);
 	for (int i = 0; i < width; i++)
 		if (!isnan(cells[i]))
-			grid__fill(g, row, col + i, 1, style == STYLE_DIM ? STYLE_BAR : style, spark_char(max > 0 ? cells[i] / max : 0));
+			grid__fill(g, row, col + i, 1, style, spark_char(max > 0 ? cells[i] / max : 0));
 }
 
 struct bar {
@@ -224,7 +227,6 @@ static void collect(const struct top *t, struct bars *sizes, struct bars *lives)
 
 static void label(char buf[static CELL_MAX], uint64_t below, uint64_t before, bool ns)
 {
-	char a[FMT_MAX];
 	bool rest = below == UINT64_MAX;
 	uint64_t bound = rest ? before : below;
 
@@ -233,7 +235,7 @@ static void label(char buf[static CELL_MAX], uint64_t below, uint64_t before, bo
 		snprintf(buf, CELL_MAX, "less than a tick");
 		return;
 	}
-	snprintf(buf, CELL_MAX, "%s %9s", rest ? "and on" : "below ", ns ? fmt_duration(a, bound) : fmt_bytes(a, bound));
+	snprintf(buf, CELL_MAX, "%s %9s", rest ? "and on" : "below ", ns ? DURATION(bound) : BYTES(bound));
 }
 
 static void draw(const struct top *t, struct grid *g, int row, int n, int col, int width, const struct bars *b, bool ns,
@@ -241,7 +243,7 @@ static void draw(const struct top *t, struct grid *g, int row, int n, int col, i
 {
 	bool live = !ns && t->shown->known & HAS_LIFETIMES;
 	int bar = width - 16 - 8 - 7 - (live ? 8 : 0) - 2;
-	char text[CELL_MAX], num[FMT_MAX];
+	char text[CELL_MAX];
 
 	grid__fill(g, row, col, width, STYLE_HEAD, ' ');
 	grid__put(g, row, col, 16, STYLE_HEAD, ns ? "FREED AFTER" : "BLOCKS OF");
@@ -257,10 +259,10 @@ static void draw(const struct top *t, struct grid *g, int row, int n, int col, i
 
 		label(text, r->below, i ? b->v[i - 1].below : 0, ns);
 		grid__put(g, row + 1 + i, col, 16, STYLE_PLAIN, text);
-		grid__put_right(g, row + 1 + i, col + 16, 8, r->n ? STYLE_PLAIN : STYLE_DIM, fmt_count(num, r->n));
-		grid__put_right(g, row + 1 + i, col + 24, 7, STYLE_DIM, fmt_share(num, r->n, b->whole));
+		grid__put_right(g, row + 1 + i, col + 16, 8, r->n ? STYLE_PLAIN : STYLE_DIM, COUNT(r->n));
+		grid__put_right(g, row + 1 + i, col + 24, 7, STYLE_DIM, SHARE(r->n, b->whole));
 		if (live) {
-			grid__put_right(g, row + 1 + i, at, 8, r->live ? STYLE_PLAIN : STYLE_DIM, fmt_count(num, r->live));
+			grid__put_right(g, row + 1 + i, at, 8, r->live ? STYLE_PLAIN : STYLE_DIM, COUNT(r->live));
 			at += 8;
 		}
 		if (bar > 0 && b->most)

@@ -14,10 +14,8 @@
 #include <string.h>
 
 #include "model/heaps.h"
-#include "present/blind.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "present/figures.h"
-#include "present/machine_words.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -100,24 +98,20 @@ static void put_right(struct grid *g, int row, int *col, int width, enum style s
 
 static const char *change_text(char buf[static CELL_MAX], double per_s)
 {
-	char a[CELL_MAX];
-
 	if (isnan(per_s))
 		return "-";
-	snprintf(buf, CELL_MAX, "%.*s/s", CELL_MAX - 3, fmt_change(a, per_s));
+	snprintf(buf, CELL_MAX, "%.*s/s", CELL_MAX - 3, CHANGE(per_s));
 	return buf;
 }
 
 static const char *rate_text(char buf[static CELL_MAX], double per_s)
 {
-	char a[FMT_MAX];
-
 	if (isnan(per_s))
 		return "-";
 	if (per_s > 0 && per_s < 9.95)
 		snprintf(buf, CELL_MAX, "%.1f/s", per_s);
 	else
-		snprintf(buf, CELL_MAX, "%s/s", fmt_count(a, per_s > 0 ? (uint64_t)(per_s + 0.5) : 0));
+		snprintf(buf, CELL_MAX, "%s/s", COUNT(per_s > 0 ? (uint64_t)(per_s + 0.5) : 0));
 	return buf;
 }
 
@@ -127,18 +121,18 @@ static const char *rate_text(char buf[static CELL_MAX], double per_s)
 static void caveats(const struct top *t, char *buf, size_t size)
 {
 	const struct snapshot *s = t->shown;
-	char a[FMT_MAX], observed[3 * FMT_MAX];
+	char observed[3 * FMT_MAX];
 	int n = 0;
 
 	*buf = 0;
 	if (s->recording.mode != MT_MODE_FULL)
 		n += snprintf(buf + n, size - n, "  --mode %s", mode__name(s->recording.mode));
 	if (s->reading.at_ns && s->duration_ns > s->reading.at_ns && n < (int)size)
-		n += snprintf(buf + n, size - n, ", heap read %s ago", fmt_duration(a, s->duration_ns - s->reading.at_ns));
+		n += snprintf(buf + n, size - n, ", heap read %s ago", DURATION(s->duration_ns - s->reading.at_ns));
 	if (s->reading.exact_asked && n < (int)size)
 		n += snprintf(buf + n, size - n, ", %sexact", s->reading.unsure_blocks || s->reading.n_unread ? "not " : "");
 	if (s->recording.sample_bytes && n < (int)size)
-		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->recording.sample_bytes));
+		n += snprintf(buf + n, size - n, "  ~ one sample per %s", BYTES(s->recording.sample_bytes));
 	if (s->observed_share < 1 && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ %s", observed__words(s, observed));
 	if (unmet__words(s) && n < (int)size)
@@ -147,7 +141,7 @@ static void caveats(const struct top *t, char *buf, size_t size)
 		if (recording__has(&s->recording, &recording_flags[i]) && n < (int)size)
 			n += snprintf(buf + n, size - n, "  %s", recording_flags[i].option);
 	if (s->recording.older_ns && n < (int)size)
-		n += snprintf(buf + n, size - n, "  blocks older than %s", fmt_duration(a, s->recording.older_ns));
+		n += snprintf(buf + n, size - n, "  blocks older than %s", DURATION(s->recording.older_ns));
 	if (s->recording.within && n < (int)size)
 		n += snprintf(buf + n, size - n, "  only inside of %s", s->recording.within);
 	if (recording__has_size_range(&s->recording) && n < (int)size)
@@ -184,7 +178,7 @@ static void process_title(const struct top *t, const struct snap_process *p, str
 			     { .style = STYLE_WARN, .drop = 2 }, { .style = STYLE_DIM, .drop = 4 }, { .style = STYLE_DIM, .drop = 5 } };
 	/* of several processes in a row, heaps are not added up */
 	const struct snap_heap *heap = p->n_members > 1 ? NULL : snapshot__heap_of(t->shown, (uint32_t)(p - t->shown->processes));
-	char a[FMT_MAX], b[FMT_MAX], death[DEATH_MAX];
+	char death[DEATH_MAX];
 	uint64_t age = process__age_ns(t->shown, p);
 
 	process__name(t->shown, p, v[0].text);
@@ -193,21 +187,21 @@ static void process_title(const struct top *t, const struct snap_process *p, str
 		v[1].style = STYLE_BAD;
 		v[1].drop = 0;
 	} else if (p->n_members > 1) {
-		snprintf(v[1].text, sizeof(v[1].text), ", %s running", fmt_exact(a, process__n(t->shown, p) - process__n_ended(t->shown, p)));
+		snprintf(v[1].text, sizeof(v[1].text), ", %s running", EXACT(process__n(t->shown, p) - process__n_ended(t->shown, p)));
 	} else if (age) {
-		snprintf(v[1].text, sizeof(v[1].text), "  up %s", fmt_duration(a, age));
+		snprintf(v[1].text, sizeof(v[1].text), "  up %s", DURATION(age));
 	}
-	snprintf(v[2].text, sizeof(v[2].text), "  traced %s", fmt_duration(a, t->shown->duration_ns));
+	snprintf(v[2].text, sizeof(v[2].text), "  traced %s", DURATION(t->shown->duration_ns));
 	caveats(t, v[3].text, sizeof(v[3].text));
 	/* several began at times of their own */
 	if (p->n_members > 1)
 		*v[4].text = 0;
 	else if (p->age_at_attach_ns)
-		snprintf(v[4].text, sizeof(v[4].text), "  from %s after its start", fmt_duration(a, p->age_at_attach_ns));
+		snprintf(v[4].text, sizeof(v[4].text), "  from %s after its start", DURATION(p->age_at_attach_ns));
 	else
 		snprintf(v[4].text, sizeof(v[4].text), "  from its first instruction");
 	if (heap && heap->older_known)
-		snprintf(v[5].text, sizeof(v[5].text), "; %s in %s block%s older", fmt_bytes(a, heap->older_bytes), fmt_exact(b, heap->older_blocks),
+		snprintf(v[5].text, sizeof(v[5].text), "; %s in %s block%s older", BYTES(heap->older_bytes), EXACT(heap->older_blocks),
 			 heap->older_blocks == 1 ? " is" : "s are");
 	put_pieces(g, row, room, v, ARRAY_SIZE(v));
 }
@@ -217,13 +211,12 @@ static void processes_title(const struct top *t, struct grid *g, int row, int ro
 	struct piece v[] = { { .style = STYLE_TITLE, .drop = 4 }, { .style = STYLE_PLAIN }, { .style = STYLE_PLAIN, .drop = 3 },
 			     { .style = STYLE_PLAIN, .drop = 1 }, { .style = STYLE_WARN, .drop = 2 } };
 	struct sums sum;
-	char a[FMT_MAX];
 
 	sum_up(t, &sum);
 	snprintf(v[0].text, sizeof(v[0].text), "%.200s  ", t->shown->host ? t->shown->host : "malloctrace");
 	snprintf(v[1].text, sizeof(v[1].text), "%zu processes", sum.n);
 	snprintf(v[2].text, sizeof(v[2].text), ", %zu running", sum.n_running);
-	snprintf(v[3].text, sizeof(v[3].text), "  traced %s", fmt_duration(a, t->shown->duration_ns));
+	snprintf(v[3].text, sizeof(v[3].text), "  traced %s", DURATION(t->shown->duration_ns));
 	caveats(t, v[4].text, sizeof(v[4].text));
 	put_pieces(g, row, room, v, ARRAY_SIZE(v));
 }
@@ -270,11 +263,10 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 static void heap_text(const struct top *t, char *buf, size_t size)
 {
 	const struct snap_process *p = top__scope_process(t);
-	char a[FMT_MAX], b[FMT_MAX];
 
 	*buf = 0;
 	if (p && !p->ended && p->memory.known && p->memory.heap_mapped)
-		snprintf(buf, size, "heap %s%s of %s mapped", p->memory.heap_estimated ? "~" : "", fmt_bytes(a, p->memory.heap_resident), fmt_bytes(b, p->memory.heap_mapped));
+		snprintf(buf, size, "heap %s%s of %s mapped", p->memory.heap_estimated ? "~" : "", BYTES(p->memory.heap_resident), BYTES(p->memory.heap_mapped));
 }
 
 /* Behind three blanks, or not at all. */
@@ -290,7 +282,7 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + 3 + t->shown->estimated, col = 0;
 	int spark = MIN((g->cols - fixed) / 2, SPARK_MAX);
 	double grown = (double)s->rss - (double)s->rss_first;
-	char a[FMT_MAX], text[4 * FMT_MAX];
+	char text[4 * FMT_MAX];
 
 	if (live)
 		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.live_bytes), spark, point__live);
@@ -304,7 +296,7 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
 	*text = 0;
 	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->recording.older_ns)
-		snprintf(text, sizeof(text), "%s of its growth explained", fmt_percent(a, MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+		snprintf(text, sizeof(text), "%s of its growth explained", PERCENT(MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
 	put_whole(g, row, &col, text);
 	heap_text(t, text, sizeof(text));
 	put_whole(g, row, &col, text);
@@ -339,16 +331,16 @@ static bool cost_text(const struct top *t, const struct sums *s, char *buf, size
 
 static void calls_line(const struct top *t, struct grid *g, int row, const struct sums *s)
 {
-	char a[CELL_MAX], b[FMT_MAX], text[2 * CELL_MAX];
+	char a[CELL_MAX], text[2 * CELL_MAX];
 	int col = 0, end;
 	bool costly;
 
 	if (t->shown->losses_total)
-		snprintf(text, sizeof(text), "LOSSES %s", fmt_exact(b, t->shown->losses_total));
+		snprintf(text, sizeof(text), "LOSSES %s", EXACT(t->shown->losses_total));
 	else if (blind__n(t->shown))
 		snprintf(text, sizeof(text), "BLIND");
 	else if (unexplained__most(t->shown))
-		snprintf(text, sizeof(text), "UNSEEN %s", fmt_bytes(b, unexplained__most(t->shown)->memory.unexplained_bytes));
+		snprintf(text, sizeof(text), "UNSEEN %s", BYTES(unexplained__most(t->shown)->memory.unexplained_bytes));
 	else
 		snprintf(text, sizeof(text), "losses none");
 	end = g->cols - (int)strlen(text);
@@ -367,7 +359,7 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 		if (isnan(rate))
 			snprintf(text, sizeof(text), "-");
 		else
-			snprintf(text, sizeof(text), "%s/s", fmt_bytes(b, rate > 0 ? (uint64_t)(rate + 0.5) : 0));
+			snprintf(text, sizeof(text), "%s/s", BYTES(rate > 0 ? (uint64_t)(rate + 0.5) : 0));
 		put_right(g, row, &col, 12, STYLE_FIGURE, text);
 	}
 	costly = cost_text(t, s, text, sizeof(text), end - col - 3);
@@ -376,7 +368,7 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 		put(g, row, &col, (int)strlen(text), costly ? STYLE_WARN : STYLE_DIM, text);
 	}
 	snprintf(text, sizeof(text), "malloctrace %5s of a CPU",
-		 s->rates ? fmt_share(b, MAX(t->cost.tool_cpu_ns, t->cost_before.tool_cpu_ns) - t->cost_before.tool_cpu_ns,
+		 s->rates ? SHARE(MAX(t->cost.tool_cpu_ns, t->cost_before.tool_cpu_ns) - t->cost_before.tool_cpu_ns,
 				      (uint64_t)(s->seconds * TOP_NS_PER_S)) : "-");
 	if (col + 3 + (int)strlen(text) <= end) {
 		col += 3;
@@ -388,13 +380,13 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 static void loss_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snapshot *s = t->shown;
-	char a[FMT_MAX], text[4096];
+	char text[4096];
 	size_t n = 0;
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
 	for (size_t i = 0; i < s->n_losses && n < sizeof(text); i++)
 		if (s->losses[i].n)
-			n += snprintf(text + n, sizeof(text) - n, "%s%s %s", n ? "; " : "LOST: ", fmt_exact(a, s->losses[i].n), s->losses[i].says);
+			n += snprintf(text + n, sizeof(text) - n, "%s%s %s", n ? "; " : "LOST: ", EXACT(s->losses[i].n), s->losses[i].says);
 	clauses__put(g, row, 1, STYLE_LOSS, n ? text : "");
 }
 
@@ -479,16 +471,17 @@ static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, 
 static void searched_text(const struct top *t, char buf[static SEARCHED_MAX], enum list_words how)
 {
 	const struct view *v = top__view(t);
-	const struct view_column *c = NULL;
+	const struct columns *columns = view__columns(v);
+	const struct column *c = NULL;
 	char ago[FMT_MAX];
 	uint64_t ns;
 
 	*buf = 0;
-	for (size_t i = 0; i < v->live.n_columns; i++)
-		if (!strcmp(v->live.columns[i].name, "unreached"))
-			c = &v->live.columns[i];
+	for (size_t i = 0; i < columns->n; i++)
+		if (!strcmp(columns->v[i].as, "unreached"))
+			c = &columns->v[i];
 	/* of a heap it stands above the table */
-	if (!c || how == LIST_ORDER || t->pane != PANE_TABLE || top__is_heap(v) || !view_column__holds(t, v, c) || !top__searched_ago(t, &ns))
+	if (!c || how == LIST_ORDER || t->pane != PANE_TABLE || top__is_heap(v) || !view__has_column(t, v, c) || !top__searched_ago(t, &ns))
 		return;
 	fmt_duration(ago, ns);
 	if (how == LIST_ALL)
@@ -500,16 +493,16 @@ static void searched_text(const struct top *t, char buf[static SEARCHED_MAX], en
 /* What is listed, from when changes count, and how old a search is: the most that there is room for. */
 static void list_text(const struct top *t, char *buf, size_t size, enum list_words how)
 {
-	const struct view *v = top__view(t);
-	const struct view_column *c = v->live.n_columns ? &v->live.columns[t->at[t->view].sort] : NULL;
-	const char *sorted = c ? view_column__title(t, v, c) : "";
-	char since[FMT_MAX], delta[FMT_MAX + 32] = "", searched[SEARCHED_MAX];
+	const struct columns *columns = view__columns(top__view(t));
+	const struct column *c = columns->n ? &columns->v[t->at[t->view].sort] : NULL;
+	const char *sorted = c ? column__title(c, t->shown) : "";
+	char delta[FMT_MAX + 32] = "", searched[SEARCHED_MAX];
 
 	*buf = 0;
 	searched_text(t, searched, how);
 	if (t->shown->baseline)
 		snprintf(delta, sizeof(delta), "─ Δ since %s ago ",
-			 fmt_duration(since, t->shown->duration_ns - MIN(t->shown->baseline_ns, t->shown->duration_ns)));
+			 DURATION(t->shown->duration_ns - MIN(t->shown->baseline_ns, t->shown->duration_ns)));
 	if (t->pane == PANE_TREE)
 		snprintf(buf, size, " %s, %s first ", t->metric->name, t->order == TREE_CALLERS ? "callers" : "callees");
 	else if (c && how == LIST_ALL)

@@ -18,7 +18,7 @@
 
 #include "model/heaps.h"
 #include "present/figures.h"
-#include "present/heap_words.h"
+#include "present/columns.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -264,11 +264,6 @@ void top__heap_filtered(const struct top *t, struct heap_filtered *ret)
 
 /* ---- what stands above the rows */
 
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static void key_words(struct flow *f, const char *key, const char *text)
 {
 	flow__put(f, STYLE_KEY, key);
@@ -303,36 +298,29 @@ static void no_heap(const struct top *t, struct flow *f)
 
 static void use_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
-	flow__wordsf(f, STYLE_FIGURE, "in use %s in %s block%s", fmt_bytes(a, h->bytes), fmt_exact(b, h->blocks), plural(h->blocks));
+	flow__wordsf(f, STYLE_FIGURE, "in use %s in %s block%s", BYTES(h->bytes), EXACT(h->blocks), plural(h->blocks));
 }
 
 static void older_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
 	if (!h->older_known)
 		return;
-	flow__clausef(f, STYLE_PLAIN, "older than the trace: %s in %s block%s", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks));
+	flow__clausef(f, STYLE_PLAIN, "older than the trace: %s in %s block%s", BYTES(h->older_bytes), EXACT(h->older_blocks), plural(h->older_blocks));
 	if (h->older_unreached_blocks)
-		flow__clausef(f, STYLE_BAD, ", no pointer to %s of them", fmt_exact(a, h->older_unreached_blocks));
+		flow__clausef(f, STYLE_BAD, ", no pointer to %s of them", EXACT(h->older_unreached_blocks));
 }
 
 static void free_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
-
-	flow__wordsf(f, STYLE_FIGURE, "free %s", fmt_bytes(a, h->free_bytes));
+	flow__wordsf(f, STYLE_FIGURE, "free %s", BYTES(h->free_bytes));
 	if (h->free_bytes)
-		flow__wordsf(f, STYLE_PLAIN, " (%s of the heap), not a leak: malloc_trim returns %s", fmt_share(b, h->free_bytes, h->free_bytes + h->bytes),
-			     fmt_bytes(c, h->trimmable_bytes));
+		flow__wordsf(f, STYLE_PLAIN, " (%s of the heap), not a leak: malloc_trim returns %s", SHARE(h->free_bytes, h->free_bytes + h->bytes),
+			     BYTES(h->trimmable_bytes));
 }
 
 static void unreached_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
 	const struct snap_unreached *u = &h->unreached;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	if (!u->scans) {
 		flow__words(f, STYLE_DIM, "not searched for unreachable blocks: press ");
@@ -344,10 +332,10 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 	else
 		flow__wordsf(f, STYLE_PLAIN, "%s leaked, no pointer found in %u scan%s: ", snap_unreached__is_partial(u) ? "perhaps" : "probably", u->scans, plural(u->scans));
 	if (u->blocks)
-		flow__wordsf(f, STYLE_BAD, "%s block%s, %s", fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes));
+		flow__wordsf(f, STYLE_BAD, "%s block%s, %s", EXACT(u->blocks), plural(u->blocks), BYTES(u->bytes));
 	/* what it means is in the help; how many there are matters more than a row of the table */
 	if (u->blocks && f->g->cols >= DIRECT_FROM)
-		flow__clausef(f, STYLE_PLAIN, " (%s direct)", fmt_exact(c, u->direct_blocks));
+		flow__clausef(f, STYLE_PLAIN, " (%s direct)", EXACT(u->direct_blocks));
 	if (u->registers && strcmp(u->registers, "read"))
 		flow__clausef(f, STYLE_DIM, "; registers %s", u->registers);
 	if (u->blocks && snap_unreached__is_partial(u))
@@ -356,68 +344,61 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 
 static void unreached_briefly(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
-	flow__clausef(f, h->unreached.blocks ? STYLE_BAD : STYLE_GOOD, "unreached: %s, %s", fmt_exact(a, h->unreached.blocks), fmt_bytes(b, h->unreached.bytes));
+	flow__clausef(f, h->unreached.blocks ? STYLE_BAD : STYLE_GOOD, "unreached: %s, %s", EXACT(h->unreached.blocks), BYTES(h->unreached.bytes));
 }
 
 /* How, when, and what of it is not sure. */
 static void look_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
 	if (h->at_ns)
-		flow__clausef(f, STYLE_DIM, "read %s ago, took %s", fmt_duration(a, top__ago_ns(t, h)), fmt_duration(b, h->looked_ns));
+		flow__clausef(f, STYLE_DIM, "read %s ago, took %s", DURATION(top__ago_ns(t, h)), DURATION(h->looked_ns));
 	else
-		flow__clausef(f, STYLE_DIM, "read in %s", fmt_duration(b, h->looked_ns));
+		flow__clausef(f, STYLE_DIM, "read in %s", DURATION(h->looked_ns));
 	if (h->paused_ns)
-		flow__clausef(f, STYLE_DIM, ", process stopped for %s", fmt_duration(a, h->paused_ns));
+		flow__clausef(f, STYLE_DIM, ", process stopped for %s", DURATION(h->paused_ns));
 	else
 		flow__clausef(f, STYLE_DIM, ", process not stopped");
 	if (!h->refused)
 		flow__clausef(f, STYLE_DIM, "; %zu %s arena%s", h->n_arenas, h->allocator ? h->allocator : "", plural(h->n_arenas));
 	if (h->unsure_blocks)
-		flow__clausef(f, STYLE_DIM, "; up to %s block%s uncertain", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+		flow__clausef(f, STYLE_DIM, "; up to %s block%s uncertain", EXACT(h->unsure_blocks), plural(h->unsure_blocks));
 	if (h->swapped_bytes)
-		flow__clausef(f, STYLE_WARN, "; %s swapped out, not read", fmt_bytes(a, h->swapped_bytes));
+		flow__clausef(f, STYLE_WARN, "; %s swapped out, not read", BYTES(h->swapped_bytes));
 	if (h->broken_bytes)
-		flow__clausef(f, STYLE_WARN, "; %s without recognisable blocks", fmt_bytes(a, h->broken_bytes));
+		flow__clausef(f, STYLE_WARN, "; %s without recognisable blocks", BYTES(h->broken_bytes));
 	if (h->passed_over_bytes)
-		flow__clausef(f, STYLE_WARN, "; %s of address space not looked at", fmt_bytes(a, h->passed_over_bytes));
+		flow__clausef(f, STYLE_WARN, "; %s of address space not looked at", BYTES(h->passed_over_bytes));
 }
 
 /* "RSS 96.0 MiB: heap 82.4 MiB, anonymous 7.2 MiB, ...; not in RSS: page tables 340.0 KiB, swapped out 2.0 MiB" */
 static void resident_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
 	uint64_t sums[N_PART_KINDS] = { 0 };
-	char a[FMT_MAX], b[FMT_MAX];
 	const char *before = ": ";
 
 	for (size_t i = 0; i < h->n_parts; i++)
 		sums[h->parts[i].kind < N_PART_KINDS ? h->parts[i].kind : PART_OTHER] += h->parts[i].resident_bytes;
-	flow__wordsf(f, STYLE_FIGURE, "RSS %s", fmt_bytes(a, h->rss_bytes));
+	flow__wordsf(f, STYLE_FIGURE, "RSS %s", BYTES(h->rss_bytes));
 	for (unsigned int i = 0; i < N_PART_KINDS; i++)
 		if (sums[i]) {
-			flow__clausef(f, STYLE_PLAIN, "%s%s %s", before, choices__name(&part_choices, i), fmt_bytes(a, sums[i]));
+			flow__clausef(f, STYLE_PLAIN, "%s%s %s", before, choices__name(&part_choices, i), BYTES(sums[i]));
 			before = ", ";
 		}
-	flow__clausef(f, STYLE_DIM, "; not in RSS: page tables %s, swapped out %s", fmt_bytes(a, h->page_table_bytes), fmt_bytes(b, h->swap_bytes));
+	flow__clausef(f, STYLE_DIM, "; not in RSS: page tables %s, swapped out %s", BYTES(h->page_table_bytes), BYTES(h->swap_bytes));
 }
 
 /* One of several, in a line: all of it is said where it is looked at alone. */
 static void line_of(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
-
 	flow__wordsf(f, STYLE_TITLE, "%.64s (%d)", heap__comm(t->shown, h), (int)heap__pid(t->shown, h));
 	if (h->refused) {
 		flow__wordsf(f, STYLE_WARN, "  %s", h->refused);
 		return;
 	}
-	flow__clausef(f, STYLE_FIGURE, "  in use %s in %s block%s", fmt_bytes(a, h->bytes), fmt_exact(b, h->blocks), plural(h->blocks));
-	flow__clausef(f, STYLE_PLAIN, "  free %s (%s)", fmt_bytes(a, h->free_bytes), fmt_share(b, h->free_bytes, h->free_bytes + h->bytes));
+	flow__clausef(f, STYLE_FIGURE, "  in use %s in %s block%s", BYTES(h->bytes), EXACT(h->blocks), plural(h->blocks));
+	flow__clausef(f, STYLE_PLAIN, "  free %s (%s)", BYTES(h->free_bytes), SHARE(h->free_bytes, h->free_bytes + h->bytes));
 	if (h->unreached.scans)
-		flow__clausef(f, h->unreached.blocks ? STYLE_BAD : STYLE_GOOD, "  unreached %s, %s", fmt_exact(b, h->unreached.blocks), fmt_bytes(c, h->unreached.bytes));
+		flow__clausef(f, h->unreached.blocks ? STYLE_BAD : STYLE_GOOD, "  unreached %s, %s", EXACT(h->unreached.blocks), BYTES(h->unreached.bytes));
 }
 
 static void refused_words(const struct top *t, struct flow *f, const struct snap_heap *h)

@@ -36,6 +36,7 @@ static const struct {
 } meanings[] = {
 	{ "live", OF(ROWS_MARKS), "what its process held at the mark" },
 	{ "live", MOST, "bytes allocated since the trace began and not freed yet" },
+	{ "live-now", MOST, "bytes allocated since the trace began and not freed yet" },
 	{ "live-error", MOST, "standard error of that estimate" },
 	{ "calls-error", MOST, "standard error of that estimate" },
 	{ "delta", MOST, "change of the live bytes since the baseline: b, or SIGUSR2" },
@@ -138,12 +139,10 @@ static const struct {
 	{ "path", MOST, "the program or library of the function that names the stacks that are added up here" },
 };
 
-const char *top__meaning(const struct view *v, const struct view_column *c)
+const char *top__meaning(const struct view *v, const struct column *c)
 {
-	const char *name = view_column__is(v, c)->name;
-
 	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
-		if (!strcmp(meanings[i].column, name) && meanings[i].rows & OF(v->rows))
+		if (!strcmp(meanings[i].column, c->name) && meanings[i].rows & OF(v->rows))
 			return meanings[i].says;
 	return NULL;
 }
@@ -222,30 +221,28 @@ static void put_entry(struct page *p, enum style style, const char *head, const 
 
 static void put_all(const struct top *t, struct page *p)
 {
-	static const enum style styles[] = {
-		[TONE_PLAIN] = STYLE_PLAIN, [TONE_DIM] = STYLE_DIM, [TONE_GOOD] = STYLE_GOOD, [TONE_WARN] = STYLE_WARN, [TONE_BAD] = STYLE_BAD,
-	};
 	const struct view *v = top__view(t);
+	const struct columns *columns = view__columns(v);
 	bool judged = false;
 
 	put_title(p, "KEYS", "");
 	for (size_t i = 0; i < n_top_keys; i++)
 		if (top_keys[i].help)
 			put_entry(p, STYLE_KEY, top_keys[i].shown, top_keys[i].help);
-	if (v->live.n_columns)
+	if (columns->n)
 		put_title(p, "COLUMNS of ", v->name);
-	for (size_t i = 0; i < v->live.n_columns; i++) {
-		const struct view_column *c = &v->live.columns[i];
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct column *c = &columns->v[i];
 
-		judged |= !strcmp(c->name, "verdict") && view_column__holds(t, v, c);
+		judged |= !strcmp(c->as, "verdict") && view__has_column(t, v, c);
 		/* Δ is what b is for */
-		if (top__meaning(v, c) && (view_column__holds(t, v, c) || !strcmp(c->name, "delta")))
-			put_entry(p, STYLE_LABEL, view_column__title(t, v, c), top__meaning(v, c));
+		if (top__meaning(v, c) && (view__has_column(t, v, c) || !strcmp(c->as, "delta")))
+			put_entry(p, STYLE_LABEL, column__title(c, t->shown), top__meaning(v, c));
 	}
 	if (judged)
 		put_title(p, "VERDICTS", "");
 	for (size_t i = 0; i < n_verdict_words && judged; i++)
-		put_entry(p, styles[verdict_words[i].tone], verdict_words[i].name, verdict_words[i].says);
+		put_entry(p, tone__style(verdict_words[i].tone), verdict_words[i].name, verdict_words[i].says);
 	put_title(p, "ABOVE THE TABLES", "");
 	for (size_t i = 0; i < ARRAY_SIZE(lines_above); i++)
 		put_entry(p, STYLE_LABEL, lines_above[i].head, lines_above[i].says);
@@ -280,145 +277,4 @@ void top__draw_help(struct top *t, struct grid *g, int row, int n)
 	p = (struct page){ .g = g, .row = row + 1, .n = t->list_rows, .scroll = t->help_scroll };
 	put_all(t, &p);
 	put_place(t, g, row);
-}
-
-/* ---- the lines below the tables */
-
-/*
- * The two lines below the live view's tables: what was said, what is going on or
- * what is being typed, and the keys:
- *
- *	filter: rax(	bad regex: Unmatched ( or \\(
- *	Enter keep  Esc no filter  a part of a name, or a regular expression
- *
- * What always holds: the keys of help and of the way out are there at any width that has room
- * for them; where somebody types, what is wrong with it stands in the same line.
- */
-
-#define REFUSED_GAP 3
-#define FILTER_HINT "a part of a name, or a regular expression"
-
-static const char *label_of(const struct top *t)
-{
-	return t->prompt == PROMPT_FILTER ? "filter: " : "write to: ";
-}
-
-/* Is there room behind what was typed for why it was not taken? Else that is in the line below. */
-static bool fits_beside(const struct top *t, const struct grid *g, int end)
-{
-	return *t->refused && end + REFUSED_GAP + (int)text_width(t->refused) <= g->cols;
-}
-
-static void prompt_line(struct top *t, struct grid *g, int row)
-{
-	const char *label = label_of(t);
-	int col = (int)strlen(label), room = g->cols - col - 1, end;
-	size_t skip = 0;
-
-	/* the end is what is being written */
-	while (t->input_at > skip && (int)text_width_n(t->input + skip, t->input_at - skip) > room) {
-		unsigned int cols;
-		uint32_t c;
-
-		skip += text_next(t->input + skip, strlen(t->input + skip), &c, &cols);
-	}
-	grid__put(g, row, 0, col, STYLE_PROMPT, label);
-	end = col + grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->input + skip);
-	if (fits_beside(t, g, end))
-		grid__put(g, row, end + REFUSED_GAP, g->cols - end - REFUSED_GAP, STYLE_BAD, t->refused);
-	g->cursor_row = row;
-	g->cursor_col = MIN(col + (int)text_width_n(t->input + skip, t->input_at - skip), g->cols - 1);
-}
-
-static void prompt_keys(const struct top *t, struct grid *g, int row)
-{
-	const char *label = label_of(t);
-	int col = 0;
-
-	if (*t->refused && !fits_beside(t, g, (int)(strlen(label) + text_width(t->input)))) {
-		_cleanup_free_ char *why = text_shorten(t->refused, (size_t)g->cols);
-
-		grid__put(g, row, 0, g->cols, STYLE_BAD, why);
-		return;
-	}
-
-	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Enter");
-	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " keep  " : " write  ");
-	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Esc");
-	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " no filter  " : " do not  ");
-	if (t->prompt == PROMPT_FILTER) {
-		if (col + (int)strlen(FILTER_HINT) <= g->cols)
-			grid__put(g, row, col, g->cols - col, STYLE_DIM, FILTER_HINT);
-		return;
-	}
-	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Tab");
-	grid__putf(g, row, col, g->cols - col, STYLE_DIM, " other format: %s", t->o.suffixes);
-}
-
-/* In a table of the heap Enter chooses one of several processes, and has nothing to do where there is one. */
-static bool does_nothing(const struct top *t, const struct top_key_row *k)
-{
-	if (k->key == 'p' && t->pane == PANE_TABLE)
-		return !top__has_several(t);
-	return k->key == TOP_KEY_ENTER && t->pane == PANE_TABLE && top__is_heap(top__view(t)) && (t->scope || !t->shown || t->shown->n_processes < 2);
-}
-
-static void key_line(const struct top *t, struct grid *g, int row)
-{
-	int col = 0, end = g->cols;
-
-	/* the way to the others, and the way out */
-	for (size_t i = 0; i < n_top_keys; i++)
-		if (top_keys[i].key == '?' || top_keys[i].key == 'q')
-			end -= (int)strlen(top_keys[i].footer) + 4;
-	for (size_t i = 0; i < n_top_keys; i++) {
-		const struct top_key_row *k = &top_keys[i];
-		bool last = k->key == '?' || k->key == 'q';
-		int cols;
-
-		if (!k->footer || !(k->panes & 1u << t->pane) || (k->panes & 1u << PANE_N && !(t->pane == PANE_TABLE && top__is_heap(top__view(t)))) || does_nothing(t, k))
-			continue;
-		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
-		if (!last && col + cols > end)
-			continue;
-		col += grid__put(g, row, col, g->cols - col, STYLE_KEY, k->shown) + 1;
-		col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, k->footer) + 2;
-	}
-}
-
-/* One that is too long for a line takes the one above, too, for as long as it is there; what is too long for both is cut, and says so. */
-static void message_lines(struct grid *g, int row, const char *text)
-{
-	size_t fits = text_head(text, (size_t)g->cols), first = fits;
-	_cleanup_free_ char *rest = NULL;
-
-	if (!text[fits] || row < 1) {
-		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, text);
-		return;
-	}
-	while (first && text[first] != ' ')
-		first--;
-	first = first ? first : fits;
-	rest = text_shorten(text + first + strspn(text + first, " "), (size_t)g->cols);
-	grid__fill(g, row - 1, 0, g->cols, STYLE_MESSAGE, ' ');
-	grid__putf(g, row - 1, 0, g->cols, STYLE_MESSAGE, "%.*s", (int)first, text);
-	grid__put(g, row, 0, g->cols, STYLE_MESSAGE, rest ? rest : "");
-}
-
-void top__draw_footer(struct top *t, struct grid *g)
-{
-	int row = g->rows - 2;
-
-	if (t->prompt != PROMPT_NONE) {
-		prompt_line(t, g, row);
-		prompt_keys(t, g, row + 1);
-		return;
-	}
-	if (*t->progress)
-		message_lines(g, row, t->progress);
-	else if (*t->message)
-		message_lines(g, row - t->all_ended, t->message);
-	if (t->all_ended && !*t->progress)
-		grid__put(g, row, 0, g->cols, STYLE_WARN, "Every process that was traced has ended. The tables stay; q shows the final report.");
-	key_line(t, g, row + 1);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "present/top/top_parts.h"
+#include "present/figures.h"
 
 #define TABLE (1u << PANE_TABLE)
 #define STACK (1u << PANE_STACK)
@@ -250,11 +251,12 @@ static bool sort_by(struct top *t, size_t column)
 {
 	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
+	const struct column *is = &view__columns(v)->v[column];
 
-	if (!v->live.columns || !t->shown || !view_column__holds(t, v, &v->live.columns[column]))
+	if (!v->live.columns || !t->shown || !view__has_column(t, v, is))
 		return false;
 	/* a trend is a picture */
-	if (column__is_picture(view_column__is(v, &v->live.columns[column])))
+	if (!is->cell && !is->field)
 		return false;
 	p->sort = column;
 	p->sorted = true;
@@ -303,13 +305,13 @@ static enum top_action key_group(struct top *t, int key)
 	}
 	if (from->rows == ROWS_SITES)
 		t->sites_view = t->view;
-	by = from->live.columns[t->at[t->view].sort].name;
+	by = view__columns(from)->v[t->at[t->view].sort].as;
 	/* a row that was opened is one of the others, too */
 	t->only_sum.view = NULL;
 	show_view(t, next_grouping(t));
 	to = top__view(t);
-	for (size_t i = 0; i < to->live.n_columns; i++)
-		if (!strcmp(to->live.columns[i].name, by) && view_column__holds(t, to, &to->live.columns[i]))
+	for (size_t i = 0; i < view__columns(to)->n; i++)
+		if (!strcmp(view__columns(to)->v[i].as, by) && view__has_column(t, to, &view__columns(to)->v[i]))
 			sort_by(t, i);
 	return TOP_NONE;
 }
@@ -321,7 +323,7 @@ static enum top_action key_sort(struct top *t, int key)
 {
 	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
-	size_t n = v->live.n_columns, step = key == 's' || key == '>' ? 1 : n - 1;
+	size_t n = view__columns(v)->n, step = key == 's' || key == '>' ? 1 : n - 1;
 
 	for (size_t i = 1; i < n; i++)
 		if (sort_by(t, (p->sort + i * step) % n))
@@ -332,11 +334,12 @@ static enum top_action key_sort(struct top *t, int key)
 static size_t column_of_growth(const struct top *t, size_t view)
 {
 	const struct view *v = t->views[view];
+	const struct columns *c = view__columns(v);
 
-	for (size_t i = 0; i < v->live.n_columns; i++)
-		if (!strcmp(v->live.columns[i].name, "growth") && top__has_view(t, v) && view_column__holds(t, v, &v->live.columns[i]))
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->v[i].as, "growth") && top__has_view(t, v) && view__has_column(t, v, &c->v[i]))
 			return i;
-	return v->live.n_columns;
+	return SIZE_MAX;
 }
 
 /* What grows the most, first; where that is how it is, as the view has it by itself. */
@@ -347,9 +350,9 @@ static enum top_action key_growth(struct top *t, int key)
 	if (!t->shown)
 		return TOP_NONE;
 	/* where growth is no figure, what is live has it */
-	for (size_t i = 0; column_of_growth(t, view) == t->views[view]->live.n_columns && i < t->n_views; i++)
+	for (size_t i = 0; column_of_growth(t, view) == SIZE_MAX && i < t->n_views; i++)
 		view = i;
-	if (column_of_growth(t, view) == t->views[view]->live.n_columns) {
+	if (column_of_growth(t, view) == SIZE_MAX) {
 		top__say(t, "This mode does not record what is live, so nothing is known to grow.");
 		return TOP_NONE;
 	}
@@ -414,7 +417,7 @@ static enum top_action key_interval(struct top *t, int key)
 {
 	static const uint64_t ms[] = { 250, 500, 1000, 2000, 5000, 10000, 30000, 60000 };
 	size_t at = 0;
-	char text[128], a[FMT_MAX];
+	char text[128];
 
 	while (at + 1 < ARRAY_SIZE(ms) && ms[at] * 1000000 < t->o.interval_ns)
 		at++;
@@ -423,7 +426,7 @@ static enum top_action key_interval(struct top *t, int key)
 	else
 		at += at + 1 < ARRAY_SIZE(ms);
 	t->o.interval_ns = ms[at] * 1000000;
-	snprintf(text, sizeof(text), "An update every %s.", fmt_duration(a, t->o.interval_ns));
+	snprintf(text, sizeof(text), "An update every %s.", DURATION(t->o.interval_ns));
 	top__say(t, text);
 	return TOP_INTERVAL;
 }

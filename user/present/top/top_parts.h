@@ -57,14 +57,12 @@ void top__choose_first(struct top *t);
 /* The view at hand. */
 const struct view *top__view(const struct top *t);
 bool top__has_view(const struct top *t, const struct view *v);
-/* The column that c shows, of the view's. */
-const struct column *view_column__is(const struct view *v, const struct view_column *c);
-const char *view_column__title(const struct top *t, const struct view *v, const struct view_column *c);
-bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c);
+/* Of the columns of a view: does it show c now? */
+bool view__has_column(const struct top *t, const struct view *v, const struct column *c);
 /* What draws the cells of a column where they are more than a text; NULL: nothing. */
 typedef void (*top_draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 top_draw column__draws(const struct column *c);
-enum style column__style(const struct column *c, const struct row_of *r);
+enum style tone__style(enum tone tone);
 
 struct top_place {		/* where somebody is in a list: of each view, of the tree */
 	size_t cursor, scroll;
@@ -282,13 +280,11 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 
 /* ---- top_help.c */
 /* What a column of the view means, in a sentence; NULL: there is none. */
-const char *top__meaning(const struct view *v, const struct view_column *c);
+const char *top__meaning(const struct view *v, const struct column *c);
 
-/* ---- top_source.c */
+/* ---- top_panes.c: source and tree */
 void top__forget_source(struct top *t);
 enum top_action top__open_source(struct top *t, int key);	/* of the frame under the cursor */
-
-/* ---- top_tree.c */
 void top__drop_tree(struct top *t);
 enum top_action top__tree_key(struct top *t, int key);
 
@@ -313,7 +309,7 @@ struct top_key_row {
 extern const struct top_key_row top_keys[];
 extern const size_t n_top_keys;
 
-/* ---- top_prompt.c */
+/* ---- top_footer.c: what is typed */
 enum top_action top__prompt_key(struct top *t, int key);
 enum top_action top__ask_filter(struct top *t, int key);
 enum top_action top__ask_path(struct top *t, int key);

@@ -382,17 +382,9 @@ void top__set_unfolded(struct top *t, uint64_t id, bool unfolded)
 struct order {
 	const struct view *v;
 	const struct column *by;
-	bool reverse, text;
+	bool reverse;
 	bool ended_last;	/* what processes held that have ended is history */
 };
-
-/* A name as it is shown: what has no value to be compared. */
-static char *text_of(const struct order *o, const struct top_row *r)
-{
-	char buf[CELL_MAX];
-
-	return xstrndup(column__text(o->by, &r->of, buf), CELL_MAX);
-}
 
 static int by_order(const void *pa, const void *pb, void *arg)
 {
@@ -402,30 +394,17 @@ static int by_order(const void *pa, const void *pb, void *arg)
 
 	if (d)
 		return d;
-	if (o->text) {
-		d = strcmp(a->text ? a->text : "", b->text ? b->text : "");
-	} else if (isnan(a->sort) || isnan(b->sort)) {
-		/* what is not known comes last, whichever way round */
-		d = isnan(a->sort) - isnan(b->sort);
-		if (d)
-			return d;
-	} else {
-		d = a->sort < b->sort ? 1 : a->sort > b->sort ? -1 : 0;
-	}
+	/* what is not known comes last, whichever way round */
+	if (!o->by->left && isnan(a->sort) != isnan(b->sort))
+		return isnan(a->sort) - isnan(b->sort);
+	d = o->by->left ? strcmp(a->text ? a->text : "", b->text ? b->text : "") : ORDER(b->sort, a->sort);
 	if (o->reverse)
 		d = -d;
-	if (!d && a->of.site) {
-		const struct counters *ca = &a->of.site->c, *cb = &b->of.site->c;
-
-		d = ca->live_bytes < cb->live_bytes ? 1 : ca->live_bytes > cb->live_bytes ? -1 : 0;
-		if (!d)
-			d = ca->alloc_bytes < cb->alloc_bytes ? 1 : ca->alloc_bytes > cb->alloc_bytes ? -1 : 0;
-	} else if (!d && o->v->rows == ROWS_PROCESSES) {
-		uint64_t la = a->of.process->c.live_bytes, lb = b->of.process->c.live_bytes;
-
-		d = la < lb ? 1 : la > lb ? -1 : 0;
-	}
-	return d ? d : a->id < b->id ? -1 : a->id > b->id;
+	if (!d && a->of.site)
+		d = ORDER(b->of.site->c.live_bytes, a->of.site->c.live_bytes) ?: ORDER(b->of.site->c.alloc_bytes, a->of.site->c.alloc_bytes);
+	else if (!d && o->v->rows == ROWS_PROCESSES)
+		d = ORDER(b->of.process->c.live_bytes, a->of.process->c.live_bytes);
+	return d ?: ORDER(a->id, b->id);
 }
 
 static void follow_cursor(struct top *t, struct top_place *p)
@@ -453,32 +432,34 @@ static const char *own_order(const struct top *t, const struct view *v)
 /* The column that rows are sorted by: the one chosen, the view's own, or the first that there is. */
 static const struct column *sort_column(const struct top *t, const struct view *v, struct top_place *p)
 {
-	size_t first = v->live.n_columns;
+	const struct columns *c = view__columns(v);
+	size_t first = c->n;
 
-	if (p->sorted && view_column__holds(t, v, &v->live.columns[p->sort]))
-		return view_column__is(v, &v->live.columns[p->sort]);
-	for (size_t i = v->live.n_columns; i-- > 0;) {
-		if (!view_column__holds(t, v, &v->live.columns[i]))
+	if (p->sorted && view__has_column(t, v, &c->v[p->sort]))
+		return &c->v[p->sort];
+	for (size_t i = c->n; i-- > 0;) {
+		if (!view__has_column(t, v, &c->v[i]))
 			continue;
-		if (!strcmp(v->live.columns[i].name, own_order(t, v))) {
-			first = i;
-			break;
-		}
 		first = i;
+		if (!strcmp(c->v[i].as, own_order(t, v)))
+			break;
 	}
-	p->sort = first < v->live.n_columns ? first : 0;
-	return view_column__is(v, &v->live.columns[p->sort]);
+	p->sort = first < c->n ? first : 0;
+	return &c->v[p->sort];
 }
 
 static void sort_some(struct order *o, struct top_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct top_row *r = &rows[i];
+		struct cell cell;
 
 		if (o->v->rows == ROWS_THREADS)
 			r->of.thread = &r->thread;
-		r->text = o->text ? text_of(o, r) : NULL;
-		r->sort = o->text ? 0 : column__value(o->by, &r->of);
+		column__cell(o->by, &r->of, &cell);
+		r->sort = cell.sort;
+		/* a name as it is shown: it has no value to be compared */
+		r->text = o->by->left ? xstrndup(cell.text, CELL_MAX) : NULL;
 	}
 	if (n)
 		qsort_r(rows, n, sizeof(*rows), by_order, o);
@@ -528,7 +509,6 @@ static void sort_rows(struct top *t, const struct view *v, struct top_place *p)
 {
 	struct order o = { .v = v, .by = sort_column(t, v, p), .reverse = p->reverse };
 
-	o.text = column__is_name(o.by);
 	o.ended_last = !p->sorted && (v->holds || v->rows == ROWS_PROCESSES) && snapshot__has_both(t->shown);
 	sort_some(&o, t->rows.v, t->rows.n);
 	if ((v->rows != ROWS_THREADS && v->rows != ROWS_SITES) || !t->rows.n)

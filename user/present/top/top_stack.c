@@ -18,10 +18,10 @@
 #include <string.h>
 
 #include "model/heaps.h"
-#include "present/deaths.h"
+#include "present/caveats.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/heap_words.h"
+#include "present/columns.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -101,31 +101,24 @@ static size_t frames_of(const struct snapshot *s, const struct snap_site *site, 
 static void live_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
 	const char *mark = t->shown->estimated ? "~" : "";
-	char a[CELL_MAX], c[CELL_MAX], text[4 * CELL_MAX];
 
 	if (t->shown->known & HAS_LIVE_BYTES) {
-		snprintf(text, sizeof(text), "%s%s in %s%s block%s", mark, fmt_bytes(a, s->c.live_bytes), mark,
-			 fmt_exact(c, s->c.live_blocks), s->c.live_blocks == 1 ? "" : "s");
-		flow__put(w, STYLE_FIGURE, text);
-		snprintf(text, sizeof(text), ", Δ %s", fmt_change(a, (double)s->since_baseline_bytes));
+		flow__putf(w, STYLE_FIGURE, "%s%s in %s%s block%s", mark, BYTES(s->c.live_bytes), mark,
+			   EXACT(s->c.live_blocks), plural(s->c.live_blocks));
 		if (t->shown->baseline)
-			flow__put(w, STYLE_PLAIN, text);
+			flow__putf(w, STYLE_PLAIN, ", Δ %s", CHANGE((double)s->since_baseline_bytes));
 	}
-	if (s->c.alloc_calls && s->min_size == s->max_size)
-		snprintf(text, sizeof(text), "  each of %s", fmt_bytes(a, s->max_size));
-	else
-		snprintf(text, sizeof(text), "  sizes %s to %s", fmt_bytes(a, s->min_size), fmt_bytes(c, s->max_size));
-	if (s->c.alloc_calls && s->max_size)
-		flow__put(w, STYLE_PLAIN, text);
-	snprintf(text, sizeof(text), "  by %.64s", s->function);
-	flow__put(w, STYLE_PLAIN, text);
+	if (s->c.alloc_calls && s->max_size && s->min_size == s->max_size)
+		flow__putf(w, STYLE_PLAIN, "  each of %s", BYTES(s->max_size));
+	else if (s->c.alloc_calls && s->max_size)
+		flow__putf(w, STYLE_PLAIN, "  sizes %s to %s", BYTES(s->min_size), BYTES(s->max_size));
+	flow__putf(w, STYLE_PLAIN, "  by %.64s", s->function);
 	if (t->shown->n_processes > 1) {
 		const struct snap_process *p = &t->shown->processes[s->process];
 		char death[DEATH_MAX], name[PROCESS_NAME_MAX];
 
-		snprintf(text, sizeof(text), "  in %s%s%s%s", process__name(t->shown, p, name), p->ended ? " [" : "",
-			 death__words(p, death), p->ended ? "]" : "");
-		flow__put(w, STYLE_PLAIN, text);
+		flow__putf(w, STYLE_PLAIN, "  in %s%s%s%s", process__name(t->shown, p, name), p->ended ? " [" : "",
+			   death__words(p, death), p->ended ? "]" : "");
 	}
 	flow__end_line(w);
 }
@@ -136,35 +129,21 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 	const struct counters *c = &s->c;
 	unsigned int known = t->shown->known;
 	uint64_t now = t->shown->duration_ns;
-	char a[CELL_MAX], e[CELL_MAX], text[4 * CELL_MAX];
 
-	snprintf(text, sizeof(text), "%s calls, %s", fmt_exact(a, c->alloc_calls), fmt_bytes(e, c->alloc_bytes));
-	flow__put(w, STYLE_PLAIN, text);
-	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s)) {
-		snprintf(text, sizeof(text), ", now %s", fmt_rate(a, c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
-								 now - t->before.t_ns));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (known & HAS_FREE_CALLS) {
-		snprintf(text, sizeof(text), "  %s freed", fmt_percent(a, c->free_calls, c->alloc_calls));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (known & HAS_TEMP_CALLS && c->temp_calls) {
-		snprintf(text, sizeof(text), ", %s temporary", fmt_percent(a, c->temp_calls, c->alloc_calls));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (known & HAS_LIFETIMES && c->free_calls) {
-		snprintf(text, sizeof(text), ", lived %s on average", fmt_lived(a, t->shown, s->lifetime_sum_ns, c->free_calls));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (s->oldest_ns) {
-		snprintf(text, sizeof(text), "  oldest %s", fmt_oldest(a, s));
-		flow__put(w, STYLE_PLAIN, text);
-	}
-	if (s->last_ns && now >= s->last_ns) {
-		snprintf(text, sizeof(text), "  last call %s ago", fmt_duration(a, now - s->last_ns));
-		flow__put(w, STYLE_PLAIN, text);
-	}
+	flow__putf(w, STYLE_PLAIN, "%s calls, %s", EXACT(c->alloc_calls), BYTES(c->alloc_bytes));
+	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s))
+		flow__putf(w, STYLE_PLAIN, ", now %s", RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
+			   now - t->before.t_ns));
+	if (known & HAS_FREE_CALLS)
+		flow__putf(w, STYLE_PLAIN, "  %s freed", PERCENT(c->free_calls, c->alloc_calls));
+	if (known & HAS_TEMP_CALLS && c->temp_calls)
+		flow__putf(w, STYLE_PLAIN, ", %s temporary", PERCENT(c->temp_calls, c->alloc_calls));
+	if (known & HAS_LIFETIMES && c->free_calls)
+		flow__putf(w, STYLE_PLAIN, ", lived %s on average", LIVED(t->shown, s->lifetime_sum_ns, c->free_calls));
+	if (s->oldest_ns)
+		flow__putf(w, STYLE_PLAIN, "  oldest %s", OLDEST(s));
+	if (s->last_ns && now >= s->last_ns)
+		flow__putf(w, STYLE_PLAIN, "  last call %s ago", DURATION(now - s->last_ns));
 	flow__end_line(w);
 }
 
@@ -173,16 +152,15 @@ static void search_words(const struct top *t, const struct snap_site *s, struct 
 {
 	const struct snap_heap *h = snapshot__heap_of(t->shown, s->process);
 	uint64_t newer = s->c.live_blocks - MIN(s->looked_blocks, s->c.live_blocks);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	if (s->unreached_blocks)
-		flow__clausef(w, STYLE_BAD, "no pointer found to %s of %s block%s, %s", fmt_exact(a, s->unreached_blocks), fmt_exact(b, s->looked_blocks),
-			      s->looked_blocks == 1 ? "" : "s", fmt_bytes(c, s->unreached_bytes));
+		flow__clausef(w, STYLE_BAD, "no pointer found to %s of %s block%s, %s", EXACT(s->unreached_blocks), EXACT(s->looked_blocks),
+			      plural(s->looked_blocks), BYTES(s->unreached_bytes));
 	else
 		flow__clausef(w, STYLE_GOOD, "no block without a pointer to it");
-	flow__clausef(w, STYLE_PLAIN, "  searched %s ago", fmt_duration(a, top__ago_ns(t, h)));
+	flow__clausef(w, STYLE_PLAIN, "  searched %s ago", DURATION(top__ago_ns(t, h)));
 	if (newer)
-		flow__clausef(w, STYLE_PLAIN, ", %s block%s newer", fmt_exact(a, newer), newer == 1 ? " is" : "s are");
+		flow__clausef(w, STYLE_PLAIN, ", %s block%s newer", EXACT(newer), newer == 1 ? " is" : "s are");
 }
 
 /* What the last look at the heap says of its blocks. */
@@ -322,15 +300,15 @@ static int next_row(struct lines *l)
 static void put_place(const struct top *t, struct lines *l, const struct free_place *p, uint64_t whole)
 {
 	struct snap_site stack = stack_of(t->shown, p);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX], cross[FMT_MAX + 64] = "";
+	char cross[FMT_MAX + 64] = "";
 	int row = next_row(l);
 
 	if (p->cross_calls)
-		snprintf(cross, sizeof(cross), ", %s by another thread than allocated", fmt_exact(e, p->cross_calls));
+		snprintf(cross, sizeof(cross), ", %s by another thread than allocated", EXACT(p->cross_calls));
 	if (row >= 0)
 		grid__putf(l->g, row, 0, l->g->cols, STYLE_FIGURE, "freed by %.64s: %s, %s call%s, %s, after %s%s",
-			   stack.n_stack ? stack.function : "[not seen]", fmt_percent(a, p->calls, whole), fmt_exact(b, p->calls),
-			   p->calls == 1 ? "" : "s", fmt_bytes(c, p->bytes), fmt_lived(d, t->shown, p->lifetime_sum_ns, p->calls), cross);
+			   stack.n_stack ? stack.function : "[not seen]", PERCENT(p->calls, whole), EXACT(p->calls),
+			   plural(p->calls), BYTES(p->bytes), LIVED(t->shown, p->lifetime_sum_ns, p->calls), cross);
 	for (uint32_t i = 0; i < stack.n_stack; i++) {
 		const struct place *at = &t->shown->places[stack.stack[i]];
 
@@ -352,7 +330,6 @@ static int draw_free_lines(const struct top *t, struct grid *g, int row, int fro
 	size_t n;
 	_cleanup_free_ struct free_place *v = places_of(t, s, &n);
 	uint64_t others = 0;
-	char a[FMT_MAX];
 
 	if (!n)
 		return 0;
@@ -367,7 +344,7 @@ static int draw_free_lines(const struct top *t, struct grid *g, int row, int fro
 		row = next_row(&l);
 		if (row >= 0)
 			grid__putf(g, row, 0, g->cols, STYLE_DIM, "and %zu other place%s: %s", n - FREE_PLACES_SHOWN,
-				   n - FREE_PLACES_SHOWN == 1 ? "" : "s", fmt_percent(a, others, s->c.free_calls));
+				   plural(n - FREE_PLACES_SHOWN), PERCENT(others, s->c.free_calls));
 	}
 	return l.n;
 }

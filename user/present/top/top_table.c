@@ -11,11 +11,160 @@
  */
 #include <string.h>
 
+#include "model/group.h"
 #include "model/merge.h"
+#include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
 #include "present/top/top_parts.h"
+#include "present/views.h"
 #include "util/text.h"
+
+/* ---- cells */
+
+enum style tone__style(enum tone tone)
+{
+	static const enum style styles[] = {
+		[TONE_PLAIN] = STYLE_PLAIN, [TONE_DIM] = STYLE_DIM, [TONE_GOOD] = STYLE_GOOD, [TONE_WARN] = STYLE_WARN, [TONE_BAD] = STYLE_BAD,
+	};
+
+	return styles[tone];
+}
+
+static void site_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
+{
+	int indent = r->member ? 2 : 0;
+
+	if (r->merged && width > 2) {
+		grid__put(g, row, col, width, STYLE_KEY, top__unfolded(t, r->id) ? "▾" : "▸");
+		indent = 2;
+	}
+	top__draw_telling(t, r->of.site, g, row, col + indent, width - indent, site__no_stack(r->of.site));
+}
+
+/* Those of one kind fold and unfold, like the tree. */
+static void thread_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
+{
+	bool any = t->threads.n < t->threads.n_members;
+	int indent = (any ? 2 : 0) + (r->thread.member ? 2 : 0);
+
+	if (r->thread.n_threads > 1)
+		grid__put(g, row, col, width, STYLE_KEY, top__unfolded(t, r->id) ? "▾" : "▸");
+	grid__put(g, row, col + indent, width - indent, STYLE_PLAIN, r->thread.name);
+}
+
+/* By the column's name, which means the same in every table that has it. */
+static const struct {
+	const char *column;
+	top_draw draw;
+} drawings[] = {
+	{ "trend", top__draw_trend },
+	{ "site", site_draw },
+	{ "thread", thread_draw },
+	{ "freed-at", top__draw_freed_at },
+	{ "types", top__draw_types },
+	{ "arena", top__draw_arena },
+	{ "part", top__draw_part },
+};
+
+top_draw column__draws(const struct column *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(drawings); i++)
+		if (!strcmp(drawings[i].column, c->name))
+			return drawings[i].draw;
+	return NULL;
+}
+
+/* ---- what a trace has */
+
+const struct view *top__view(const struct top *t)
+{
+	return t->views[t->view];
+}
+
+bool top__has_view(const struct top *t, const struct view *v)
+{
+	unsigned int where = v->live.where;
+
+	if ((where & WHERE_TAGGED && !(t->o.tagger && tagger__any(t->o.tagger))) || (where & WHERE_MARKED && !t->o.marks))
+		return false;
+	/* where no heap was looked at, that view says how to */
+	if (v->bit == VIEW_HEAP)
+		return true;
+	return view__holds(v, t->shown) && where__holds(where, t->shown);
+}
+
+bool view__has_column(const struct top *t, const struct view *v, const struct column *c)
+{
+	if (!column__holds(c, t->shown))
+		return false;
+	/* whose a row is has to be told only where there are several it could be */
+	if (v->rows != ROWS_PROCESSES && !strcmp(c->as, "process"))
+		return t->shown->n_processes > 1 && !t->scope;
+	if (v->rows == ROWS_THREADS && !strcmp(c->as, "threads"))
+		return t->threads.n < t->threads.n_members;
+	if (!strcmp(c->as, "verdict"))
+		return t->shown->known & (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS);
+	/* before there is a baseline it would be what is live, again */
+	if (!strcmp(c->as, "delta"))
+		return t->shown->baseline;
+	if (!strcmp(c->as, "error"))
+		return t->shown->estimated;
+	if (!strcmp(c->as, "unreached"))
+		/* beside blocks of one age it would be of all */
+		return t->shown->known & HAS_UNREACHED && !t->shown->recording.older_ns;
+	if (!strcmp(c->as, "older"))
+		return heaps__know_older(t->shown);
+	if (!strcmp(c->as, "members"))
+		return snapshot__is_grouped(t->shown) || t->shown->machine.known;
+	return true;
+}
+
+/* ---- what to begin with */
+
+/* The columns of --sort; a view without that one keeps its own order. */
+static const struct {
+	const char *sort, *column;
+} sorts[] = {
+	{ "live-bytes", "live" }, { "live-blocks", "blocks" },	     { "alloc-bytes", "bytes" }, { "alloc-calls", "calls" },
+	{ "peak-bytes", "peak" }, { "temp-calls", "temporary" }, { "oldest", "oldest" },	 { "growth", "growth" },
+	{ "freed", "freed" },
+};
+
+static void sort_at_first(struct top *t, size_t view, const char *column)
+{
+	const struct columns *c = view__columns(t->views[view]);
+
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->v[i].as, column)) {
+			t->at[view].sort = i;
+			t->at[view].sorted = true;
+		}
+}
+
+void top__choose_first(struct top *t)
+{
+	/* of several processes, who grows is the first question */
+	unsigned int wanted = t->o.views ? t->o.views : t->shown->n_processes > 1 ? VIEW_PROCESSES : 0;
+	const struct metric *key = t->o.sort ? rank__key(t->o.sort) : NULL;
+
+	for (size_t k = 0; key && k < ARRAY_SIZE(sorts); k++)
+		for (size_t i = 0; i < t->n_views && !strcmp(sorts[k].sort, key->name); i++)
+			sort_at_first(t, i, sorts[k].column);
+	if (!t->o.sort && t->o.views & VIEW_TEMPORARY && !(t->o.views & VIEW_ALLOCS))
+		for (size_t i = 0; i < t->n_views; i++)
+			if (t->views[i]->live.with & VIEW_TEMPORARY)
+				sort_at_first(t, i, "temporary");
+	for (size_t i = 0; i < t->n_views; i++)
+		if (wanted & (t->views[i]->bit | t->views[i]->with | t->views[i]->live.with) && top__has_view(t, t->views[i])) {
+			t->view = i;
+			return;
+		}
+	if (t->o.views & VIEW_TREE)
+		t->pane = PANE_TREE;
+}
+
+/* ---- the table */
 
 #define FLEXIBLE_MIN 24		/* columns that a site keeps before the next column goes instead */
 #define DROPS 16		/* more than any column is said to go at */
@@ -130,152 +279,134 @@ void top__want_all(struct top *t)
 
 /* ---- the layout */
 
+#define COLUMNS_MAX 24
+
 struct layout {
-	int width[24];		/* of each column; 0: it is not shown */
-	int gap;
+	const struct columns *c;
+	size_t width[COLUMNS_MAX];	/* of each column; 0: it is not shown */
+	size_t gap;
 };
 
-static unsigned int width_of(const struct top *t, const struct view *v, const struct view_column *c)
+/* Names stay as long as there are figures: the last of these. */
+static bool drop_figure(struct layout *l)
 {
-	const struct column *is = view_column__is(v, c);
-
-	return (c->width ? c->width : is->width) + (t->shown->estimated && is->scaled);
+	for (size_t i = l->c->n; i-- > 0;)
+		if (l->width[i] && !l->c->v[i].left) {
+			l->width[i] = 0;
+			return true;
+		}
+	return false;
 }
 
-static bool is_left(const struct view *v, const struct view_column *c)
+static size_t total(const struct layout *l)
 {
-	return view_column__is(v, c)->left;
-}
-
-static int total(const struct layout *l, const struct view *v)
-{
-	int sum = 0;
-
-	for (size_t i = 0; i < v->live.n_columns; i++)
-		if (l->width[i])
-			sum += l->width[i] + (sum ? l->gap : 0);
-	return sum;
-}
-
-/* The next to go: by the order of the table, or, where all of those are gone, the last one of figures: names stay. */
-static bool drop_one(struct layout *l, const struct view *v, bool any)
-{
-	size_t out = v->live.n_columns;
-
-	for (size_t i = 0; i < v->live.n_columns; i++) {
-		const struct view_column *c = &v->live.columns[i];
-
-		if (l->width[i] && (any ? !is_left(v, c) : c->drop && (out == v->live.n_columns || c->drop > v->live.columns[out].drop)))
-			out = i;
-	}
-	if (out == v->live.n_columns)
-		return false;
-	l->width[out] = 0;
-	return true;
+	return columns__width(l->c, l->width, l->gap);
 }
 
 /* Of those that had to go, what there is room for after all: a wide one may have gone last. */
-static void take_back(struct layout *l, const struct layout *all, const struct view *v, int cols)
+static void take_back(struct layout *l, const struct layout *all, size_t cols)
 {
 	for (unsigned int drop = 1; drop < DROPS; drop++)
-		for (size_t i = 0; i < v->live.n_columns; i++)
-			if (!l->width[i] && all->width[i] && v->live.columns[i].drop == drop && total(l, v) + l->gap + all->width[i] <= cols)
+		for (size_t i = 0; i < l->c->n; i++)
+			if (!l->width[i] && all->width[i] && l->c->v[i].drop == drop && total(l) + l->gap + all->width[i] <= cols)
 				l->width[i] = all->width[i];
 }
 
 /* What is left is the flexible column's, or what is missing comes from it; where that is gone, the last one's. */
-static void stretch(struct layout *l, const struct view *v, int cols)
+static void stretch(struct layout *l, size_t cols)
 {
-	size_t i = v->live.n_columns;
+	size_t i = l->c->n, others;
 
 	while (i > 1 && !l->width[i - 1])
 		i--;
-	if (i && is_left(v, &v->live.columns[i - 1]))
-		l->width[i - 1] = MAX(FLEXIBLE_LEAST, l->width[i - 1] + cols - total(l, v));
+	if (!i || !l->c->v[i - 1].left)
+		return;
+	others = total(l) - l->width[i - 1];
+	l->width[i - 1] = cols > others + FLEXIBLE_LEAST ? cols - others : FLEXIBLE_LEAST;
 }
 
-static void lay_out(const struct top *t, const struct view *v, int cols, struct layout *l)
+static void lay_out(const struct top *t, const struct view *v, size_t cols, struct layout *l)
 {
 	struct layout all;
 
-	*l = (struct layout){ .gap = cols >= WIDE ? 2 : 1 };
-	for (size_t i = 0; i < v->live.n_columns && i < ARRAY_SIZE(l->width); i++) {
-		const struct view_column *c = &v->live.columns[i];
+	*l = (struct layout){ .c = view__columns(v), .gap = cols >= WIDE ? 2 : 1 };
+	for (size_t i = 0; i < l->c->n && i < COLUMNS_MAX; i++) {
+		const struct column *c = &l->c->v[i];
 
-		if (view_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
-			l->width[i] = (int)width_of(t, v, c) ?: FLEXIBLE_MIN;
+		if (view__has_column(t, v, c) && cols >= c->from_cols)
+			l->width[i] = c->width + (t->shown->estimated && c->scaled) ?: FLEXIBLE_MIN;
 	}
 	all = *l;
-	while (total(l, v) > cols && drop_one(l, v, false))
+	while (total(l) > cols && columns__drop(l->c, l->width, 1))
 		;
-	take_back(l, &all, v, cols);
-	stretch(l, v, cols);
-	while (total(l, v) > cols && drop_one(l, v, true))
+	take_back(l, &all, cols);
+	stretch(l, cols);
+	while (total(l) > cols && drop_figure(l))
 		;
-	stretch(l, v, cols);
+	stretch(l, cols);
 }
 
 /* ---- drawing */
 
-static void draw_heads(struct top *t, const struct view *v, const struct layout *l, struct grid *g, int row)
+static void draw_heads(struct top *t, const struct layout *l, struct grid *g, int row)
 {
 	int col = 0;
 
 	t->head_row = row;
 	t->n_heads = 0;
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
-	for (size_t i = 0; i < v->live.n_columns; i++) {
+	for (size_t i = 0; i < l->c->n; i++) {
 		enum style style = i == t->at[t->view].sort ? STYLE_HEAD_SORT : STYLE_HEAD;
+		const char *title = column__title(&l->c->v[i], t->shown);
+		int width = (int)l->width[i];
 
-		if (!l->width[i])
+		if (!width)
 			continue;
-		if (is_left(v, &v->live.columns[i]))
-			grid__put(g, row, col, l->width[i], style, view_column__title(t, v, &v->live.columns[i]));
+		if (l->c->v[i].left)
+			grid__put(g, row, col, width, style, title);
 		else
-			grid__put_right(g, row, col, l->width[i], style, view_column__title(t, v, &v->live.columns[i]));
+			grid__put_right(g, row, col, width, style, title);
 		if (t->n_heads < ARRAY_SIZE(t->heads)) {
 			t->heads[t->n_heads].from = col;
-			t->heads[t->n_heads].end = col + l->width[i] + l->gap;
+			t->heads[t->n_heads].end = col + width + (int)l->gap;
 			t->heads[t->n_heads++].column = i;
 		}
-		col += l->width[i] + l->gap;
+		col += width + (int)l->gap;
 	}
 }
 
-static void draw_cell(const struct top *t, const struct view *v, const struct view_column *c, const struct top_row *r,
-		      struct grid *g, int row, int col, int width)
+static void draw_cell(const struct top *t, const struct column *c, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
-	const struct column *is = view_column__is(v, c);
-	top_draw draw = column__draws(is);
-	char buf[CELL_MAX];
+	top_draw draw = column__draws(c);
+	struct cell cell;
 	enum style style;
-	const char *text;
 
 	if (draw) {
 		draw(t, r, g, row, col, width);
 		return;
 	}
-	text = column__cell(is, &r->of, buf);
-	style = strcmp(text, "-") ? column__style(is, &r->of) : STYLE_DIM;
-	if (is->left) {
-		_cleanup_free_ char *cut = text_shorten(text, width);
+	column__marked_cell(c, &r->of, &cell);
+	style = strcmp(cell.text, "-") ? tone__style(cell.tone) : STYLE_DIM;
+	if (c->left) {
+		_cleanup_free_ char *cut = text_shorten(cell.text, width);
 
 		grid__put(g, row, col, width, style, cut);
 	} else {
-		grid__put_right(g, row, col, width, style, text);
+		grid__put_right(g, row, col, width, style, cell.text);
 	}
 }
 
-static void draw_row(struct top *t, const struct view *v, const struct layout *l, const struct top_row *r,
-		     struct grid *g, int row)
+static void draw_row(struct top *t, const struct view *v, const struct layout *l, const struct top_row *r, struct grid *g, int row)
 {
 	int col = 0;
 
-	for (size_t i = 0; i < v->live.n_columns; i++) {
-		if (!l->width[i])
+	for (size_t i = 0; i < l->c->n; i++) {
+		int width = (int)l->width[i];
+
+		if (!width)
 			continue;
-		draw_cell(t, v, &v->live.columns[i], r, g, row, col, MIN(l->width[i], g->cols - col));
-		col += l->width[i] + l->gap;
+		draw_cell(t, &l->c->v[i], r, g, row, col, MIN(width, g->cols - col));
+		col += width + (int)l->gap;
 	}
 	if (r->of.site)
 		top__want_site(t, r->of.site);
@@ -360,9 +491,9 @@ static void say(struct words *w, const char *text)
 
 static void say_figure(struct words *w, const char *before, const char *mark, const char *say_figure, const char *unit, uint64_t part, uint64_t whole)
 {
-	char a[FMT_MAX], text[128];
+	char text[128];
 
-	snprintf(text, sizeof(text), "%s%s%s %s (%s)", before, mark, say_figure, unit, fmt_share(a, part, whole));
+	snprintf(text, sizeof(text), "%s%s%s %s (%s)", before, mark, say_figure, unit, SHARE(part, whole));
 	say(w, text);
 }
 
@@ -373,15 +504,15 @@ static void heap_words(const struct top *t, struct words *w)
 		[ROWS_HEAP] = "size", [ROWS_TYPES] = "type", [ROWS_ARENAS] = "arena", [ROWS_PARTS] = "part", [ROWS_ROOTS] = "root",
 	};
 	enum view_rows rows = top__view(t)->rows;
-	char a[FMT_MAX], b[FMT_MAX], text[128];
+	char text[128];
 	struct heap_filtered f;
 
 	top__heap_filtered(t, &f);
-	snprintf(text, sizeof(text), "%s%s of %s %s%s:", w->width < SUM_OF_FROM ? "" : "sum of ", fmt_exact(a, f.n), fmt_exact(b, f.of), what[rows], f.of == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%s%s of %s %s%s:", w->width < SUM_OF_FROM ? "" : "sum of ", EXACT(f.n), EXACT(f.of), what[rows], plural(f.of));
 	say(w, text);
-	say_figure(w, " ", "", fmt_bytes(a, f.bytes), rows == ROWS_PARTS ? "resident" : "in use", f.bytes, f.all_bytes);
+	say_figure(w, " ", "", BYTES(f.bytes), rows == ROWS_PARTS ? "resident" : "in use", f.bytes, f.all_bytes);
 	if (rows != ROWS_PARTS)
-		say_figure(w, " in ", "", fmt_count(a, f.blocks), f.blocks == 1 ? "block" : "blocks", f.blocks, f.all_blocks);
+		say_figure(w, " in ", "", COUNT(f.blocks), f.blocks == 1 ? "block" : "blocks", f.blocks, f.all_blocks);
 }
 
 static void filtered_words(struct top *t, char *buf, size_t size, int width)
@@ -390,7 +521,7 @@ static void filtered_words(struct top *t, char *buf, size_t size, int width)
 	unsigned int known = t->shown->known;
 	const char *mark = t->shown->estimated ? "~" : "";
 	struct filtered f = {};
-	char a[FMT_MAX], b[FMT_MAX], text[128];
+	char text[128];
 
 	*buf = 0;
 	if (top__is_heap(top__view(t))) {
@@ -401,17 +532,17 @@ static void filtered_words(struct top *t, char *buf, size_t size, int width)
 	add_up_filtered(t, &f);
 	if (!f.what)
 		return;
-	snprintf(text, sizeof(text), "%s%s of %s %s%s:", width < SUM_OF_FROM ? "" : "sum of ", fmt_exact(a, f.n), fmt_exact(b, f.of), f.what,
+	snprintf(text, sizeof(text), "%s%s of %s %s%s:", width < SUM_OF_FROM ? "" : "sum of ", EXACT(f.n), EXACT(f.of), f.what,
 		 f.of == 1 ? "" : strcmp(f.what, "process") ? "s" : "es");
 	say(&w, text);
 	if (known & HAS_LIVE_BYTES)
-		say_figure(&w, " ", mark, fmt_bytes(a, f.part.live_bytes), "live", f.part.live_bytes, f.whole.live_bytes);
+		say_figure(&w, " ", mark, BYTES(f.part.live_bytes), "live", f.part.live_bytes, f.whole.live_bytes);
 	else
-		say_figure(&w, " ", mark, fmt_bytes(a, f.part.alloc_bytes), "allocated", f.part.alloc_bytes, f.whole.alloc_bytes);
+		say_figure(&w, " ", mark, BYTES(f.part.alloc_bytes), "allocated", f.part.alloc_bytes, f.whole.alloc_bytes);
 	if (known & HAS_LIVE_BLOCKS)
-		say_figure(&w, " in ", mark, fmt_count(a, f.part.live_blocks), f.part.live_blocks == 1 ? "block" : "blocks", f.part.live_blocks, f.whole.live_blocks);
+		say_figure(&w, " in ", mark, COUNT(f.part.live_blocks), f.part.live_blocks == 1 ? "block" : "blocks", f.part.live_blocks, f.whole.live_blocks);
 	if (known & HAS_ALLOC_CALLS)
-		say_figure(&w, ", ", mark, fmt_count(a, f.part.alloc_calls), f.part.alloc_calls == 1 ? "call" : "calls", f.part.alloc_calls, f.whole.alloc_calls);
+		say_figure(&w, ", ", mark, COUNT(f.part.alloc_calls), f.part.alloc_calls == 1 ? "call" : "calls", f.part.alloc_calls, f.whole.alloc_calls);
 }
 
 /* Below a filter's rows, always in the same place: what they add up to. How many rows it takes. */
@@ -449,8 +580,8 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 	}
 	if (n < 1)
 		return;
-	lay_out(t, v, g->cols, &l);
-	draw_heads(t, v, &l, g, row);
+	lay_out(t, v, (size_t)g->cols, &l);
+	draw_heads(t, &l, g, row);
 	t->list_row = row + 1;
 	t->list_rows = n - 1 - put_sum(t, g, row + n - 1, n);
 	if (!t->rows.n && *t->filter)

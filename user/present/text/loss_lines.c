@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how it is told that nothing was seen:
+ * Owns the lines of a report about what was not seen, what was lost, and who was killed:
  *
  *	BLIND  no allocation call was seen in shopd (1432), which ran for 1.20s and grew by 64.0 MiB
  *	       probed: 38 functions in libc.so.6
@@ -10,54 +10,16 @@
  * What always holds: each process that ran without a call that was seen is named, and where
  * nothing was seen, no line says that nothing was lost.
  */
-#include "present/blind.h"
-
 #include <string.h>
 
+#include "present/caveats.h"
 #include "present/figures.h"
 #include "present/text/report_parts.h"
+#include "util/signals.h"
 #include "util/text.h"
 #include "util/util.h"
 
 #define NAMED 3
-
-size_t blind__n(const struct snapshot *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n_processes; i++)
-		n += s->processes[i].blind.is && !s->processes[i].blind.idle;
-	return n;
-}
-
-const struct snap_process *blind__first(const struct snapshot *s)
-{
-	const struct snap_process *found = NULL;
-
-	for (size_t i = 0; i < s->n_processes; i++) {
-		const struct snap_process *p = &s->processes[i];
-
-		if (p->blind.is && !p->blind.idle && (!found || p->blind.grown_bytes > found->blind.grown_bytes))
-			found = p;
-	}
-	return found;
-}
-
-const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX])
-{
-	char a[FMT_MAX], b[FMT_MAX];
-	const struct snap_blind *d = &p->blind;
-	bool grew = d->grown_bytes >= 1 << 20;
-
-	if (d->cpu_ns)
-		snprintf(buf, BLIND_MAX, "ran for %s%s%s", fmt_duration(a, d->cpu_ns), grew ? " and grew by " : "",
-			 grew ? fmt_bytes(b, (uint64_t)d->grown_bytes) : "");
-	else if (grew)
-		snprintf(buf, BLIND_MAX, "grew by %s", fmt_bytes(b, (uint64_t)d->grown_bytes));
-	else
-		snprintf(buf, BLIND_MAX, "ran to its end");
-	return buf;
-}
 
 static void tell_one(struct report *r, const struct snap_process *p, const char *label)
 {
@@ -96,12 +58,12 @@ static void tell_briefly(struct report *r, size_t n)
 {
 	const struct snap_process *p = blind__first(r->s);
 	_cleanup_free_ char *owner = p ? report__owner(r, p, r->width / 2) : NULL;
-	char ran[BLIND_MAX], a[FMT_MAX], more[FMT_MAX + 16] = "";
+	char ran[BLIND_MAX], more[FMT_MAX + 16] = "";
 
 	if (!p)
 		return;
 	if (n > 1)
-		snprintf(more, sizeof(more), ", nor in %s more", fmt_exact(a, n - 1));
+		snprintf(more, sizeof(more), ", nor in %s more", EXACT(n - 1));
 	report__item(r, "BLIND", "no allocation call was seen in %s, which %s%s", owner ? owner : "", blind__ran(p, ran), more);
 	report__item(r, "", p->blind.candidates ? "--full names functions that look like an allocator" : "it made none, or its allocator is not known: --sym names functions");
 }
@@ -109,7 +71,6 @@ static void tell_briefly(struct report *r, size_t n)
 void report__blind_lines(struct report *r)
 {
 	size_t n = blind__n(r->s), told = 0;
-	char a[FMT_MAX];
 
 	if (r->o->brief) {
 		tell_briefly(r, n);
@@ -120,7 +81,7 @@ void report__blind_lines(struct report *r)
 		if (r->s->processes[i].blind.is && !r->s->processes[i].blind.idle)
 			tell_one(r, &r->s->processes[i], told++ ? "" : "BLIND");
 	if (n > told)
-		report__item(r, "", "nor in %s more", fmt_exact(a, n - told));
+		report__item(r, "", "nor in %s more", EXACT(n - told));
 	tell_idle(r);
 }
 
@@ -132,26 +93,6 @@ void report__blind_lines(struct report *r)
  *	UNSEEN hider (1432) grew by 150.0 MiB, and the calls that were seen explain 20.0 MiB of it: at least
  *	       130.0 MiB of its heap came from unseen calls
  */
-
-const struct snap_process *unexplained__most(const struct snapshot *s)
-{
-	const struct snap_process *most = NULL;
-
-	for (size_t i = 0; i < s->n_processes; i++)
-		if (s->processes[i].memory.unexplained_bytes > (most ? most->memory.unexplained_bytes : 0))
-			most = &s->processes[i];
-	return most;
-}
-
-const char *unexplained__words(const struct snap_process *p, char buf[static UNEXPLAINED_MAX])
-{
-	uint64_t grown = (uint64_t)(p->memory.heap_grown + p->memory.large_grown), n = p->memory.unexplained_bytes;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
-
-	snprintf(buf, UNEXPLAINED_MAX, "grew by %s, and the calls that were seen explain %s of it: at least %s of its heap came from unseen calls",
-		 fmt_bytes(a, grown), fmt_bytes(b, grown - MIN(n, grown)), fmt_bytes(c, n));
-	return buf;
-}
 
 void report__unexplained_lines(struct report *r)
 {
@@ -183,13 +124,11 @@ void report__unexplained_lines(struct report *r)
 /* A line for each counter that is not zero, the label before the first. */
 static void counter_lines(struct report *r, const char *label, size_t indent, const struct snap_counter *v, size_t n)
 {
-	char a[FMT_MAX];
-
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].n)
 			continue;
 		para__begin(&r->para, label, indent);
-		para__item(&r->para, "%s %s", fmt_exact(a, v[i].n), v[i].says);
+		para__item(&r->para, "%s %s", EXACT(v[i].n), v[i].says);
 		para__end(&r->para);
 		label = "";
 	}
@@ -263,7 +202,7 @@ static const char *name_of(const struct report *r, size_t row, char buf[static W
 static void who_took(struct report *r, const char *words, const char *what, const struct amounts *rows, enum amount lost, enum amount held)
 {
 	size_t n = r->s->n_processes, most = next_most(rows, n, held, NULL, 0);
-	char who[WHO_MAX], a[FMT_MAX], b[FMT_MAX];
+	char who[WHO_MAX];
 	uint64_t all = 0;
 
 	if (most == n || next_most(rows, n, lost, NULL, 0) == n)
@@ -271,8 +210,8 @@ static void who_took(struct report *r, const char *words, const char *what, cons
 	for (size_t i = 0; i < n; i++)
 		all += rows[i].of[held];
 	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "%s %s: %s of %s %s", words, name_of(r, most, who), fmt_exact(a, rows[most].of[held]),
-		   fmt_exact(b, all), what);
+	para__item(&r->para, "%s %s: %s of %s %s", words, name_of(r, most, who), EXACT(rows[most].of[held]),
+		   EXACT(all), what);
 	para__end(&r->para);
 }
 
@@ -285,7 +224,7 @@ static void who_took(struct report *r, const char *words, const char *what, cons
 static void who_lost(struct report *r)
 {
 	_cleanup_free_ struct amounts *rows = NULL;
-	char who[WHO_MAX + 8], a[FMT_MAX];
+	char who[WHO_MAX + 8];
 	size_t named[WHO_NAMED], row;
 
 	if (report__is_one(r))
@@ -299,13 +238,13 @@ static void who_lost(struct report *r)
 		memcpy(who, "by ", 4);
 		name_of(r, row, who + 3);
 		if (blocks)
-			para__item(&r->para, "%s: %s block%s", who, fmt_exact(a, blocks), plural(blocks));
+			para__item(&r->para, "%s: %s block%s", who, EXACT(blocks), plural(blocks));
 		if (stacks)
 			para__item(&r->para, "%s%s%s allocation%s without a stack", blocks ? "" : who, blocks ? "" : ": ",
-				   fmt_exact(a, stacks), plural(stacks));
+				   EXACT(stacks), plural(stacks));
 		if (frees)
 			para__item(&r->para, "%s%s%s free%s that %s missed%s", blocks || stacks ? "" : who, blocks || stacks ? "" : ": ",
-				   fmt_exact(a, frees), plural(frees), frees == 1 ? "was" : "were", r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
+				   EXACT(frees), plural(frees), frees == 1 ? "was" : "were", r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
 		para__end(&r->para);
 	}
 	who_took(r, "most room is held by", "live blocks", rows, LOST_BLOCKS, HELD_BLOCKS);
@@ -316,8 +255,6 @@ static void who_lost(struct report *r)
 
 void report__losses(struct report *r)
 {
-	char a[FMT_MAX];
-
 	if (!r->s->losses_total) {
 		if (r->o->verbose)
 			fprintf(r->out, "losses %s\n", blind__n(r->s) == report__n_processes(r, false) ? "not known: nothing was seen" :
@@ -328,6 +265,88 @@ void report__losses(struct report *r)
 	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
 	who_lost(r);
 	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "%s lost in all: figures are not exact", fmt_exact(a, r->s->losses_total));
+	para__item(&r->para, "%s lost in all: figures are not exact", EXACT(r->s->losses_total));
+	para__end(&r->para);
+}
+
+/* ---- ends */
+
+/*
+ * How ends are told:
+ *
+ *	died   killed by the kernel: out of memory, it held 38.0 MiB in 31,744 blocks
+ *	died   stress (2100) by SIGKILL: out of memory, worker (1501) by SIGSEGV, 3 more by signals
+ *
+ * What always holds: nothing is said of processes that ended by themselves. A row of
+ * several processes tells of none of them: each has its own end.
+ */
+
+/* Who is named first: victims of the kernel, then those that held the most. */
+static bool comes_before(const struct snap_process *a, const struct snap_process *b)
+{
+	if (a->oom_killed != b->oom_killed)
+		return a->oom_killed;
+	return a->c.live_bytes > b->c.live_bytes;
+}
+
+static bool died(const struct snap_process *p)
+{
+	return p->ended && p->exit_signal > 0;
+}
+
+static void single_line(struct report *r, const struct snap_process *p)
+{
+	char name[SIGNAL_NAME_MAX];
+
+	para__begin(&r->para, "died", LABEL_WIDTH);
+	if (p->oom_killed)
+		para__item(&r->para, "killed by the kernel: out of memory");
+	else
+		para__item(&r->para, "by %s", signal_name(p->exit_signal, name));
+	if (r->s->known & HAS_LIVE_BYTES)
+		para__item(&r->para, "it held %s%s in %s%s block%s", report__mark(r), BYTES(p->c.live_bytes), report__mark(r),
+			   EXACT(p->c.live_blocks), plural(p->c.live_blocks));
+	para__end(&r->para);
+}
+
+void report__died_line(struct report *r)
+{
+	const struct snap_process *named[NAMED] = {};
+	char name[SIGNAL_NAME_MAX];
+	size_t n = 0, n_named;
+
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		const struct snap_process *p = &r->s->processes[i];
+
+		if (!died(p))
+			continue;
+		n++;
+		for (size_t k = 0; k < NAMED; k++) {
+			const struct snap_process *other = named[k];
+
+			if (other && !comes_before(p, other))
+				continue;
+			named[k] = p;
+			p = other;
+			if (!p)
+				break;
+		}
+	}
+	if (!n)
+		return;
+	if (r->s->n_processes == 1) {
+		single_line(r, r->s->processes);
+		return;
+	}
+	n_named = MIN(n, NAMED);
+	para__begin(&r->para, "died", LABEL_WIDTH);
+	for (size_t k = 0; k < n_named; k++) {
+		_cleanup_free_ char *who = text_shorten(named[k]->comm, 24);
+
+		para__item(&r->para, "%s (%d) by %s%s", who, (int)named[k]->pid, signal_name(named[k]->exit_signal, name),
+			   named[k]->oom_killed ? ": out of memory" : "");
+	}
+	if (n > n_named)
+		para__item(&r->para, "%s more by signals", EXACT(n - n_named));
 	para__end(&r->para);
 }

@@ -1,147 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns words for what a look at a process's heap found. What always holds: no word is wider than its column. */
-#include "present/heap_words.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "model/heaps.h"
-#include "model/merge.h"
-#include "present/columns.h"
-#include "present/figures.h"
-#include "present/frames.h"
-#include "present/text/report_parts.h"
-#include "util/parse.h"
-#include "util/text.h"
-#include "util/util.h"
-
-bool heaps__know_older(const struct snapshot *s)
-{
-	for (size_t i = 0; i < s->n_heaps; i++)
-		if (s->heaps[i].older_known)
-			return true;
-	return false;
-}
-
-/* ---- sizes */
-
-/* A bound of a range: a whole number of its unit, as they are powers of two. */
-static int bound(char *buf, size_t size, uint64_t bytes, const char **ret_unit)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	size_t i = 0;
-
-	for (; i + 1 < ARRAY_SIZE(units) && bytes && !(bytes % 1024); i++)
-		bytes /= 1024;
-	*ret_unit = units[i];
-	return snprintf(buf, size, "%" PRIu64, bytes);
-}
-
-char *heap__size_words(char buf[static CELL_MAX], const struct snap_class *c)
-{
-	const char *from_unit, *end_unit;
-	char from[FMT_MAX], end[FMT_MAX];
-
-	if (!c->below)
-		return fmt_exact(buf, c->usable);
-	bound(from, sizeof(from), c->usable, &from_unit);
-	bound(end, sizeof(end), c->below, &end_unit);
-	if (c->below == UINT64_MAX)
-		snprintf(buf, CELL_MAX, "%.20s %s up", from, from_unit);
-	else if (from_unit == end_unit)
-		snprintf(buf, CELL_MAX, "%.20s-%.20s %s", from, end, end_unit);
-	else
-		snprintf(buf, CELL_MAX, "%.20s %s-%.20s %s", from, from_unit, end, end_unit);
-	/* bounds that are no round numbers */
-	if (strlen(buf) > HEAP_SIZE_COLS)
-		snprintf(buf, CELL_MAX, "%s up", fmt_bytes(from, c->usable));
-	return buf;
-}
-
-/* ---- types */
-
-/* "98%", "<1%", ">99%": a share that is neither nothing nor all is not rounded to that. */
-static void percent(char buf[static 8], double share)
-{
-	int n = (int)(share * 100 + 0.5);
-
-	if (n < 1 && share > 0)
-		snprintf(buf, 8, "<1%%");
-	else if (n >= 100 && share < 1)
-		snprintf(buf, 8, ">99%%");
-	else
-		snprintf(buf, 8, "%d%%", MAX(0, MIN(n, 100)));
-}
-
-/* A type is as short as it can be: what follows it keeps room. */
-static size_t least_of(const struct snap_share *v, size_t n)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += 2 + MIN(text_width(v[i].name) + 5, (size_t)HEAP_TYPE_COLS);
-	return sum;
-}
-
-char *heap__types_text(const struct snap_share *v, size_t n, size_t width)
-{
-	char *text = NULL;
-	size_t size, used = 0;
-	FILE *out = text_stream__open(&text, &size);
-
-	for (size_t i = 0; i < n; i++) {
-		size_t left = width - used - (i ? 2 : 0), rest = least_of(v + i + 1, n - i - 1);
-		_cleanup_free_ char *name = NULL;
-		char share[8];
-
-		percent(share, v[i].share);
-		if (i && (width < used + 2 || left < MIN(text_width(v[i].name) + 5, (size_t)HEAP_TYPE_COLS))) {
-			fprintf(out, "%s", width >= used + 2 ? " …" : "");
-			break;
-		}
-		left = left > rest + HEAP_TYPE_COLS ? left - rest : MIN(left, (size_t)HEAP_TYPE_COLS);
-		name = name__shorten(v[i].name, left > strlen(share) + 1 ? left - strlen(share) - 1 : 1);
-		fprintf(out, "%s%s %s", i ? ", " : "", share, name ? name : "");
-		used += (i ? 2 : 0) + strlen(share) + 1 + (name ? text_width(name) : 0);
-	}
-	text_stream__close(out);
-	return text;
-}
-
-/* ---- resident memory */
-
-/* "(other data)" of a module is its other data. */
-char *heap__part_text(const struct snap_part *p)
-{
-	const char *name = p->name ? p->name : "", *module = p->module ? path_basename(p->module) : NULL;
-	size_t len = strlen(name);
-	bool bare = len > 2 && name[0] == '(' && name[len - 1] == ')';
-
-	/* some names say it already */
-	if (!module || strstr(name, module))
-		return xstrdup(name);
-	return xasprintf("%s: %.*s", module, (int)(bare ? len - 2 : len), bare ? name + 1 : name);
-}
-
-/* ---- arenas */
-
-const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a)
-{
-	if (!a)
-		return "own mappings";
-	if (a->main)
-		return "main";
-	snprintf(buf, CELL_MAX, "arena %zu", (size_t)(a - h->arenas) + 1);
-	return buf;
-}
-
-/* ---- resident memory, and how much of it live blocks explain */
-
 /*
- * The words for resident memory and how much of it live blocks explain. Below the
+ * Owns the words for resident memory and how much of it live blocks explain. Below the
  * live line of a report:
  *
  *	RSS    heap 79.0 MiB of 90.0 MiB mapped (3 arenas), other anonymous 10.0 MiB,
@@ -158,6 +17,21 @@ const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap 
  * What always holds: nothing is said of what is not known, nor of growth that is
  * small; parts of the heap add up to what is resident of it, if all of it was touched.
  */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/heaps.h"
+#include "model/merge.h"
+#include "present/columns.h"
+#include "present/figures.h"
+#include "present/frames.h"
+#include "present/text/report_parts.h"
+#include "util/parse.h"
+#include "util/text.h"
+#include "util/util.h"
 
 #define NOTABLE_BYTES (1ull << 20)
 #define NOTABLE_PART 50		/* one of so many of what was resident at first */
@@ -208,29 +82,27 @@ static const char *mark_if(bool estimated)
 /* seen: it is history */
 static void where_items(struct report *r, const char *lead, const struct snap_memory *m, bool seen)
 {
-	char a[FMT_MAX], b[FMT_MAX], arenas[48] = "";
+	char arenas[48] = "";
 
 	if (seen) {
-		para__item(&r->para, "%slast seen at %s", lead, fmt_duration(a, m->seen_ns));
+		para__item(&r->para, "%slast seen at %s", lead, DURATION(m->seen_ns));
 		lead = "";
 	}
 	if (m->n_arenas)
 		snprintf(arenas, sizeof(arenas), " (%u arena%s beside it)", m->n_arenas, plural(m->n_arenas));
 	if (m->heap_mapped)
-		para__item(&r->para, "%sheap %s%s of %s mapped%s", lead, mark_if(m->heap_estimated), fmt_bytes(a, m->heap_resident),
-			   fmt_bytes(b, m->heap_mapped), arenas);
+		para__item(&r->para, "%sheap %s%s of %s mapped%s", lead, mark_if(m->heap_estimated), BYTES(m->heap_resident),
+			   BYTES(m->heap_mapped), arenas);
 	para__item(&r->para, "%s%s %s%s", m->heap_mapped ? "" : lead, m->heap_mapped ? "other anonymous" : "anonymous",
-		   mark_if(m->large_estimated), fmt_bytes(a, m->large_resident));
-	para__item(&r->para, "files %s%s", mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(a, m->file_resident));
+		   mark_if(m->large_estimated), BYTES(m->large_resident));
+	para__item(&r->para, "files %s%s", mark_if(m->heap_estimated || m->large_estimated), BYTES(m->file_resident));
 }
 
 /* "heap +30.0 MiB": parts that grew or shrank by little are left out */
 static void change_item(struct report *r, const char *what, int64_t by, bool estimated, uint64_t notable)
 {
-	char a[CELL_MAX];
-
 	if ((by < 0 ? -(uint64_t)by : (uint64_t)by) >= notable)
-		para__item(&r->para, "%s %s%s", what, mark_if(estimated), fmt_change(a, (double)by));
+		para__item(&r->para, "%s %s%s", what, mark_if(estimated), CHANGE((double)by));
 }
 
 /*
@@ -241,7 +113,6 @@ static void change_item(struct report *r, const char *what, int64_t by, bool est
 static void growth_line(struct report *r, const char *label, const struct snap_memory *m)
 {
 	uint64_t first = 0, now = 0, live = 0, grown;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	for (size_t i = 0; i < r->s->n_processes; i++) {
 		const struct snap_process *p = &r->s->processes[i];
@@ -256,12 +127,12 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 	if (!(r->s->known & HAS_LIVE_BYTES) || grown < MAX(NOTABLE_BYTES, first / NOTABLE_PART))
 		return;
 	para__begin(&r->para, label, LABEL_WIDTH);
-	para__item(&r->para, "+%s while traced", fmt_bytes(a, grown));
+	para__item(&r->para, "+%s while traced", BYTES(grown));
 	/* not all of a block need have been touched, and older ones may have gone */
 	if (live > grown)
 		para__item(&r->para, "less than live blocks: untouched or reused pages");
 	else
-		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), fmt_percent(b, live, grown));
+		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), PERCENT(live, grown));
 	if (m && m->grown_known) {
 		change_item(r, "heap", m->heap_grown, m->heap_estimated, grown / NOTABLE_PART);
 		change_item(r, m->heap_mapped ? "other anonymous" : "anonymous", m->large_grown, m->large_estimated, grown / NOTABLE_PART);
@@ -273,10 +144,8 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 /* A look at the heap told what is free from what is older. */
 static void looked_items(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
-	para__item(&r->para, "free %s", fmt_bytes(a, h->free_bytes));
-	para__item(&r->para, "older than the trace %s in %s block%s", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks));
+	para__item(&r->para, "free %s", BYTES(h->free_bytes));
+	para__item(&r->para, "older than the trace %s in %s block%s", BYTES(h->older_bytes), EXACT(h->older_blocks), plural(h->older_blocks));
 }
 
 /* older: blocks may be there that are older than the trace; unsure: or that were freed and count as live; h: what a look found, or NULL */
@@ -285,33 +154,32 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 	const char *rest = recording__is_partial(&r->s->recording) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
 	struct heap_use use = heap_use_of(m);
 	const char *mark = mark_if(!m->sized_all), *free_mark = mark_if(!m->sized_all || m->heap_estimated);
-	char a[FMT_MAX], b[FMT_MAX];
 
 	/* an estimate that cannot be is of no use */
 	if (!use.known && r->s->estimated && live > m->heap_resident + m->large_resident)
 		return;
 	if (!use.known && live > m->heap_resident + m->large_resident) {
 		para__item(&r->para, "live blocks are %s%s, and %s%s of anonymous memory is resident: the rest was never touched, is swapped out or in huge pages%s", report__mark(r),
-			   fmt_bytes(a, live), mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident),
+			   BYTES(live), mark_if(m->heap_estimated || m->large_estimated), BYTES(m->heap_resident + m->large_resident),
 			   unsure ? ", or was freed" : "");
 		return;
 	}
 	if (!use.known) {
 		/* another allocator than glibc: it is not known which mappings are its */
-		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), fmt_bytes(a, live),
-			   mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident));
+		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), BYTES(live),
+			   mark_if(m->heap_estimated || m->large_estimated), BYTES(m->heap_resident + m->large_resident));
 		return;
 	}
-	para__item(&r->para, "traced blocks %s", fmt_bytes(a, live));
+	para__item(&r->para, "traced blocks %s", BYTES(live));
 	if (m->sized_apart)
-		para__item(&r->para, "%s%s of them in mappings of their own", mark, fmt_bytes(a, m->sized_apart));
-	para__item(&r->para, "overhead %s%s (%s)", mark, fmt_bytes(a, use.overhead_bytes), fmt_share(b, use.overhead_bytes, m->sized_requested));
+		para__item(&r->para, "%s%s of them in mappings of their own", mark, BYTES(m->sized_apart));
+	para__item(&r->para, "overhead %s%s (%s)", mark, BYTES(use.overhead_bytes), SHARE(use.overhead_bytes, m->sized_requested));
 	if (h && h->older_known)
 		looked_items(r, h);
 	else if (use.untouched_bytes)
-		para__item(&r->para, "%s%s of them not resident", free_mark, fmt_bytes(a, use.untouched_bytes));
+		para__item(&r->para, "%s%s of them not resident", free_mark, BYTES(use.untouched_bytes));
 	else
-		para__item(&r->para, "%s %s%s", rest, free_mark, fmt_bytes(a, use.free_bytes));
+		para__item(&r->para, "%s %s%s", rest, free_mark, BYTES(use.free_bytes));
 }
 
 /* What a look found, if the row is one process: heaps are not added up. */
@@ -415,7 +283,6 @@ static struct growth_sums sum_up_growth(const struct snapshot *s)
 static void growth_rss_line(struct report *r, const struct growth_sums *t)
 {
 	int64_t change = (int64_t)(t->rss_now - t->rss_first), rest = (int64_t)t->by_faults - change;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
 	para__begin(&r->para, "RSS", LABEL_WIDTH);
 	if (!t->runs) {
@@ -423,13 +290,13 @@ static void growth_rss_line(struct report *r, const struct growth_sums *t)
 		para__end(&r->para);
 		return;
 	}
-	para__item(&r->para, "%s at first, %s now: %s %s", fmt_bytes(a, t->rss_first), fmt_bytes(b, t->rss_now),
-		   fmt_bytes(c, change < 0 ? -change : change), change < 0 ? "less" : "more");
-	para__item(&r->para, "%s by page faults", fmt_bytes(a, t->by_faults));
+	para__item(&r->para, "%s at first, %s now: %s %s", BYTES(t->rss_first), BYTES(t->rss_now),
+		   BYTES(change < 0 ? -change : change), change < 0 ? "less" : "more");
+	para__item(&r->para, "%s by page faults", BYTES(t->by_faults));
 	if (rest > 0)
-		para__item(&r->para, "%s given back", fmt_bytes(a, rest));
+		para__item(&r->para, "%s given back", BYTES(rest));
 	else if (rest < 0)
-		para__item(&r->para, "%s without a fault (the kernel's own doing: MAP_POPULATE, mlock)", fmt_bytes(a, -rest));
+		para__item(&r->para, "%s without a fault (the kernel's own doing: MAP_POPULATE, mlock)", BYTES(-rest));
 	para__end(&r->para);
 }
 
@@ -437,13 +304,12 @@ void report__growth_lines(struct report *r)
 {
 	static const char *const names[GROWTH_N_KINDS] = { [GROWTH_BRK] = "brk", [GROWTH_MMAP] = "mmap" };
 	struct growth_sums t = sum_up_growth(r->s);
-	char a[FMT_MAX], b[FMT_MAX];
 
 	growth_rss_line(r, &t);
 	para__begin(&r->para, "growth", LABEL_WIDTH);
-	para__item(&r->para, "%s page fault%s (%s)", fmt_exact(a, t.growth.calls[GROWTH_FAULT]),
-		   plural(t.growth.calls[GROWTH_FAULT]), fmt_bytes(b, t.growth.bytes[GROWTH_FAULT]));
+	para__item(&r->para, "%s page fault%s (%s)", EXACT(t.growth.calls[GROWTH_FAULT]),
+		   plural(t.growth.calls[GROWTH_FAULT]), BYTES(t.growth.bytes[GROWTH_FAULT]));
 	for (enum growth_kind k = GROWTH_BRK; k < GROWTH_N_KINDS; k++)
-		para__item(&r->para, "%s %s (%s)", fmt_exact(a, t.growth.calls[k]), names[k], fmt_bytes(b, t.growth.bytes[k]));
+		para__item(&r->para, "%s %s (%s)", EXACT(t.growth.calls[k]), names[k], BYTES(t.growth.bytes[k]));
 	para__end(&r->para);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns these words. What always holds: what is not known is not said. */
-#include "present/machine_words.h"
+/* Owns these words. What always holds: what is not known is not said; names that nobody asked for are not missing. */
+#include "present/caveats.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/runtimes.h"
 #include "present/figures.h"
+#include "present/telling.h"
 #include "util/clock.h"
 #include "util/ids.h"
 #include "util/parse.h"
+#include "util/signals.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -42,16 +45,15 @@ static char *end(struct text *t)
 char *machine__words(const struct snapshot *s)
 {
 	const struct snap_machine *m = &s->machine;
-	char a[FMT_MAX], b[FMT_MAX];
 	struct text t;
 
 	if (!m->total_bytes)
 		return NULL;
 	begin(&t);
-	fprintf(t.out, "%s, %s available", fmt_bytes(a, m->total_bytes), fmt_bytes(b, m->available_bytes));
-	fprintf(t.out, ", %s free", fmt_bytes(a, m->free_bytes));
+	fprintf(t.out, "%s, %s available", BYTES(m->total_bytes), BYTES(m->available_bytes));
+	fprintf(t.out, ", %s free", BYTES(m->free_bytes));
 	if (m->swap_bytes)
-		fprintf(t.out, ", swap %s of %s used", fmt_bytes(a, m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), fmt_bytes(b, m->swap_bytes));
+		fprintf(t.out, ", swap %s of %s used", BYTES(m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), BYTES(m->swap_bytes));
 	return end(&t);
 }
 
@@ -61,23 +63,20 @@ char *machine__words(const struct snapshot *s)
 
 const char *observed__words(const struct snapshot *s, char buf[static 3 * FMT_MAX])
 {
-	char a[FMT_MAX];
-
-	snprintf(buf, 3 * FMT_MAX, "%s of the %s observed", fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE),
+	snprintf(buf, 3 * FMT_MAX, "%s of the %s observed", SHARE((uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE),
 		 s->n_selected ? "CPU time" : "time");
 	return buf;
 }
 
 char *watched__words(const struct snapshot *s)
 {
-	char a[FMT_MAX], b[FMT_MAX];
 	struct text t;
 
 	if (!s->n_selected)
 		return NULL;
 	begin(&t);
-	fprintf(t.out, "%s process%s probed in turn, and the figures cover only these; %s run now", fmt_exact(a, s->n_watched),
-		s->n_watched == 1 ? " was" : "es were", fmt_exact(b, s->n_selected));
+	fprintf(t.out, "%s process%s probed in turn, and the figures cover only these; %s run now", EXACT(s->n_watched),
+		s->n_watched == 1 ? " was" : "es were", EXACT(s->n_selected));
 	return end(&t);
 }
 
@@ -240,7 +239,6 @@ char *ended__words(const struct snapshot *s, const struct snap_process *of)
 {
 	const char *mark = s->estimated ? "~" : "";
 	_cleanup_free_ struct program *v = NULL;
-	char a[FMT_MAX], b[FMT_MAX];
 	struct ended sum;
 	struct text t;
 	size_t n;
@@ -251,14 +249,14 @@ char *ended__words(const struct snapshot *s, const struct snap_process *of)
 	begin(&t);
 	/* everything in one row has no name that says anything */
 	n = s->n_processes > 1 && !of ? n : 0;
-	fprintf(t.out, "%s, held %s%s at exit", fmt_exact(a, sum.n), mark, fmt_bytes(b, sum.live_bytes));
+	fprintf(t.out, "%s, held %s%s at exit", EXACT(sum.n), mark, BYTES(sum.live_bytes));
 	for (size_t i = 0; i < MIN(n, (size_t)NAMED); i++) {
 		_cleanup_free_ char *name = text_shorten(v[i].comm, NAME_COLS);
 
-		fprintf(t.out, "%s%s %s%s", i ? ", " : ": ", name, mark, fmt_bytes(a, v[i].live_bytes));
+		fprintf(t.out, "%s%s %s%s", i ? ", " : ": ", name, mark, BYTES(v[i].live_bytes));
 	}
 	if (n > NAMED)
-		fprintf(t.out, " and %zu other%s", n - NAMED, n - NAMED == 1 ? "" : "s");
+		fprintf(t.out, " and %zu other%s", n - NAMED, plural(n - NAMED));
 	return end(&t);
 }
 
@@ -295,11 +293,10 @@ static int add_stop(const struct snapshot *s, char *text, int at)
 	const struct heap_reading *h = &s->reading;
 	bool several = s->n_processes > 1 || (s->n_processes && s->processes[0].n_members > 1), exact = !h->unsure_blocks && !h->n_unread;
 	const char *how = !h->exact_asked ? "" : exact ? "exact; " : "not exact, though ";
-	char a[FMT_MAX];
 
 	if (h->paused_ns)
 		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s stopped%s for %s%s", how, several ? "processes were" : "the process was", several ? "," : "",
-				     fmt_duration(a, h->paused_ns), several ? " at most" : "");
+				     DURATION(h->paused_ns), several ? " at most" : "");
 	if (h->exact_asked)
 		return at + snprintf(text + at, WORDS_MAX - at, "; %sexact", exact ? "" : "not ");
 	return at;
@@ -311,7 +308,7 @@ char *reading__words(const struct snapshot *s)
 	uint64_t ago_ns = s->duration_ns > h->at_ns ? s->duration_ns - h->at_ns : 0;
 	/* of those that were not read, at any time */
 	const char *since = h->n_unread ? "" : " since";
-	char text[WORDS_MAX] = "", a[FMT_MAX];
+	char text[WORDS_MAX] = "";
 	int n;
 
 	if (!recording__is_leak(&s->recording))
@@ -322,20 +319,20 @@ char *reading__words(const struct snapshot *s)
 	if (!h->at_ns)
 		n = snprintf(text, sizeof(text), "not read: of glibc's blocks, only those whose address came again count as freed");
 	else
-		n = snprintf(text, sizeof(text), "read in %s", fmt_duration(a, h->took_ns));
+		n = snprintf(text, sizeof(text), "read in %s", DURATION(h->took_ns));
 	if (h->at_ns && ago_ns >= MS_NS)
-		n += snprintf(text + n, sizeof(text) - n, ", %s before this report", fmt_duration(a, ago_ns));
+		n += snprintf(text + n, sizeof(text) - n, ", %s before this report", DURATION(ago_ns));
 	if (h->at_ns)
 		n = add_stop(s, text, n);
 	if (h->at_ns && h->n_unread)
-		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", fmt_exact(a, h->n_unread),
+		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", EXACT(h->n_unread),
 			      h->n_unread == 1 ? "" : "es", h->n_unread == 1 ? "it" : "they");
 	/* where nothing was read, that was said */
 	if (h->at_ns && h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
 		n += snprintf(text + n, sizeof(text) - n, "; any of the blocks that count as live may have been freed%s", since);
 	else if (h->unsure_blocks && h->unsure_blocks < s->totals.live_blocks)
-		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed%s may still count as live", fmt_exact(a, h->unsure_blocks),
-			      h->unsure_blocks == 1 ? "" : "s", h->unsure_blocks == 1 ? "was" : "were", since);
+		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed%s may still count as live", EXACT(h->unsure_blocks),
+			      plural(h->unsure_blocks), h->unsure_blocks == 1 ? "was" : "were", since);
 	add_probed(s, text, n, false);
 	return xstrdup(text);
 }
@@ -352,4 +349,225 @@ const char *reading__mark_words(const struct snapshot *s)
 		return "live figures of a mark are of the last reading of the heap before it; where there was none, only blocks whose address came again count as freed";
 	return any_read ? "live figures of a mark are of the last reading of the heap before it" :
 	       any_unread ? "no heap was read before a mark: of what was allocated until then, only blocks whose address came again count as freed" : NULL;
+}
+
+/* ---- processes of which nothing was seen, or less than explains their growth */
+
+size_t blind__n(const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		n += s->processes[i].blind.is && !s->processes[i].blind.idle;
+	return n;
+}
+
+const struct snap_process *blind__first(const struct snapshot *s)
+{
+	const struct snap_process *found = NULL;
+
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		if (p->blind.is && !p->blind.idle && (!found || p->blind.grown_bytes > found->blind.grown_bytes))
+			found = p;
+	}
+	return found;
+}
+
+const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX])
+{
+	const struct snap_blind *d = &p->blind;
+	bool grew = d->grown_bytes >= 1 << 20;
+
+	if (d->cpu_ns)
+		snprintf(buf, BLIND_MAX, "ran for %s%s%s", DURATION(d->cpu_ns), grew ? " and grew by " : "",
+			 grew ? BYTES((uint64_t)d->grown_bytes) : "");
+	else if (grew)
+		snprintf(buf, BLIND_MAX, "grew by %s", BYTES((uint64_t)d->grown_bytes));
+	else
+		snprintf(buf, BLIND_MAX, "ran to its end");
+	return buf;
+}
+
+const struct snap_process *unexplained__most(const struct snapshot *s)
+{
+	const struct snap_process *most = NULL;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (s->processes[i].memory.unexplained_bytes > (most ? most->memory.unexplained_bytes : 0))
+			most = &s->processes[i];
+	return most;
+}
+
+const char *unexplained__words(const struct snap_process *p, char buf[static UNEXPLAINED_MAX])
+{
+	uint64_t grown = (uint64_t)(p->memory.heap_grown + p->memory.large_grown), n = p->memory.unexplained_bytes;
+
+	snprintf(buf, UNEXPLAINED_MAX, "grew by %s, and the calls that were seen explain %s of it: at least %s of its heap came from unseen calls",
+		 BYTES(grown), BYTES(grown - MIN(n, grown)), BYTES(n));
+	return buf;
+}
+
+/* ---- how processes ended */
+
+#define WORD_COLS 8	/* of a verdict's column */
+
+const char *death__words(const struct snap_process *p, char buf[static DEATH_MAX])
+{
+	char name[SIGNAL_NAME_MAX];
+
+	if (!p->ended)
+		return "";
+	if (p->oom_killed)
+		return "killed: out of memory";
+	if (!p->exit_signal)
+		return "ended";
+	snprintf(buf, DEATH_MAX, "ended by %s", signal_name(p->exit_signal, name));
+	return buf;
+}
+
+const char *death__word(const struct snap_process *p, char buf[static DEATH_MAX])
+{
+	const char *name;
+
+	if (p->oom_killed)
+		return "OOM";
+	if (!p->exit_signal)
+		return "ended";
+	name = signal_name(p->exit_signal, buf);
+	return strlen(name) <= WORD_COLS ? name : "killed";
+}
+
+/* ---- names that are missing */
+
+#define FRAMES_MIN 4		/* fewer say nothing about the whole */
+
+static bool is_looked_up(const struct snapshot *s, const struct snap_site *site)
+{
+	for (uint32_t i = 0; i < site->n_stack; i++)
+		if (!s->places[site->stack[i]].resolved)
+			return false;
+	return true;
+}
+
+/* A frame of the program or a library of its own, by its module's number; -1: of what every program has, or of no file. */
+static int file_of(const struct snapshot *s, const struct place *p)
+{
+	struct frame f = place__frame(s, p, place__n_frames(p) - 1);
+
+	return f.module && *f.module == '/' && frame__is_telling(&f) ? p->module : -1;
+}
+
+static bool has_name(const struct place *p)
+{
+	for (size_t i = 0; i < p->n_lines; i++)
+		if (p->lines[i].function && *p->lines[i].function)
+			return true;
+	return false;
+}
+
+static void take_most(const struct snapshot *s, uint64_t *by_file, struct missing_names *m)
+{
+	for (;;) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < s->n_modules; i++)
+			if (by_file[i] > by_file[most])
+				most = i;
+		if (!s->n_modules || !by_file[most])
+			return;
+		if (m->n_files < MISSING_FILES)
+			m->files[m->n_files++] = &s->modules[most];
+		else
+			m->n_more++;
+		by_file[most] = 0;
+	}
+}
+
+bool missing_names__find(const struct snapshot *s, struct missing_names *ret)
+{
+	_cleanup_free_ uint64_t *by_file = xcalloc(s->n_modules + 1, sizeof(*by_file));
+	_cleanup_free_ uint64_t *frames = xcalloc(s->n_places + 1, sizeof(*frames));	/* by place: in how many stacks it is */
+	struct missing_names m = { .what = "frames" };
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		uint32_t n = is_looked_up(s, site) ? site->n_stack : 0;
+
+		for (uint32_t k = 0; k < n; k++)
+			frames[site->stack[k]]++;
+	}
+	for (size_t i = 0; i < s->n_places; i++) {
+		int file = frames[i] ? file_of(s, &s->places[i]) : -1;
+
+		if (file < 0)
+			continue;
+		m.n_frames += frames[i];
+		if (has_name(&s->places[i]))
+			continue;
+		m.n_unnamed += frames[i];
+		by_file[file] += frames[i];
+	}
+	if (m.n_frames < FRAMES_MIN || m.n_unnamed * 2 < m.n_frames)
+		return false;
+	take_most(s, by_file, &m);
+	*ret = m;
+	return true;
+}
+
+char *missing_names__words(const struct missing_names *m, const char *install, bool debuginfod, bool traced)
+{
+	char *ret = NULL;
+	size_t len = 0;
+	FILE *out = text_stream__open(&ret, &len);
+
+	fprintf(out, "%s of the program's %s have no name (", PERCENT(m->n_unnamed, m->n_frames), m->what);
+	for (size_t i = 0; i < m->n_files; i++)
+		fprintf(out, "%s%s", i ? ", " : "", path_basename(m->files[i]->path));
+	if (m->n_more)
+		fprintf(out, " and %zu more", m->n_more);
+	if (!traced)
+		fputs("): trace where their debug symbols are installed, or with --debuginfod", out);
+	else if (install)
+		fprintf(out, "): install %s%s", install, debuginfod ? "" : ", or try --debuginfod");
+	else
+		fprintf(out, "): install their debug symbols, or do not strip them%s", debuginfod ? "" : ", or try --debuginfod");
+	text_stream__close(out);
+	return ret;
+}
+
+static bool is_nameless_python(const struct snapshot *s, const struct place *p)
+{
+	/* that of code which was reported is not missing as long as nobody has looked it up */
+	return p->module >= 0 && (size_t)p->module < s->n_modules && is_python_module(s->modules[p->module].path) &&
+	       (p->resolved || !PYTHON_IS_KNOWN(p->offset)) && !has_name(p);
+}
+
+/* Stacks that have none of Python's frames, though they ran it. */
+static char *no_room_words(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_edges; i++)
+		if (!strcmp(s->edges[i].name, "python_unnamed") && s->edges[i].n)
+			return xasprintf("%s %s", EXACT(s->edges[i].n), counter__says(s->edges[i].name, s->edges[i].n));
+	return NULL;
+}
+
+char *missing_names__of_python(const struct snapshot *s)
+{
+	uint64_t n_stacks = 0, n_nameless = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		uint32_t k = 0;
+
+		while (k < site->n_stack && !is_nameless_python(s, &s->places[site->stack[k]]))
+			k++;
+		n_stacks += site->n_stack > 0;
+		n_nameless += k < site->n_stack;
+	}
+	if (!n_nameless)
+		return no_room_words(s);
+	return xasprintf("%s of %s stacks %s Python frames without a name, which could not be read when the code ran, or not be stored",
+			 EXACT(n_nameless), EXACT(n_stacks), n_nameless == 1 ? "has" : "have");
 }
