@@ -2,7 +2,11 @@
 /* Messages of several threads. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "util/log.h"
 #include "util/util.h"
@@ -62,4 +66,29 @@ Test(log, redirected_while_threads_talk)
 		n += listeners[i].n;
 	}
 	cr_assert_gt(n, 0);
+}
+
+/* On a terminal a message does not run into the line of what is going on. */
+Test(log, a_message_ends_the_line_of_progress)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), own = dup(STDERR_FILENO), slave;
+	char text[512] = "";
+	size_t len = 0;
+	ssize_t n;
+
+	if (master < 0)
+		cr_skip_test("no terminal");
+	cr_assert(!grantpt(master) && !unlockpt(master));
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	cr_assert(slave >= 0);
+	dup2(slave, STDERR_FILENO);
+	say_progress("types 39%%");
+	say("the heap was not read");
+	dup2(own, STDERR_FILENO);
+	while (len < sizeof(text) - 1 && !strchr(text, '\n') && (n = read(master, text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	cr_expect(strstr(text, "types 39%") && strstr(text, "\r\033[Kmalloctrace: the heap was not read"), "%s", text);
+	close(slave);
+	close(own);
+	close(master);
 }

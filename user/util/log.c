@@ -45,6 +45,12 @@ static void write_line(const char *text)
 {
 	struct iovec line[] = { { "malloctrace: ", 13 }, { (char *)text, strlen(text) }, { "\n", 1 } };
 
+	/* what is going on stands in a line that has not ended */
+	if (progress_shown) {
+		fputs("\r\033[K", stderr);
+		fflush(stderr);
+	}
+	progress_shown = false;
 	if (writev(STDERR_FILENO, line, ARRAY_SIZE(line)) < 0) {
 		/* nothing reads it any more */
 	}
