@@ -236,6 +236,39 @@ Test(report, next_commands_fit)
 	}
 }
 
+/* Options that the sentence names, and searches of any allocator's blocks, but no view of what is not there. */
+Test(report, next_commands_follow_the_sentence)
+{
+	static const char *const functions[] = { "malloc" };
+	static const struct snap_probe jemalloc[] = { { .object = "/usr/lib/libjemalloc.so.2", .functions = functions, .n_functions = 1 } };
+	const struct report_opts recommends = { .brief = true, .width = 120, .sentence = "Growing: --mode growth shows which code it comes from" };
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	struct snap_heap *h;
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *out;
+
+	s->probes = jemalloc;
+	s->n_probes = 1;
+	text = brief_of(s, 120);
+	cr_expect(strstr(text, "next: --reachable for"), "%s", text);
+	free(text);
+	text = NULL;
+	out = open_memstream(&text, &len);
+	cr_assert_eq(report__write(out, s, &recommends), 0);
+	fclose(out);
+	cr_expect(strstr(text, "next: --mode growth for the code that touches new memory, "), "%s", text);
+	free(text);
+	snapshot__free(s);
+	s = sample__new(SAMPLE_SINGLE);
+	sample__add_heap(s, 0, HEAP_OLDER);
+	h = (struct snap_heap *)s->heaps;
+	h->older_blocks = 0;
+	text = brief_of(s, 120);
+	cr_expect(!strstr(text, "--view heap for older blocks"), "%s", text);
+	snapshot__free(s);
+}
+
 /* Whatever was recorded: with ten rows it fits into a terminal of 50 lines, and no line is too wide. */
 Test(report, one_screen_is_one_screen)
 {

@@ -410,24 +410,13 @@ static bool is_count(const struct report *r)
 	return r->s->recording.mode == MT_MODE_COUNT;
 }
 
-static bool has_malloc(const struct snap_probe *p)
+/* The sentence recommends it. */
+static bool lacks_pages(const struct report *r)
 {
-	for (size_t i = 0; i < p->n_functions; i++) {
-		const char *at = strstr(p->functions[i], "malloc");
+	_cleanup_free_ char *own = r->o->sentence ? NULL : sentence__of(r->s, r->o->tellings, WHOLE_NAME);
+	const char *sentence = r->o->sentence ?: own;
 
-		if (at && !strcmp(at, "malloc"))
-			return true;
-	}
-	return false;
-}
-
-/* Only blocks of glibc's malloc are searched for. */
-static bool has_other_malloc(const struct snapshot *s)
-{
-	for (size_t i = 0; i < s->n_probes; i++)
-		if (strncmp(path_basename(s->probes[i].object), "libc", 4) && has_malloc(&s->probes[i]))
-			return true;
-	return false;
+	return sentence && strstr(sentence, "--mode growth");
 }
 
 /* Options of the next trace: those that it would refuse are not named. */
@@ -435,7 +424,7 @@ static bool lacks_search(const struct report *r)
 {
 	const struct recording *how = &r->s->recording;
 
-	return !has_other_malloc(r->s) && how->mode == MT_MODE_FULL && !how->sample_bytes && !report__is_many(r) && snapshot__needs_search(r->s) &&
+	return how->mode == MT_MODE_FULL && !how->sample_bytes && !report__is_many(r) && snapshot__needs_search(r->s) &&
 	       !(r->s->known & HAS_UNREACHED) && !is_noise(r->s) && !sentence__is_unexplained(r->s);
 }
 
@@ -451,7 +440,7 @@ static bool lacks_roots(const struct report *r)
 static bool has_older(const struct report *r)
 {
 	for (size_t i = 0; i < r->s->n_heaps; i++)
-		if (!r->s->heaps[i].refused)
+		if (!r->s->heaps[i].refused && r->s->heaps[i].older_known && r->s->heaps[i].older_blocks)
 			return !report__is_many(r) && !sentence__site(r->s);
 	return false;
 }
@@ -479,6 +468,7 @@ static const struct hint {
 	{ lost_blocks, "--max-live N to record more blocks" },
 	{ lost_stacks, "--max-stacks N to record more stacks" },
 	{ is_count, "--mode full for live memory" },
+	{ lacks_pages, "--mode growth for the code that touches new memory" },
 	{ lacks_search, "--reachable for blocks that no pointer leads to" },
 	{ lacks_roots, "--roots for what holds each block" },
 	{ has_free_sites, "--view frees for where blocks are freed" },
