@@ -269,6 +269,20 @@ Test(report, next_commands_follow_the_sentence)
 	snapshot__free(s);
 }
 
+/* A buffer that grows is one block, not one for each call. */
+Test(report, what_is_reallocated_most_is_said_so)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	_cleanup_free_ char *text = NULL;
+
+	s->n_sites = 1;
+	s->sites[0].c.alloc_calls = s->sites[0].c.realloc_calls = 314;
+	s->sites[0].c.alloc_bytes = 314 << 20;
+	text = brief_of(s, 120);
+	cr_expect(strstr(text, ", realloc'ed 314 times, 1.0 MiB on average\n"), "%s", text);
+	snapshot__free(s);
+}
+
 /* Whatever was recorded: with ten rows it fits into a terminal of 50 lines, and no line is too wide. */
 Test(report, one_screen_is_one_screen)
 {

@@ -241,6 +241,13 @@ static bool most_calls_line(struct report *r)
 	name = name_of(r, most, r->width / 2);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "allocates most: %s", name ? name : "");
+	/* a block that grows is no block for each call */
+	if (r->s->known & HAS_REALLOC_CALLS && most->c.realloc_calls * 2 > most->c.alloc_calls) {
+		para__item(&r->para, "realloc'ed %s%s time%s", report__mark(r), COUNT(most->c.alloc_calls), plural(most->c.alloc_calls));
+		para__item(&r->para, "%s on average", BYTES(most->c.alloc_bytes / most->c.alloc_calls));
+		para__end(&r->para);
+		return true;
+	}
 	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), COUNT(most->c.alloc_calls), plural(most->c.alloc_calls),
 		   RATE(most->c.alloc_calls, r->s->duration_ns));
 	para__item(&r->para, "%s each", BYTES(most->c.alloc_bytes / most->c.alloc_calls));
