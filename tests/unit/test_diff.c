@@ -78,6 +78,7 @@ Test(diff, compares_rates_of_traces_that_did_not_last_as_long)
 		cr_assert_eq(diff_format__find("text")->write(out, &d, &o), 0);
 		fclose(out);
 		cr_expect(strstr(text, "\ntraced      30.0s -> 1m00s: rates are compared\n"), "%s", text);
+		cr_expect(strstr(text, i ? "\nGrew most: _dictExpand (dict.c:180), by 2,040/s.\n" : "\nGrew most: _dictExpand (dict.c:180), by 4.0 KiB/s.\n"), "%s", text);
 		cr_expect(strstr(text, i ? "\n      +2,040        2,040        4,080  _dictExpand" : "\n    +4.0 KiB          0 B      4.0 KiB  _dictExpand"), "%s", text);
 		free(text);
 		diff__done(&d);
@@ -151,6 +152,17 @@ Test(diff, estimates_that_say_too_little)
 Test(diff, with_itself_nothing_changed)
 {
 	struct snapshot *a = sample__new(0);
+	struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 10, .width = 80 };
+	_cleanup_free_ char *text = NULL;
+	struct diff same;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	diff__init(&same, a, a, metric__find("live-bytes"));
+	cr_assert_eq(diff_format__find("text")->write(out, &same, &o), 0);
+	fclose(out);
+	cr_expect(strstr(text, "\nNothing grew.\n") && !strstr(text, "next:"), "%s", text);
+	diff__done(&same);
 
 	for (size_t m = 0; m < n_metrics; m++) {
 		struct diff d;

@@ -3,6 +3,7 @@
  * Owns how a diff looks:
  *
  *	malloctrace diff  before.json -> after.json
+ *	Grew most: trackingRememberKey (tracking.c:212), by 1.5 MiB.
  *	live bytes 39.2 MiB -> 41.0 MiB: +1.8 MiB
  *	traced     30.0s -> 30.2s
  *	stacks     2 grew, 1 shrank, 1 new, 0 gone, 12 same
@@ -75,13 +76,16 @@ static const char *rate(const struct diff *d, const struct diff_opts *o, char bu
 	return change(d, buf, per_s < 0 ? n : 0, per_s < 0 ? 0 : n, 0);
 }
 
-static char *site_words(const struct diff_row *r, size_t room)
+/* name_cols: of the names, so that what stands beside them is below each other */
+static char *site_words(const struct diff_row *r, size_t room, size_t name_cols)
 {
 	struct frame f = tellings__of(NULL, r->s, r->site);
 	_cleanup_free_ char *whole = tellings__name(NULL, r->s, r->site), *name = name__shorten(whole, room);
 	_cleanup_free_ char *where = f.place ? frame__where_short(&f, r->s->processes[r->site->process].exe, room / 2) : NULL;
 	char *ret = NULL;
 
+	if (where && *where && MAX(text_width(name), name_cols) + 2 + text_width(where) <= room)
+		return xasprintf("%s%*s  %s", name, (int)(MAX(text_width(name), name_cols) - text_width(name)), "", where);
 	if (where && *where && text_width(name) + 2 + text_width(where) <= room)
 		return xasprintf("%s  %s", name, where);
 	ret = name;
@@ -95,15 +99,21 @@ static void write_table(FILE *out, const struct diff *d, const struct diff_opts 
 	const char *per = d->rates ? "/s" : "";
 	int width = o->estimated && !d->rates ? 20 : 12;
 	char a[2 * FMT_MAX + 8], b[2 * FMT_MAX + 8], c[2 * FMT_MAX + 8], title[3][16];
-	size_t used = (size_t)width + 2 * 13 + (d->rates ? 2 : 10);
+	size_t used = (size_t)width + 2 * 13 + (d->rates ? 2 : 10), room = MAX(o->width, used + SITE_LEAST) - used, name_cols = 0;
 
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *name = tellings__name(NULL, d->rows.v[i].s, d->rows.v[i].site);
+
+		if (text_width(name) <= room / 2)
+			name_cols = MAX(name_cols, text_width(name));
+	}
 	snprintf(title[0], sizeof(title[0]), "CHANGE%s", per);
 	snprintf(title[1], sizeof(title[1]), "BEFORE%s", per);
 	snprintf(title[2], sizeof(title[2]), "AFTER%s", per);
 	fprintf(out, "\n%*s %12s %12s  %s%s\n", width, title[0], title[1], title[2], d->rates ? "" : "KIND    ", "SITE");
 	for (size_t i = 0; i < n; i++) {
 		const struct diff_row *r = &d->rows.v[i];
-		_cleanup_free_ char *site = site_words(r, MAX(o->width, used + SITE_LEAST) - used);
+		_cleanup_free_ char *site = site_words(r, room, name_cols);
 
 		change(d, a, r->before, r->after, r->error);
 		if (d->rates)
@@ -113,6 +123,41 @@ static void write_table(FILE *out, const struct diff *d, const struct diff_opts 
 			fprintf(out, "%*s %12s %12s  %-6s  %s\n", width + (int)(strlen(a) - text_width(a)), a,
 				figure(d, o, b, r->before), figure(d, o, c, r->after), diff_kind__name(diff_row__kind(r)), site);
 	}
+}
+
+static bool has_grown(const struct diff *d, const struct diff_row *r)
+{
+	enum diff_kind kind = diff_row__kind(r);
+
+	if (d->rates)
+		return r->after_per_s > r->before_per_s;
+	return kind == DIFF_GREW || kind == DIFF_NEW;
+}
+
+/* The rows are in the order of their changes: "Grew most: issue_ticket (shop.cpp:12), by 1.5 MiB." */
+static void write_sentence(FILE *out, const struct diff *d, const struct diff_opts *o)
+{
+	const struct diff_row *r = NULL;
+	_cleanup_free_ char *name = NULL;
+	char a[2 * FMT_MAX + 8];
+	struct frame f;
+
+	for (size_t i = 0; i < d->rows.n && !r; i++)
+		if (has_grown(d, &d->rows.v[i]))
+			r = &d->rows.v[i];
+	if (!r) {
+		fputs("Nothing grew.\n", out);
+		return;
+	}
+	f = tellings__of(NULL, r->s, r->site);
+	name = tellings__name(NULL, r->s, r->site);
+	fprintf(out, "Grew most: %s", name);
+	if (f.line && f.line->file && f.line->line)
+		fprintf(out, " (%s:%u)", path_basename(f.line->file), f.line->line);
+	if (d->rates)
+		fprintf(out, ", by %s/s.\n", figure(d, o, a, (uint64_t)(r->after_per_s - r->before_per_s + 0.5)));
+	else
+		fprintf(out, ", by %s.\n", figure(d, o, a, r->after - r->before));
 }
 
 static bool has_changed(const struct diff *d, const struct diff_row *r)
@@ -131,6 +176,7 @@ static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o
 		changed++;
 	n = MIN(changed, o->top);
 	fprintf(out, "malloctrace diff  %s -> %s\n", o->before, o->after);
+	write_sentence(out, d, o);
 	fprintf(out, "%-11s %s -> %s: %s\n", d->metric->name, figure(d, o, a, d->before), figure(d, o, b, d->after),
 		change(d, c, d->before, d->after, d->error));
 	fprintf(out, "traced      %s -> %s%s\n", fmt_duration(a, d->of_before->duration_ns), fmt_duration(b, d->of_after->duration_ns),
@@ -158,6 +204,8 @@ static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o
 	}
 	if (changed > n)
 		fprintf(out, "\n%zu more that changed less (-T N for more)\n", changed - n);
+	if (changed && d->of_before->known & d->of_after->known & HAS_LIVE_BYTES)
+		fputs("\nnext: -o diff.html for a flame graph of what changed\n", out);
 	return 0;
 }
 
