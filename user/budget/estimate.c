@@ -352,10 +352,10 @@ static void estimate_site(struct estimate *es, struct snap_site *row, const stru
 	cross = part(row->cross_frees, row->c.free_calls);
 	/* sums in another order: none is missing, if it is by less than one */
 	row->c.free_calls = w.v[CALLS] - live[CALLS] < 1 ? 0 :
-				 row->c.alloc_calls - MIN(whole(live[CALLS]), row->c.alloc_calls);
+			    row->c.alloc_calls - MIN(whole(live[CALLS]), row->c.alloc_calls);
 	row->cross_frees = whole(row->c.free_calls * cross);
 	row->c.free_bytes = w.v[BYTES] - live[BYTES] < 1 ? 0 :
-				 row->c.alloc_bytes - MIN(whole(live[BYTES]), row->c.alloc_bytes);
+			    row->c.alloc_bytes - MIN(whole(live[BYTES]), row->c.alloc_bytes);
 	row->lifetime_sum_ns = whole(row->c.free_calls * mean_life_ns(&curve[CALLS]));
 	s->peak_bytes = MAX(s->peak_bytes, row->c.alloc_bytes - row->c.free_bytes);
 	row->c.peak_bytes = s->peak_bytes;
