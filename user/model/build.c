@@ -337,11 +337,13 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	counters__add_counts(&p->c, &to->c);
 	p->growth.calls[to->growth] += to->c.alloc_calls;
 	p->growth.bytes[to->growth] += to->c.alloc_bytes;
-	to->error = from->var;
-	add_passed_over(b, &to->error);
-	add_variance(&p->error, &from->var);
-	take_root(&to->error);
-	to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
+	if (s->estimated) {
+		to->error = from->var;
+		add_passed_over(b, &to->error);
+		add_variance(&p->error, &from->var);
+		take_root(&to->error);
+		to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
+	}
 	s->n_folded_sites += from->evicted_stacks;
 	s->scan_blocks += from->scan_blocks;
 	s->scan_bytes += from->scan_bytes;
