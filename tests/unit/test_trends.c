@@ -128,7 +128,7 @@ Test(trends, only_variables_of_the_program_hold_by_name)
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
 		struct snap_root root = { .kind = t[i].kind, .name = t[i].name, .module = t[i].module, .blocks = 600, .bytes = 600 * 4096 };
 		struct site_look most = { .scans = 3, .held = &root };
-		struct life_info info = { .proc = 1, .pid = 10, .comm = "server", .exe = "/srv/bin/server", .age_at_attach_ns = DAY };
+		struct snap_process info = { .proc = 1, .pid = 10, .comm = "server", .exe = "/srv/bin/server", .age_at_attach_ns = DAY };
 		struct play p;
 		struct snapshot *s;
 
@@ -142,7 +142,8 @@ Test(trends, only_variables_of_the_program_hold_by_name)
 		p.cut.n_sites = p.cut.n_procs = 1;
 		for (int k = 0; k < 60; k++)
 			play__second(&p);
-		p.sites[0].look = (struct cut_look){ .most = &most, .blocks = 600 };
+		p.sites[0].look = &most;
+		p.sites[0].looked_blocks = 600;
 		s = play__shot(&p, MT_MODE_FULL);
 		cr_expect_str_eq(s->sites[0].trend.why ?: "none", t[i].why, "%zu: %s", i, s->sites[0].trend.why);
 		snapshot__free(s);
@@ -160,7 +161,7 @@ Test(trends, a_saw_tooth_has_no_rate)
 		play__begin(&p);
 		p.cut.n_sites = p.cut.n_procs = 1;
 		for (int i = 0; i < seconds; i++) {
-			struct mt_counts *c = &p.sites[0].counts;
+			struct counters *c = &p.sites[0].c;
 
 			play__second(&p);
 			if (i % 8 == 7) {
