@@ -5,7 +5,7 @@
 
 #include "heap/census.h"
 #include "heap/reach.h"
-#include "model/site_look.h"
+#include "model/cut.h"
 #include "model/snap_heap.h"
 #include "model/snapshot.h"
 #include "model/traced_block.h"

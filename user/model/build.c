@@ -337,11 +337,13 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	counters__add_counts(&p->c, &to->c);
 	p->growth.calls[to->growth] += to->c.alloc_calls;
 	p->growth.bytes[to->growth] += to->c.alloc_bytes;
-	to->error = from->var;
-	add_passed_over(b, &to->error);
-	add_variance(&p->error, &from->var);
-	take_root(&to->error);
-	to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
+	if (s->estimated) {
+		to->error = from->var;
+		add_passed_over(b, &to->error);
+		add_variance(&p->error, &from->var);
+		take_root(&to->error);
+		to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
+	}
 	s->n_folded_sites += from->evicted_stacks;
 	s->scan_blocks += from->scan_blocks;
 	s->scan_bytes += from->scan_bytes;
@@ -411,6 +413,36 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 	s->n_folded_processes = m->archive.n_folded_lives;
 }
 
+/* The heap scan was some time before: what was freed since is live no more. */
+static void settle_look(struct snapshot *s, struct snap_site *to)
+{
+	const struct site_look *most = to->look;
+	struct snap_share *types;
+
+	if (!most)
+		return;
+	to->look = NULL;
+	if (!most->scans)
+		to->looked_blocks = 0;
+	to->unreached_blocks = MIN(to->unreached_blocks, to->c.live_blocks);
+	to->unreached_bytes = MIN(to->unreached_bytes, to->c.live_bytes);
+	types = snapshot__alloc(s, most->n_types + 1, sizeof(*types));
+	for (size_t i = 0; i < most->n_types; i++) {
+		types[i] = most->types[i];
+		types[i].name = snapshot__strdup(s, most->types[i].name);
+	}
+	to->types = types;
+	to->n_types = most->n_types;
+	to->sampled_blocks = MIN(most->sampled, to->c.live_blocks);
+	if (most->held) {
+		struct snap_root held = *most->held;
+
+		held.bytes = MIN(held.bytes, to->c.live_bytes);
+		held.blocks = MIN(held.blocks, to->c.live_blocks);
+		to->held = snap_root__copy(s, &held);
+	}
+}
+
 /* A verdict on a site asks what all of its process holds. */
 static void judge_sites(struct build *b, const struct model *m, const struct cut *cut)
 {
@@ -418,7 +450,7 @@ static void judge_sites(struct build *b, const struct model *m, const struct cut
 
 	for (size_t i = 0; i < s->n_sites; i++) {
 		trends__site(m, cut, b->info, b->courses[i], s, &s->sites[i]);
-		site_look__build(s, &s->sites[i]);
+		settle_look(s, &s->sites[i]);
 	}
 	free(b->courses);
 }

@@ -12,7 +12,21 @@
 
 #include "bpf/abi.h"
 #include "model/ages.h"
-#include "model/site_look.h"
+#include "model/snapshot.h"
+
+/* What a look at the process's memory said of the live blocks of a site; not by a cut, but some time before it. */
+struct site_look {
+	uint32_t proc;
+	uint64_t looked_ns;	/* on the programs' clock: a site that is younger has its number from another */
+	uint32_t scans;		/* for pointers to them; 0: not searched for, and none is called unreached */
+	uint64_t blocks;	/* that were there */
+	uint64_t unreached_blocks, unreached_bytes;
+	bool partial;		/* snap_unreached__is_partial() */
+	const struct snap_share *types;
+	size_t n_types;
+	uint64_t sampled;	/* blocks that these are of */
+	const struct snap_root *held;	/* NULL: not known */
+};
 
 /* --free-stacks: frees of a site's blocks, by place and by thread. */
 struct cut_free {

@@ -8,9 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/ages.h"
+#include "model/cut.h"
 #include "model/schema.h"
-#include "model/site_look.h"
 #include "util/util.h"
 
 void counters__add_counts(struct counters *sum, const struct counters *c)

@@ -487,6 +487,13 @@ void fields__merge(const struct fields *fields, void *sum, const void *row)
 		switch (f->merge) {
 		case MERGE_NOT:
 			break;
+		/* most of all: a snapshot adds up the counters of each site */
+		case MERGE_SUM:
+			if (f->type == FIELD_U64)
+				*(uint64_t *)to += *(const uint64_t *)from;
+			else
+				merge_numbers(f, to, from);
+			break;
 		case MERGE_ERROR:
 			*(double *)to = hypot(*(double *)to, *(const double *)from);
 			break;
