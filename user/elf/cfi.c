@@ -35,9 +35,10 @@
 /*
  * ---- the code
  *
- * Does a call stand in a range, and where does a function's frame pointer point to? A range that holds a call is never said to hold
- * none. On arm64 instructions have four bytes and the answer is exact, but for data between code. On x86_64 nothing is decoded: any
- * byte that could begin a call counts, be it the middle of another instruction. What cannot be read, or would take more reading
+ * Does a call stand in a range, and where does a function's frame pointer point to? A range that
+ * holds a call is never said to hold none. On arm64 instructions have four bytes and the answer is
+ * exact, but for data between code. On x86_64 nothing is decoded: any byte that could begin a call
+ * counts, be it the middle of another instruction. What cannot be read, or would take more reading
  * than one file is granted, counts as well.
  */
 

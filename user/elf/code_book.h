@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Names that processes keep of code that is in no file: what code of Python they have run, and a JIT's list of its functions. */
+/*
+ * Names that processes keep of code that is in no file: what code of Python they have run, and a
+ * JIT's list of its functions.
+ */
 #ifndef MT_CODE_BOOK_H
 #define MT_CODE_BOOK_H
 
@@ -11,8 +14,8 @@
 /*
  * ---- the code objects of a process
  *
- * As the programs in the kernel reported them when they met each for the first time: which one was at an address at a time, its name,
- * its file, the line of each instruction.
+ * As the programs in the kernel reported them when they met each for the first time: which one was
+ * at an address at a time, its name, its file, the line of each instruction.
  */
 
 /* What an instruction belongs to. */
@@ -67,7 +70,8 @@ uint32_t locations__line(const unsigned char *table, size_t len, uint32_t first_
 /*
  * ---- /tmp/perf-PID.map (jitmap.c)
  *
- * The list that runtimes with a just-in-time compiler (node --perf-basic-prof, java, python -X perf) keep of the functions they made.
+ * The list that runtimes with a just-in-time compiler (node --perf-basic-prof, java, python -X
+ * perf) keep of the functions they made.
  */
 
 struct jitmap;

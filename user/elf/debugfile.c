@@ -330,9 +330,10 @@ int minidebug__open(struct elffile *f, Elf *file)
 /*
  * ---- servers
  *
- * libdebuginfod is loaded when it is requested: it brings a whole HTTP library along, which nothing else needs. Files are kept in
- * its own cache ($DEBUGINFOD_CACHE_PATH, ~/.cache/debuginfod_client). However slowly and however much a server sends, the bytes of a
- * file and the time for all files are bounded, and a signal that asks for the end ends a download, so that the report comes.
+ * libdebuginfod is loaded when it is requested: it brings a whole HTTP library along, which nothing
+ * else needs. Files are kept in its own cache ($DEBUGINFOD_CACHE_PATH, ~/.cache/debuginfod_client).
+ * However slowly and however much a server sends, the bytes of a file and the time for all files
+ * are bounded, and a signal that asks for the end ends a download, so that the report comes.
  *
  * The functions used are part of its ABI since 0.179 (2020).
  */

@@ -344,7 +344,8 @@ bool object__has_section(const struct object *obj, const char *name)
 	struct elf_section s = {};
 
 	if (readers__are_apart())
-		return file_apart__has((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_SECTION, .name = name }, NULL);
+		return file_apart__has((struct apart){ .obj = obj },
+				       (struct file_request){ .part = FILE_SECTION, .name = name }, NULL);
 	if (elffile__open_fd(&f, obj->fd))
 		return false;
 	while (elffile__next_section(f.elf, &s))
@@ -456,7 +457,8 @@ bool object__initial_address(const struct object *obj, uint64_t vaddr, uint64_t 
 	GElf_Rela r;
 
 	if (readers__are_apart())
-		return file_apart__has((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, ret);
+		return file_apart__has((struct apart){ .obj = obj },
+				       (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, ret);
 	if (elffile__open_fd(&f, obj->fd))
 		return false;
 	relas = relas_of(obj, &f, dynamic_of(obj, &f));

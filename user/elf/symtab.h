@@ -35,8 +35,9 @@ struct symtab {			/* all zero: empty */
 };
 
 /*
- * Adds the symbols of .symtab and .dynsym; the file must outlive t. Damaged tables add what can be read. by_segments: of an object's own
- * file whose section headers say nothing, sized functions that lie in its segments, also of the dynamic one; else NULL.
+ * Adds the symbols of .symtab and .dynsym; the file must outlive t. Damaged tables add what can be
+ * read. by_segments: of an object's own file whose section headers say nothing, sized functions
+ * that lie in its segments, also of the dynamic one; else NULL.
  */
 void symtab__add(struct symtab *t, struct elffile *f, const struct object *by_segments);
 /* After the last addition, before the first search. */

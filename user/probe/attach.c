@@ -201,12 +201,16 @@ static bool at_return(size_t step)
 static int attach_multi(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
 			const struct chosen *c)
 {
+	const struct uprobe_points at = {
+		.offsets = c->offsets.v,
+		.cookies = c->cookies.v,
+		.counters = c->counters.v,
+		.n = c->offsets.n,
+	};
 	struct link *l = vec_push(&a->links[step]);
 
 	l->object = obj;
-	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path,
-				   &(struct uprobe_points){ c->offsets.v, c->cookies.v, c->counters.n ? c->counters.v : NULL, c->offsets.n },
-				   at_return(step), a->pid);
+	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path, &at, at_return(step), a->pid);
 	if (l->fd < 0) {
 		a->links[step].n--;
 		return -errno;
@@ -385,8 +389,9 @@ int attachment__renew(const struct attachment *old, struct attachment **ret, str
 /*
  * ---- places that no allocator's plan has
  *
- * Those that the user named, where libraries are loaded, and where calls fail unseen. They stay until the end, or until their file is
- * written to; those of the last kind are parked with the allocators'.
+ * Those that the user named, where libraries are loaded, and where calls fail unseen. They stay
+ * until the end, or until their file is written to; those of the last kind are parked with the
+ * allocators'.
  */
 
 static int attach_spots(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
@@ -408,8 +413,8 @@ static int attach_spots(struct attachment *a, size_t step, struct bpf_program *p
 	return err ? explain(a, e, err, obj) : 0;
 }
 
-int attachment__add_spots(struct attachment *a, enum spots_for what, const struct object *obj, const struct spot_points *points,
-			  struct err *e)
+int attachment__add_spots(struct attachment *a, enum spots_for what, const struct object *obj,
+			  const struct spot_points *points, struct err *e)
 {
 	struct bpf_program *const programs[] = {
 		[FOR_USER] = a->kernel->skel->progs.reach_spot,

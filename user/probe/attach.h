@@ -64,8 +64,8 @@ enum spots_for {
 	FOR_LOADER,	/* plan.loader */
 	FOR_PYTHON,	/* where a Python interpreter frees code */
 };
-int attachment__add_spots(struct attachment *a, enum spots_for what, const struct object *obj, const struct spot_points *points,
-			  struct err *e);
+int attachment__add_spots(struct attachment *a, enum spots_for what, const struct object *obj,
+			  const struct spot_points *points, struct err *e);
 /* plan.refusals, parked with the others. points must live as long as the attachment. */
 int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			     struct err *e);
@@ -104,13 +104,15 @@ uint64_t leaving__wait(struct leaving *l);	/* when it was done, by CLOCK_MONOTON
 /*
  * ---- files that are probed and written to
  *
- * To the kernel such a file is the same one as before: it goes on putting breakpoints where the old code had its functions, and
- * carries out the old instructions there, which kills processes that map the new code (any tool that sets uprobes, 6.1 to 6.18).
- * So the probes have to be out before a process does.
+ * To the kernel such a file is the same one as before: it goes on putting breakpoints where the old
+ * code had its functions, and carries out the old instructions there, which kills processes that
+ * map the new code (any tool that sets uprobes, 6.1 to 6.18). So the probes have to be out before a
+ * process does.
  *
- * inotify reports it, with the first byte that is written, or when the file is truncated; a thread of its own, which has nothing
- * else to do, takes the links away from the code that made them. A lease (F_SETLEASE) would report it before, and make the writer
- * wait until the probes are out; but it would wait for up to 45 seconds (lease-break-time) if malloctrace is stopped meanwhile, by
+ * inotify reports it, with the first byte that is written, or when the file is truncated; a thread
+ * of its own, which has nothing else to do, takes the links away from the code that made them. A
+ * lease (F_SETLEASE) would report it before, and make the writer wait until the probes are out; but
+ * it would wait for up to 45 seconds (lease-break-time) if malloctrace is stopped meanwhile, by
  * SIGSTOP, a frozen cgroup or a debugger.
  */
 

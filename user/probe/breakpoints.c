@@ -122,7 +122,8 @@ enum breakpoint_kind breakpoint__kind(uint16_t machine, const unsigned char *mem
 	return (word & trap->mask) == trap->any ? BREAKPOINT_FOREIGN : BREAKPOINT_GONE;
 }
 
-static void look_at(struct memory *mem, const struct mapping *m, const struct object *obj, uint64_t offset, struct breakpoints *s)
+static void look_at(struct memory *mem, const struct mapping *m, const struct object *obj, uint64_t offset,
+		    struct breakpoints *s)
 {
 	unsigned char now[BREAKPOINT_BYTES] = {}, file[BREAKPOINT_BYTES] = {};
 

@@ -37,13 +37,14 @@ bool breakpoints__tell_foreign(void);
 /*
  * ---- one file under two names
  *
- * Containers that share a layer of an image see it through overlays of their own, with device and inode numbers of their own, but a
- * probe acts on the file below: probed through one overlay, it is probed in all of them, and a second set of probes would count
- * everything twice.
+ * Containers that share a layer of an image see it through overlays of their own, with device and
+ * inode numbers of their own, but a probe acts on the file below: probed through one overlay, it is
+ * probed in all of them, and a second set of probes would count everything twice.
  *
- * A breakpoint that is seen through the other name is no proof: it may be another tracer's, in a copy of the file. So the file is
- * marked by a probe that no other tracer can have: for malloctrace's own process alone, and in the ELF header, which is never
- * executed. Whichever name the mark is seen through is a name of the same file.
+ * A breakpoint that is seen through the other name is no proof: it may be another tracer's, in a
+ * copy of the file. So the file is marked by a probe that no other tracer can have: for
+ * malloctrace's own process alone, and in the ELF header, which is never executed. Whichever name
+ * the mark is seen through is a name of the same file.
  */
 
 /*

@@ -184,6 +184,7 @@ static int attach(struct check *c)
 {
 	const struct plan *p = c->plan;
 	struct vec(uint64_t) offsets[2] = {}, cookies[2] = {};
+	struct uprobe_points at;
 	int err = 0;
 
 	for (size_t i = 0; i < p->n_points; i++) {
@@ -196,9 +197,9 @@ static int attach(struct check *c)
 	for (int k = 0; k < 2 && !err; k++) {
 		if (!offsets[k].n)
 			continue;
-		c->links[k] = uprobe_multi__link(bpf_program__fd(c->kernel->skel->progs.check_point), p->object->fd_path,
-						 &(struct uprobe_points){ .offsets = offsets[k].v, .cookies = cookies[k].v, .n = offsets[k].n },
-						 k, c->pid);
+		at = (struct uprobe_points){ .offsets = offsets[k].v, .cookies = cookies[k].v, .n = offsets[k].n };
+		c->links[k] = uprobe_multi__link(bpf_program__fd(c->kernel->skel->progs.check_point),
+						 p->object->fd_path, &at, k, c->pid);
 		if (c->links[k] < 0)
 			err = -errno;
 	}
@@ -466,8 +467,9 @@ void check__plan(struct kernel *k, const struct alloc_funcs *funcs, const struct
 /*
  * ---- the child
  *
- * A fresh process that loads the target's allocator and calls its functions when told to. The library is the target's, and the
- * target is not trusted: loading it runs its constructors. So before that
+ * A fresh process that loads the target's allocator and calls its functions when told to. The
+ * library is the target's, and the target is not trusted: loading it runs its constructors. So
+ * before that
  *
  *   - malloctrace has become a user that nobody else is, if it was root, and has closed all descriptors
  *     but those it was given (lockdown.c); it gives up all capabilities and can get none back;

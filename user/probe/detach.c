@@ -15,7 +15,10 @@
 
 #define MAX_HANDS 64
 
-/* Threads that take one piece of work after the other. Each is done once, however many can be started; at worst by the one that waits. */
+/*
+ * Threads that take one piece of work after the other. Each is done once, however many can be
+ * started; at worst by the one that waits.
+ */
 struct crew {
 	void (*work)(void *arg, size_t i);
 	void *arg;
@@ -37,7 +40,8 @@ static void *take_part(void *arg)
 /* spare: how many of the n the caller does itself, while others do the rest */
 static void start_hands(struct crew *c, size_t spare, const pthread_attr_t *attr)
 {
-	while (c->n_hands + spare < c->n && c->n_hands < MAX_HANDS && !pthread_create(&c->hands[c->n_hands], attr, take_part, c))
+	while (c->n_hands + spare < c->n && c->n_hands < MAX_HANDS &&
+	       !pthread_create(&c->hands[c->n_hands], attr, take_part, c))
 		c->n_hands++;
 }
 

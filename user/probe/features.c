@@ -213,9 +213,9 @@ static bool own_offsets(const uintptr_t *at, size_t n, uint64_t *ret)
 /*
  * ---- uretprobes
  *
- * On x86_64, kernels from 6.11 on return from a uretprobe by a system call of its own, and up to 6.13 (unless mended since) a seccomp
- * filter of the target sees it, knows nothing of it, and forbids it: services died of that. A child of ours that allows itself next
- * to nothing tries it.
+ * On x86_64, kernels from 6.11 on return from a uretprobe by a system call of its own, and up to
+ * 6.13 (unless mended since) a seccomp filter of the target sees it, knows nothing of it, and
+ * forbids it: services died of that. A child of ours that allows itself next to nothing tries it.
  */
 
 /* To be able to test everywhere what those kernels get. */
@@ -429,9 +429,10 @@ struct plan_want plan_want__of(const struct recording *r)
 /*
  * ---- what a hit costs
  *
- * Three probes in a function of our own. The points are those of a malloc and its free (place.c): two entries, on instructions that
- * the kernel carries out itself, and a return. Only what a program takes is measured in the targets (bpf/budget.bpf.h): it grows
- * with their stacks and tables, the trap does not.
+ * Three probes in a function of our own. The points are those of a malloc and its free (place.c):
+ * two entries, on instructions that the kernel carries out itself, and a return. Only what a
+ * program takes is measured in the targets (bpf/budget.bpf.h): it grows with their stacks and
+ * tables, the trap does not.
  */
 
 #define POINTS 3
@@ -479,8 +480,9 @@ static uint64_t measure(void)
 
 static int put_probe(struct kernel *k, const uint64_t *offsets, size_t n, bool at_return)
 {
-	return uprobe_multi__link(bpf_program__fd(k->skel->progs.stay), OWN_FILE, &(struct uprobe_points){ .offsets = offsets, .n = n },
-				  at_return, getpid());
+	const struct uprobe_points at = { .offsets = offsets, .n = n };
+
+	return uprobe_multi__link(bpf_program__fd(k->skel->progs.stay), OWN_FILE, &at, at_return, getpid());
 }
 
 void price__measure_trap(struct kernel *k)

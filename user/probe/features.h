@@ -58,13 +58,16 @@ int features__explain(struct err *e);
 
 struct uprobe_points {
 	const uint64_t *offsets, *cookies;	/* cookies may be NULL */
-	const uint64_t *counters;	/* where in the file a word is that counts tracers of the probe, 0: none; or NULL */
+	const uint64_t *counters;	/* words in the file that count tracers, each 0: none; or NULL */
 	size_t n;
 };
 
 /* An fd, or -1 with errno. pid 0: every process. */
 int uprobe_multi__link(int prog_fd, const char *path, const struct uprobe_points *at, bool at_return, pid_t pid);
-/* Without waiting for it: the kernel takes 25 to 50 ms to give a link back (6.18), and the breakpoints are gone at once. Takes -1. */
+/*
+ * Without waiting for it: the kernel takes 25 to 50 ms to give a link back (6.18), and the
+ * breakpoints are gone at once. Takes -1.
+ */
 void uprobe_multi__close(int fd);
 
 /* ---- what a hit of a probe takes of its target's CPU time, where no budget (budget/budget.h) keeps account of it */

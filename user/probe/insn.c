@@ -291,12 +291,12 @@ void decoder__free(struct decoder *d)
 /*
  * ---- a cheaper place than the first instruction
  *
- * A breakpoint on an instruction that the kernel can carry out itself costs one exception; on any other, such as the `stp` that
- * most functions begin with on arm64 or the `endbr64` on x86_64, a second one for the single step: 220 ns against 450 on arm64
- * (Neoverse, 6.18).
+ * A breakpoint on an instruction that the kernel can carry out itself costs one exception; on any
+ * other, such as the `stp` that most functions begin with on arm64 or the `endbr64` on x86_64, a
+ * second one for the single step: 220 ns against 450 on arm64 (Neoverse, 6.18).
  *
- * What may stand before the chosen instruction is a short list of what compilers put into prologues. Anything else ends the
- * search: a wrong guess here would be a wrong size in a report.
+ * What may stand before the chosen instruction is a short list of what compilers put into
+ * prologues. Anything else ends the search: a wrong guess here would be a wrong size in a report.
  */
 
 #define MAX_INSNS 12

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Where one machine instruction leads to, and which of a function's first ones is cheap to probe: all that choosing points needs of a disassembler. */
+/*
+ * Where one machine instruction leads to, and which of a function's first ones is cheap to probe:
+ * all that choosing points needs of a disassembler.
+ */
 #ifndef MT_INSN_H
 #define MT_INSN_H
 

@@ -174,7 +174,8 @@ int kernel__load_spots(struct kernel *k, const struct spots *s, struct err *e)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		struct mt_spot spot = { .kind = s->v[i].kind };
-		int err = bpf_map__update_elem(k->skel->maps.spots, &s->v[i].number, sizeof(s->v[i].number), &spot, sizeof(spot), BPF_ANY);
+		int err = bpf_map__update_elem(k->skel->maps.spots, &s->v[i].number, sizeof(s->v[i].number), &spot,
+					       sizeof(spot), BPF_ANY);
 
 		if (err)
 			return err_set(e, err, "%s %s: %s", s->v[i].option, s->v[i].text, strerror(-err));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Which processes are traced, as far as user space decides it, and what the programs know of their code. All changes go through
- * the program `manage`, which knows the rules (bpf/adopt.bpf.h): an exec, a fork or an end at the same moment is in order before
- * or after each of them.
+ * Which processes are traced, as far as user space decides it, and what the programs know of their
+ * code. All changes go through the program `manage`, which knows the rules (bpf/adopt.bpf.h): an
+ * exec, a fork or an end at the same moment is in order before or after each of them.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -305,9 +305,9 @@ int kernel__wait_for_walks(struct kernel *k)
 /*
  * ---- the numbers of functions' code
  *
- * What is known of it is relative to a point, so one number does for all that look alike, wherever they are mapped, and is never
- * given back: the files of a machine have some hundred different ones. Windows of --overhead put links in place from a thread of
- * their own: hence the lock.
+ * What is known of it is relative to a point, so one number does for all that look alike, wherever
+ * they are mapped, and is never given back: the files of a machine have some hundred different
+ * ones. Windows of --overhead put links in place from a thread of their own: hence the lock.
  */
 
 struct entry {

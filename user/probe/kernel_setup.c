@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how a recording and what the machine is like become the sizes of the tables and the programs' constants: each member of
- * struct table_sizes and of struct mt_config is set here, and nowhere else.
+ * Owns how a recording and what the machine is like become the sizes of the tables and the
+ * programs' constants: each member of struct table_sizes and of struct mt_config is set here, and
+ * nowhere else.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

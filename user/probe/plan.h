@@ -144,8 +144,8 @@ char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs);
 /*
  * ---- verify.c: points that a reader chose, verified by malloctrace itself
  *
- * Whoever has taken over a reader must not have a breakpoint set in the middle of an instruction, or in data, of a file that others
- * run.
+ * Whoever has taken over a reader must not have a breakpoint set in the middle of an instruction,
+ * or in data, of a file that others run.
  */
 
 enum {				/* what is at a point */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Plans, spots and what else is found in the code and the notes of a file, asked of the sandbox: see elf/apart.h.
+ * Plans, spots and what else is found in the code and the notes of a file, asked of the sandbox:
+ * see elf/apart.h.
  *
- * Owns nothing beyond a call. What always holds of a plan that comes back: its functions are rows of the table, its points are
- * entries, returns and tail jumps of functions of the file (verify.c), and no cookie is made of what is out of range. Whether the
- * points are the right ones is the self-check's to find.
+ * Owns nothing beyond a call. What always holds of a plan that comes back: its functions are rows
+ * of the table, its points are entries, returns and tail jumps of functions of the file (verify.c),
+ * and no cookie is made of what is out of range. Whether the points are the right ones is the
+ * self-check's to find.
  */
 #include <errno.h>
 #include <string.h>
@@ -176,7 +178,8 @@ static bool are_verified(const struct plan *p, const struct object *obj, const s
 	ask_spots(&p->refusals, v + refusals);
 	verify__points(obj, v, n);
 	for (size_t i = 0; i < p->n_points; i++)
-		if (!object__is_code_at(obj, v[i].offset) || !is_verified(&p->points[i], &v[i], &funcs->v[p->points[i].func], no_uretprobes))
+		if (!object__is_code_at(obj, v[i].offset) ||
+		    !is_verified(&p->points[i], &v[i], &funcs->v[p->points[i].func], no_uretprobes))
 			return false;
 	return are_spots(obj, &p->loader, v + loader) && are_spots(obj, &p->refusals, v + refusals);
 }
@@ -331,14 +334,15 @@ static bool are_numbers(size_t n_spots, const struct spot_points *points)
 }
 
 /* READER_LOST: also where an end is asked for. */
-static int ask(struct apart *a, struct object *obj, const struct spots_request *of, struct spots_answer *ret, struct err *e)
+static int ask(struct apart *a, struct object *obj, const struct spots_request *of, struct spots_answer *ret,
+	       struct err *e)
 {
 	int err = apart__ask(a, of, ret, e);
 
 	if (err)
 		return err == -EINTR ? READER_LOST : err;
-	if (ret->spots.n == of->spots.n && are_numbers(of->spots.n, &ret->points) && are_verified_spots(obj, &ret->points) &&
-	    are_verified_spots(obj, &ret->within.points))
+	if (ret->spots.n == of->spots.n && are_numbers(of->spots.n, &ret->points) &&
+	    are_verified_spots(obj, &ret->points) && are_verified_spots(obj, &ret->within.points))
 		return 0;
 	return apart__refuse(a, obj, ret);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the skeleton of registers.bpf.c, which is loaded once: a look at a heap reads registers several times. And what becomes of
- * libbpf's messages: without --verbose there is none.
+ * Owns the skeleton of registers.bpf.c, which is loaded once: a look at a heap reads registers
+ * several times. And what becomes of libbpf's messages: without --verbose there is none.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

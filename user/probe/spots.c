@@ -13,9 +13,9 @@
 #include "elf/symtab.h"
 #include "probe/spots.h"
 #include "reader/reader.h"
+#include "util/clock.h"
 #include "util/funcname.h"
 #include "util/invoker.h"
-#include "util/clock.h"
 #include "util/util.h"
 
 /* ---- what the user named */
@@ -116,9 +116,10 @@ const struct spot *spots__first(const struct spots *s, enum mt_spot_kind kind)
 /*
  * ---- .note.stapsdt
  *
- * The file is hostile: what is handed on has names that end, a place in code that is in the file, and a counter in data that is in
- * the file. A note holds link-time addresses. Prelinking moves code and does not know of notes, so each also has the address that
- * .stapsdt.base had, and is right by as much as that section has moved.
+ * The file is hostile: what is handed on has names that end, a place in code that is in the file,
+ * and a counter in data that is in the file. A note holds link-time addresses. Prelinking moves
+ * code and does not know of notes, so each also has the address that .stapsdt.base had, and is
+ * right by as much as that section has moved.
  */
 
 #define NOTE_TYPE 3
@@ -311,8 +312,8 @@ static int on_symbol(const char *raw, uint64_t vaddr, void *arg)
 	version = strcspn(plain + (len > 0), "@") + (len > 0);
 	plain[version] = '\0';
 	for (size_t i = 0; i < s->spots->n && !err; i++)
-		if (s->wanted[i].function && spot__is_function(&s->spots->v[i], plain, false) && object__segment_at(s->obj, vaddr, true) &&
-		    object__vaddr_to_offset(s->obj, vaddr, &offset))
+		if (s->wanted[i].function && spot__is_function(&s->spots->v[i], plain, false) &&
+		    object__segment_at(s->obj, vaddr, true) && object__vaddr_to_offset(s->obj, vaddr, &offset))
 			err = add_point(s, &s->spots->v[i], offset, 0);
 	return err;
 }
@@ -322,7 +323,8 @@ static int on_inlined(const char *name, uint64_t low, uint64_t high, bool first,
 	struct search *s = arg;
 
 	for (size_t i = 0; first && i < s->spots->n; i++)
-		s->spots->v[i].n_inlined_here += s->wanted[i].inlined && spot__is_function(&s->spots->v[i], name, false);
+		s->spots->v[i].n_inlined_here += s->wanted[i].inlined &&
+						 spot__is_function(&s->spots->v[i], name, false);
 	return 0;
 }
 

@@ -26,8 +26,8 @@ void unread__tell(const char *path, const char *why, bool in_figures);
 /*
  * ---- wire.c: bytes to and from a reader or the starter
  *
- * Whatever is on the other side, each call ends in bounded time, and much sooner if an end is asked for (readers__hurry(),
- * readers__end_at(), Ctrl-C).
+ * Whatever is on the other side, each call ends in bounded time, and much sooner if an end is asked
+ * for (readers__hurry(), readers__end_at(), Ctrl-C).
  */
 
 #define WAIT_PART_NS (10 * SECOND_NS)	/* for the next part of an answer, unless a call says otherwise */

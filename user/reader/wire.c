@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * What passes between malloctrace and its readers: structs as bytes, and bytes through sockets. Owns the bytes of a struct wire, and
- * what is known of an end that is asked for. Both sides are one program, so a number is as the machine has it. What always holds: no
- * memory is taken for more rows than the bytes that are left can hold.
+ * What passes between malloctrace and its readers: structs as bytes, and bytes through sockets.
+ * Owns the bytes of a struct wire, and what is known of an end that is asked for. Both sides are
+ * one program, so a number is as the machine has it. What always holds: no memory is taken for more
+ * rows than the bytes that are left can hold.
  */
 #include <errno.h>
 #include <poll.h>
@@ -284,7 +285,8 @@ void wire_type__done(const struct wire_type *type, void *record)
 /*
  * ---- to and from a reader or the starter, neither of which need ever answer
  *
- * Nobody on the other side decides how long it takes: each call ends in bounded time, and much sooner if an end is asked for.
+ * Nobody on the other side decides how long it takes: each call ends in bounded time, and much
+ * sooner if an end is asked for.
  */
 
 #define LOOK_NS (50 * MS_NS)	/* how often it is looked whether an end is asked for */

@@ -140,7 +140,10 @@ size_t space_index__first(const struct space *s, uint64_t addr);
 const struct space_range *space_index__at(const struct space *s, uint64_t addr);
 void space_index__done(struct space *s);
 
-/* ---- for space.c: what only the memory of a process shows of its code, the vdso, and whether a file is the one that it has mapped */
+/*
+ * ---- for space.c: what only the memory of a process shows of its code, the vdso, and whether a
+ * file is the one that it has mapped
+ */
 
 /*
  * The vdso is in no file. It is malloctrace's own, which has the same pages; 32-bit programs have another one, which is read from the
