@@ -559,6 +559,9 @@ static const struct snap_site *holder(const struct facts *f, const struct snap_p
 	for (size_t i = 0; i < f->s->n_sites; i++) {
 		const struct snap_site *site = &f->s->sites[i];
 
+		/* one that is in no table, for its blocks are younger than was asked for */
+		if (f->s->recording.older_ns && !site->older_bytes)
+			continue;
 		if (&f->s->processes[site->process] == p && (!most || site->c.live_bytes > most->c.live_bytes))
 			most = site;
 	}
