@@ -29,7 +29,7 @@ char *noise__advice(const struct snapshot *s);
 /* What the probes take of the targets' CPU time, in parts of a hundred; 0: not known. From COST_SAID_PCT on it is worth a word. */
 #define COST_SAID_PCT 5
 double cost__pct(uint64_t probe_ns, uint64_t target_cpu_ns);
-/* "about 31% of its CPU time; --overhead 5 bounds it" */
+/* "took about 31% of its CPU time (--overhead 5 limits it)" */
 char *cost__words(const struct snapshot *s);
 /* Can --overhead be given with what this trace recorded? */
 bool cost__can_be_bounded(const struct snapshot *s);
