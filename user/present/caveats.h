@@ -60,7 +60,7 @@ const char *reading__mark_words(const struct snapshot *s);
 size_t blind__n(const struct snapshot *s);
 /* One of them, of which there is the most to say; NULL: none. */
 const struct snap_process *blind__first(const struct snapshot *s);
-/* "ran for 1.20s and grew by 64.0 MiB" */
+/* " in 1.20s of CPU time, in which it grew by 64.0 MiB", after "no allocation seen" */
 const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX]);
 
 #define UNEXPLAINED_MAX 192

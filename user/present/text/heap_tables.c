@@ -264,7 +264,8 @@ static void next_line(struct report *r)
 	if (lost && one)
 		para__item(&r->para, "malloctrace -p %d -d 30 --reachable for the call stacks that leak", (int)heap__pid(r->s, one));
 	if (!read && one) {
-		para__item(&r->para, "malloctrace doctor -p %d says which allocator it has", (int)heap__pid(r->s, one));
+		if (!strstr(one->refused, "it allocates with"))
+			para__item(&r->para, "malloctrace doctor -p %d says which allocator it has", (int)heap__pid(r->s, one));
 		para__item(&r->para, "malloctrace -p %d traces what it allocates", (int)heap__pid(r->s, one));
 	}
 	if (read && !searched)
