@@ -14,7 +14,7 @@
 /* How sentences begin; the first N_ALARMS are alarms. */
 static const char *const openings[] = {
 	"Leak: ", "Perhaps a leak: ", "Growing: ", "Grew before it ended: ",
-	"Nothing grows", "The process freed all live memory", "Too early to tell", "Too short to tell", "No call of an allocator", "Too few samples", "Not clear whether", "Everything allocated", "Nothing was allocated", "Not freed at exit: ",
+	"Nothing grows", "The process freed all live memory", "Too early to tell", "Too short to tell", "No allocation was seen", "Too few samples", "Not clear whether", "Everything allocated", "Nothing was allocated", "Not freed at exit: ",
 };
 #define N_OPENINGS (sizeof(openings) / sizeof(*openings))
 #define N_ALARMS 4

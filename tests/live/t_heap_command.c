@@ -301,7 +301,7 @@ TEST(heap_command_says_why_once)
 	fx__go(t, &s.fx);
 	snprintf(line, sizeof(line), "LC_ALL=C.UTF-8 %s heap -p %d; echo EXIT $?; exec cat", lt_bin, (int)s.fx.c.pid);
 	begin_shell(t, &s, "120", "40", line);
-	COMES("EXIT 1", "next: malloctrace doctor -p ", "!--reachable");
+	COMES("EXIT 1", "next: malloctrace -p ", "!--reachable", "!malloctrace doctor");
 	seen = look(t, &s);
 	want(t, strstr(seen, "jemalloc") && !strstr(seen, "malloctrace: heaptrace ("), "%s", seen);
 	free(seen);

@@ -58,7 +58,7 @@ TEST(points_fooled)
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	if (strstr(m.c.errs.s, "libfool.so: probe points not tested"))
 		skip(t, "the self-check cannot run here: %.200s", strstr(m.c.errs.s, "libfool.so: probe points"));
-	want(t, strstr(m.c.errs.s, "libfool.so: the cheaper probe points do not report each call correctly (fool_alloc: ") != NULL,
+	want(t, strstr(m.c.errs.s, "libfool.so: optimised probe points failed their self-test (fool_alloc)") != NULL,
 	     "stderr, wanted a word on libfool's points, got %s", m.c.errs.s);
 	want(t, strstr(m.c.errs.s, "fool_alloc: first instruction, uretprobe") != NULL, "stderr, wanted plain points for fool_alloc, got %s",
 	     m.c.errs.s);

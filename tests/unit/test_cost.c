@@ -21,12 +21,12 @@ Test(cost, is_said_from_five_percent_on)
 		uint64_t probe_ms, cpu_ms;
 		const char *words;
 	} t[] = {
-		{ 310, 1000, "about 31% of its CPU time; --overhead 5 bounds it" },
-		{ 50, 1000, "about 5% of its CPU time; --overhead 5 bounds it" },
+		{ 310, 1000, "took about 31% of its CPU time (--overhead 5 limits it)" },
+		{ 50, 1000, "took about 5% of its CPU time (--overhead 5 limits it)" },
 		{ 49, 1000, NULL },
 		{ 0, 1000, NULL },	/* not measured */
-		{ 950, 1000, "nearly all of its CPU time; --overhead 5 bounds it" },
-		{ 1100, 1000, "nearly all of its CPU time; --overhead 5 bounds it" },
+		{ 950, 1000, "took nearly all of its CPU time (--overhead 5 limits it)" },
+		{ 1100, 1000, "took nearly all of its CPU time (--overhead 5 limits it)" },
 		{ 31, 90, NULL },	/* so few ticks are no clock */
 		{ 10, 0, NULL },
 	};
@@ -50,15 +50,15 @@ Test(cost, advice_is_given_where_it_can_be_followed)
 
 	s.recording.sample_bytes = 65536;
 	sampled = cost__words(&s);
-	cr_expect_str_eq(sampled, "about 31% of its CPU time");
+	cr_expect_str_eq(sampled, "took about 31% of its CPU time");
 	s.recording.sample_bytes = 0;
 	s.recording.mode = MT_MODE_LEAK;
 	leak = cost__words(&s);
-	cr_expect_str_eq(leak, "about 31% of its CPU time");
+	cr_expect_str_eq(leak, "took about 31% of its CPU time");
 	s.recording.mode = MT_MODE_FULL;
 	s.recording.within = "handle";
 	within = cost__words(&s);
-	cr_expect_str_eq(within, "about 31% of its CPU time");
+	cr_expect_str_eq(within, "took about 31% of its CPU time");
 }
 
 Test(cost, of_many_the_share_is_known_while_most_of_them_run)
@@ -70,7 +70,7 @@ Test(cost, of_many_the_share_is_known_while_most_of_them_run)
 	s.processes = v;
 	s.n_processes = 2;
 	running = cost__words(&s);
-	cr_expect_str_eq(running, "about 31% of their CPU time; --overhead 5 bounds it");
+	cr_expect_str_eq(running, "took about 31% of their CPU time (--overhead 5 limits it)");
 	s.probe_hits = 700;
 	ended = cost__words(&s);
 	cr_expect_null(ended);
@@ -92,11 +92,11 @@ Test(cost, the_live_view_says_it_beside_the_calls)
 	top__update(t, sample_at(1, 1000));
 	top__update(t, sample_at(0, 1310));
 	top__draw(t, &g);
-	says("cost   ~31% CPU; --overhead 5 bounds it");
+	says("cost   ~31% CPU (--overhead 5 limits it)");
 	grid__resize(&g, 24, 80);
 	top__draw(t, &g);
 	says("cost   ~31% CPU");
-	says_not("bounds it");
+	says_not("limits it");
 	top__update(t, sample_at(1, 1000));
 	top__update(t, sample_at(0, 1042));
 	grid__resize(&g, 24, 120);

@@ -431,6 +431,16 @@ Test(heap_report, next_steps)
 		cr_expect(next && strstr(next, cases[i].want) && !strstr(next, cases[i].not), "%zu: %s", i, text);
 		snapshot__free(s);
 	}
+	{
+		struct snapshot *s = alone(HEAP_REFUSED);
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		((struct snap_heap *)s->heaps)->refused = "no glibc heap in process 1432: it allocates with jemalloc, whose blocks cannot be told from outside";
+		text = written(s, &(struct report_opts){ .width = 200, .brief = true, .height = 40 }, &len);
+		cr_expect(strstr(text, "\nnext: malloctrace -p 1432 traces what it allocates") && !strstr(text, "doctor"), "%s", text);
+		snapshot__free(s);
+	}
 }
 
 /* What a part is of, before its name: "other data" is there once for each file. What stands for many comes last. */

@@ -642,7 +642,7 @@ static const struct {
 	{ "nothing of a part is live", calm, 60, part_was_freed, "Everything recorded was freed: live memory 0 B", "" },
 	{ "nothing of a part is live, it ended", warm_up, 8, part_was_freed_and_ended, "Everything recorded was freed: live memory 0 B, RSS +80.0 MiB", "" },
 	{ "nothing of a part", calm, 60, none_of_a_part, "Nothing was recorded: live memory 0 B", "" },
-	{ "no call was seen", calm, 60, no_call_was_seen, "No call of an allocator was seen: RSS unchanged in 1m00s", "" },
+	{ "no call was seen", calm, 60, no_call_was_seen, "No allocation was seen; RSS unchanged in 1m00s", "" },
 	{ "it ended after a moment", scatter, 2, ended, "Not freed at exit: 78.1 KiB in 8 blocks; RSS +78.1 KiB in 2.0s", "" },
 	{ "nothing is live, blocks were lost", calm_beside_a_tiny_site, 60, all_lost, UNCLEAR "the trace has losses; live memory 0", "" },
 };

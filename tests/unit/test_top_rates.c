@@ -127,12 +127,12 @@ Test(top_rates, rows_of_several_say_how_many_they_are)
 {
 	AT(10, &grouping_programs, { "led", 1, .blind = true }, { "led", 2, .blind = true });
 	says("led (2 processes), 2 running  traced 10.0s");
-	says("NOTHING SEEN of led (2 processes), which ran to its end");
+	says("led (2 processes): no allocation seen until it ended");
 	says_not("(0)");
 	says_not(" up ");
 	says_not("first instruction");
 	AT(11, &grouping_crowd, { "led", 1, .blind = true }, { "led", 2, .blind = true });
-	says("NOTHING SEEN of led (101), which");
+	says("led (101): no allocation seen ");
 }
 
 /* What a process did all its life is not what the row did that it ends in. */

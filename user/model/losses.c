@@ -85,8 +85,8 @@ static const struct counter_words {
 			 "probed functions found no room for their code ranges: whether a call is made inside of them is guessed" },
 	[LOST_POINTS] = { "unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",
 			  "probe points were not in place in a process, for a while at least: calls there were not seen" },
-	[LOST_FILES] = { "unread_file", "mapped file could not be read: what an allocator in it did is in no figure",
-			 "mapped files could not be read: what allocators in them did is in no figure" },
+	[LOST_FILES] = { "unread_file", "mapped file could not be read; its allocations are not counted",
+			 "mapped files could not be read; their allocations are not counted" },
 	[EDGE_INSIDE] = { "inside_at_end", "call was under way when the trace ended",
 			  "calls were under way when the trace ended" },
 };

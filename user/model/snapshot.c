@@ -179,8 +179,7 @@ static const struct {
 	[MT_END_DEPTH] = { "depth", "deeper than --depth" },
 	[MT_END_NO_RULE] = { "no_rule", "no frame pointer" },
 	[MT_END_UNREADABLE] = { "unreadable", "unreadable memory" },
-	[MT_END_UNSURE] = { "unsure",
-			    "unsure: it passes through code without unwind tables, or whose tables were not read yet" },
+	[MT_END_UNSURE] = { "unsure", "at code without unwind tables (JIT)" },
 };
 
 const char *stack_end__name(unsigned int end)

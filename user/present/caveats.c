@@ -171,11 +171,11 @@ char *cost__words(const struct snapshot *s)
 		return NULL;
 	begin(&t);
 	if (pct > COST_ALL_PCT)
-		fprintf(t.out, "nearly all of %s CPU time", one ? "its" : "their");
+		fprintf(t.out, "took nearly all of %s CPU time", one ? "its" : "their");
 	else
-		fprintf(t.out, "about %.0f%% of %s CPU time", pct, one ? "its" : "their");
+		fprintf(t.out, "took about %.0f%% of %s CPU time", pct, one ? "its" : "their");
 	if (cost__can_be_bounded(s))
-		fprintf(t.out, "; --overhead %d bounds it", COST_SAID_PCT);
+		fprintf(t.out, " (--overhead %d limits it)", COST_SAID_PCT);
 	return end(&t);
 }
 
@@ -381,12 +381,12 @@ const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX])
 	bool grew = d->grown_bytes >= 1 << 20;
 
 	if (d->cpu_ns)
-		snprintf(buf, BLIND_MAX, "ran for %s%s%s", DURATION(d->cpu_ns), grew ? " and grew by " : "",
+		snprintf(buf, BLIND_MAX, " in %s of CPU time%s%s", DURATION(d->cpu_ns), grew ? ", in which it grew by " : "",
 			 grew ? BYTES((uint64_t)d->grown_bytes) : "");
 	else if (grew)
-		snprintf(buf, BLIND_MAX, "grew by %s", BYTES((uint64_t)d->grown_bytes));
+		snprintf(buf, BLIND_MAX, " while it grew by %s", BYTES((uint64_t)d->grown_bytes));
 	else
-		snprintf(buf, BLIND_MAX, "ran to its end");
+		snprintf(buf, BLIND_MAX, " until it ended");
 	return buf;
 }
 

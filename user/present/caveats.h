@@ -29,7 +29,7 @@ char *noise__advice(const struct snapshot *s);
 /* What the probes take of the targets' CPU time, in parts of a hundred; 0: not known. From COST_SAID_PCT on it is worth a word. */
 #define COST_SAID_PCT 5
 double cost__pct(uint64_t probe_ns, uint64_t target_cpu_ns);
-/* "about 31% of its CPU time; --overhead 5 bounds it" */
+/* "took about 31% of its CPU time (--overhead 5 limits it)" */
 char *cost__words(const struct snapshot *s);
 /* Can --overhead be given with what this trace recorded? */
 bool cost__can_be_bounded(const struct snapshot *s);
@@ -60,7 +60,7 @@ const char *reading__mark_words(const struct snapshot *s);
 size_t blind__n(const struct snapshot *s);
 /* One of them, of which there is the most to say; NULL: none. */
 const struct snap_process *blind__first(const struct snapshot *s);
-/* "ran for 1.20s and grew by 64.0 MiB" */
+/* " in 1.20s of CPU time, in which it grew by 64.0 MiB", after "no allocation seen" */
 const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX]);
 
 #define UNEXPLAINED_MAX 192

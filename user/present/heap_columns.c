@@ -83,24 +83,35 @@ static size_t least_of(const struct snap_share *v, size_t n)
 	return sum;
 }
 
+#define NEARLY_ALL 0.99
+
+static bool is_unclassified(const struct snap_share *v)
+{
+	return !v->is_class && !strcmp(v->name, "other");
+}
+
 char *heap__types_text(const struct snap_share *v, size_t n, size_t width)
 {
 	char *text = NULL;
 	size_t size, used = 0;
 	FILE *out = text_stream__open(&text, &size);
 
+	/* that they look like nothing known says nothing */
+	if (n && is_unclassified(&v[0]) && v[0].share >= NEARLY_ALL)
+		n = 0;
 	for (size_t i = 0; i < n; i++) {
+		const char *type = is_unclassified(&v[i]) ? "unclassified" : v[i].name;
 		size_t left = width - used - (i ? 2 : 0), rest = least_of(v + i + 1, n - i - 1);
 		_cleanup_free_ char *name = NULL;
 		char share[8];
 
 		percent(share, v[i].share);
-		if (i && (width < used + 2 || left < MIN(text_width(v[i].name) + 5, (size_t)HEAP_TYPE_COLS))) {
+		if (i && (width < used + 2 || left < MIN(text_width(type) + 5, (size_t)HEAP_TYPE_COLS))) {
 			fprintf(out, "%s", width >= used + 2 ? " …" : "");
 			break;
 		}
 		left = left > rest + HEAP_TYPE_COLS ? left - rest : MIN(left, (size_t)HEAP_TYPE_COLS);
-		name = name__shorten(v[i].name, left > strlen(share) + 1 ? left - strlen(share) - 1 : 1);
+		name = name__shorten(type, left > strlen(share) + 1 ? left - strlen(share) - 1 : 1);
 		fprintf(out, "%s%s %s", i ? ", " : "", share, name ? name : "");
 		used += (i ? 2 : 0) + strlen(share) + 1 + (name ? text_width(name) : 0);
 	}

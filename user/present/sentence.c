@@ -644,9 +644,9 @@ static void say_blind(struct words *w, const struct facts *f)
 	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
 	char words[RSS_TREND_MAX];
 
-	say(w, "No call of an allocator was seen");
+	say(w, "No allocation was seen");
 	if (all.known)
-		say(w, ": %s", rss_trend__words(words, &all));
+		say(w, "; %s", rss_trend__words(words, &all));
 }
 
 static bool is_nothing(const struct facts *f)

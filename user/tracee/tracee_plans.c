@@ -120,8 +120,9 @@ static void check_plan(struct tracees *t, const struct tracee *p, const struct p
 	case CHECK_WRONG:
 		break;
 	}
-	say("%s: the cheaper probe points do not report each call correctly (%s): plain ones are used, which cost more",
-	    object__file_name(plan->object), r.why);
+	say("%s: optimised probe points failed their self-test (%.*s): using plain ones, which cost more",
+	    object__file_name(plan->object), (int)strcspn(r.why, ":"), r.why);
+	say_verbose("%s: self-test of probe points: %s", object__file_name(plan->object), r.why);
 	t->want.recording.points = POINTS_PLAIN;
 	plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL);
 	t->want.recording.points = plan->want.recording.points;

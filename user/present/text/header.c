@@ -328,8 +328,7 @@ static void stacks_line(struct report *r)
 		if (!n)
 			continue;
 		if (!told++)
-			snprintf(lead, sizeof(lead), "%s of %s %s truncated: ", EXACT(early), EXACT(all),
-				 early == 1 ? "is" : "are");
+			snprintf(lead, sizeof(lead), "%s of %s truncated%s", EXACT(early), EXACT(all), i == MT_END_UNSURE ? " " : ": ");
 		if (kinds > 1)
 			snprintf(count, sizeof(count), " (%s)", EXACT(n));
 		para__item(&r->para, "%s%s%s", lead, stack_end__says(i), count);

@@ -150,7 +150,8 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 
 	if (h->search_interrupted)
 		report__line(r, "%sThe search for pointers was interrupted: which blocks are unreachable is not known.", who);
-	if (!heap__was_searched(h))
+	/* the column and the reasons say that all are reachable */
+	if (!heap__was_searched(h) || (is_short(r) && !u->blocks))
 		return;
 	para__begin(&r->para, "", 0);
 	if (u->blocks) {
@@ -221,7 +222,7 @@ static void lost_looks(struct report *r, const struct snap_heap *h)
 	qsort(v, n, sizeof(*v), by_share);
 	text = heap__types_text(v, n, SITE_TYPES_COLS);
 	para__begin(&r->para, "", 0);
-	if (n && text)
+	if (n && text && *text)
 		para__words(&r->para, "They look like: %s%s%s.", estimated ? "about " : "", text, n < u->n_types ? ", and others" : "");
 	lost_sizes(r, u);
 	para__end(&r->para);
@@ -283,7 +284,7 @@ static void free_line(struct report *r, const struct snap_heap *h)
 
 static const char *const kind_words[N_PART_KINDS] = {
 	[PART_HEAP] = "heap (with headers and free memory)", [PART_STACK] = "stacks", [PART_GLOBAL] = "global variables", [PART_TLS] = "thread-local variables",
-	[PART_CODE] = "code", [PART_FILE] = "mapped files", [PART_SHARED] = "shared memory", [PART_ANON] = "anonymous", [PART_OTHER] = "other",
+	[PART_CODE] = "code", [PART_FILE] = "mapped files", [PART_SHARED] = "shared memory", [PART_ANON] = "anonymous", [PART_OTHER] = "unclassified",
 };
 
 /* By kind; what lies in which of them is a table. */
@@ -321,7 +322,7 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 	if (first)
 		para__item(&r->para, "%s", BYTES(h->rss_bytes));
 	if (others)
-		para__item(&r->para, "others %s", BYTES(others));
+		para__item(&r->para, "smaller parts %s", BYTES(others));
 	if (h->swap_bytes)
 		para__words(&r->para, "(not in RSS: page tables %s and %s swapped out)", BYTES(h->page_table_bytes), BYTES(h->swap_bytes));
 	else if (h->page_table_bytes)

@@ -111,13 +111,13 @@ static bool has_classes(const struct snap_heap *h)
 /* Of a program in C there are no names: what its bytes look like is a line. */
 static void contents_line(struct report *r, const struct snap_heap *h)
 {
-	if (!h->n_types)
+	if (!h->n_types || (h->n_types == 1 && !strcmp(h->types->name, "other")))
 		return;
 	fputc('\n', r->out);
 	para__begin(&r->para, "", 0);
 	for (size_t i = 0; i < h->n_types; i++)
 		para__item(&r->para, "%s%s%s %s", i ? "" : "No C++ class was recognised; blocks look like: ", h->types[i].estimated ? "~" : "",
-			   BYTES(h->types[i].bytes), h->types[i].name);
+			   BYTES(h->types[i].bytes), strcmp(h->types[i].name, "other") ? h->types[i].name : "unclassified");
 	para__end(&r->para);
 }
 
@@ -264,7 +264,8 @@ static void next_line(struct report *r)
 	if (lost && one)
 		para__item(&r->para, "malloctrace -p %d -d 30 --reachable for the call stacks that leak", (int)heap__pid(r->s, one));
 	if (!read && one) {
-		para__item(&r->para, "malloctrace doctor -p %d says which allocator it has", (int)heap__pid(r->s, one));
+		if (!strstr(one->refused, "it allocates with"))
+			para__item(&r->para, "malloctrace doctor -p %d says which allocator it has", (int)heap__pid(r->s, one));
 		para__item(&r->para, "malloctrace -p %d traces what it allocates", (int)heap__pid(r->s, one));
 	}
 	if (read && !searched)

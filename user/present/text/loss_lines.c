@@ -2,7 +2,7 @@
 /*
  * Owns the lines of a report about what was not seen, what was lost, and who was killed:
  *
- *	BLIND  no allocation call was seen in shopd (1432), which ran for 1.20s and grew by 64.0 MiB
+ *	BLIND  shopd (1432): no allocation seen in 1.20s of CPU time, in which it grew by 64.0 MiB
  *	       probed: 38 functions in libc.so.6
  *	       possible allocator: shop_malloc and shop_free in shopd (--prefix shop_)
  *	idle   sleeper (1433) did not run: it used no CPU time while it was traced
@@ -26,7 +26,7 @@ static void tell_one(struct report *r, const struct snap_process *p, const char 
 	_cleanup_free_ char *owner = report__owner(r, p, r->width);
 	char ran[BLIND_MAX];
 
-	report__item(r, label, "no allocation call was seen in %s, which %s", owner, blind__ran(p, ran));
+	report__item(r, label, "%s: no allocation seen%s", owner, blind__ran(p, ran));
 	if (p->blind.probed)
 		report__item(r, "", "probed: %s", p->blind.probed);
 	para__begin(&r->para, "", LABEL_WIDTH);
@@ -63,8 +63,8 @@ static void tell_briefly(struct report *r, size_t n)
 	if (!p)
 		return;
 	if (n > 1)
-		snprintf(more, sizeof(more), ", nor in %s more", EXACT(n - 1));
-	report__item(r, "BLIND", "no allocation call was seen in %s, which %s%s", owner ? owner : "", blind__ran(p, ran), more);
+		snprintf(more, sizeof(more), "; nor of %s more", EXACT(n - 1));
+	report__item(r, "BLIND", "%s: no allocation seen%s%s", owner ? owner : "", blind__ran(p, ran), more);
 	report__item(r, "", p->blind.candidates ? "--full names functions that look like an allocator" : "it made none, or its allocator is not known: --sym names functions");
 }
 

@@ -302,7 +302,7 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	put_whole(g, row, &col, text);
 }
 
-/* "cost  ~31% CPU; --overhead 5 bounds it": the advice where there are so many columns and it matters. Does it? */
+/* "cost  ~31% CPU (--overhead 5 limits it)": the advice where there are so many columns and it matters. Does it? */
 static bool cost_text(const struct top *t, const struct sums *s, char *buf, size_t size, int room)
 {
 	const struct top_cost *now = &t->cost, *before = &t->cost_before;
@@ -322,7 +322,7 @@ static bool cost_text(const struct top *t, const struct sums *s, char *buf, size
 	else
 		snprintf(share, sizeof(share), "~%s", fmt_share(a, probes, cpu));
 	if (matters && cost__can_be_bounded(t->shown))
-		snprintf(advice, sizeof(advice), "; --overhead %d bounds it", COST_SAID_PCT);
+		snprintf(advice, sizeof(advice), " (--overhead %d limits it)", COST_SAID_PCT);
 	n = snprintf(buf, size, "cost %6s CPU%s", share, advice);
 	if (n > room)
 		snprintf(buf, size, "cost %6s CPU", share);
@@ -390,7 +390,7 @@ static void loss_line(const struct top *t, struct grid *g, int row)
 	clauses__put(g, row, 1, STYLE_LOSS, n ? text : "");
 }
 
-/* " NOTHING SEEN of shopd (1432); possible allocator: …" */
+/* " shopd (1432): no allocation seen; possible allocator: …" */
 static void blind_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = blind__first(t->shown);
@@ -400,9 +400,9 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 	process__name(t->shown, p, name);
 	/* what to do about it is worth the most where there is not room for all */
 	if (p->blind.candidates)
-		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s; possible allocator: %s", name, p->blind.candidates);
+		clauses__putf(g, row, 1, STYLE_LOSS, "%s: no allocation seen; possible allocator: %s", name, p->blind.candidates);
 	else
-		clauses__putf(g, row, 1, STYLE_LOSS, "NOTHING SEEN of %s, which %s; probed: %s", name, blind__ran(p, ran),
+		clauses__putf(g, row, 1, STYLE_LOSS, "%s: no allocation seen%s; probed: %s", name, blind__ran(p, ran),
 			      p->blind.probed ? p->blind.probed : "");
 }
 
