@@ -128,11 +128,11 @@ Test(report, too_few_samples_make_no_table)
 		uint64_t live_bytes;
 		const char *says;
 	} t[] = {
-		{ 0, false, 7340032, "Too few samples for figures: trace for about 2 min, or use --sample 16K; live memory ~" },
-		{ 0, true, 7340032, "Too few samples for figures: use --sample 16K; " },
-		{ 2, false, 7340032, "Too few samples for figures: trace for about 2 min, or use --overhead 33; " },
-		{ 20, false, 7340032, "Too few samples for figures: trace for about 2 min, or do without --overhead; " },
-		{ 2, false, 0, "Too few samples for figures: trace longer, or do without --overhead; " },
+		{ 0, false, 7340032, "Too few samples for figures: trace for about 2 min, or use --sample 16K" },
+		{ 0, true, 7340032, "Too few samples for figures: use --sample 16K" },
+		{ 2, false, 7340032, "Too few samples for figures: trace for about 2 min, or use --overhead 33" },
+		{ 20, false, 7340032, "Too few samples for figures: trace for about 2 min, or do without --overhead" },
+		{ 2, false, 0, "Too few samples for figures: trace longer, or do without --overhead" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {

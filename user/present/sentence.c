@@ -776,8 +776,12 @@ static void say_imprecise(struct words *w, const struct facts *f)
 {
 	_cleanup_free_ char *advice = noise__advice(f->s);
 
-	say(w, "Too few samples for figures: %s; ", advice ? advice : "");
-	say_figures(w, f);
+	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
+	char words[RSS_TREND_MAX];
+
+	say(w, "Too few samples for figures: %s", advice ? advice : "");
+	if (all.known)
+		say(w, "; %s", rss_trend__words(words, &all));
 }
 
 static bool holds_always(const struct facts *f)
