@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "elf/code_book.h"
 #include "elf/object.h"
 #include "util/util.h"
 
@@ -171,6 +172,20 @@ Test(object, deleted_and_replaced)
 }
 
 /* A time of the last write that lies ahead tells nothing: the build id does. */
+/* Those that no table has, too: a count that fell below zero would leave no room for any file. */
+Test(object, open_files_are_counted_once)
+{
+	struct objects *o = objects__new();
+	struct object *obj = NULL;
+
+	for (int i = 0; i < 3; i++)
+		object__put(jitmap__over(open("/dev/null", O_RDONLY | O_CLOEXEC), "x"));
+	object__put(object__over(open("/dev/null", O_RDONLY | O_CLOEXEC), "x"));
+	cr_assert_eq(objects__get_path(o, "/proc/self/exe", &obj, NULL), 0);
+	object__put(obj);
+	objects__free(o);
+}
+
 Test(object, written_tomorrow)
 {
 	char path[] = "/tmp/mt-object-XXXXXX";

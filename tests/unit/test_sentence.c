@@ -495,6 +495,21 @@ static void ended(struct snapshot *s)
 	process(s)->ended = true;
 }
 
+/* --mode leak, and its heap was not read: what it freed is not known. */
+static void ended_unread(struct snapshot *s)
+{
+	ended(s);
+	s->reading.n_unread = 1;
+	s->reading.unsure_blocks = s->totals.live_blocks;
+}
+
+/* From its first instruction on. */
+static void started_and_ended(struct snapshot *s)
+{
+	ended(s);
+	process(s)->age_at_attach_ns = 0;
+}
+
 /* Its last calls of free came after the last point of the timeline. */
 static void freed_but(struct snapshot *s, uint64_t kept)
 {
@@ -631,6 +646,8 @@ static const struct {
 	{ "several processes in a row, RSS rose", warm_up, 120, row_of_several, "Nothing grows any more: live memory 100.0 MiB, RSS +100.0 MiB in 2m00s", "" },
 	{ "many that rise a little", calm, 60, rss_of_each_rose_a_little, UNCLEAR "RSS rose, and may still rise; ", "RSS +3.5 MiB in 1m00s" },
 	{ "an ended process", calm_beside_a_tiny_site, 60, another_leaked_and_ended, "Leak: shop (11): all of it", "" },
+	{ "it ended unread", scatter, 2, ended_unread, "Too short to tell: ended after 2.0s of tracing, live memory ", "" },
+	{ "it started, mapped its libraries and ended", map, 4, started_and_ended, "Not freed at exit: 1.0 MiB in 1 block", "" },
 	{ "it grew until it ended", scatter, 130, ended, "Leak: shop (10): ", "RSS +5.0 MiB in 2m10s; no single site grows" },
 	{ "it started and ended", warm_up, 8, ended, "Perhaps a leak: [no stack] holds 100% of live memory: ", "RSS +80.0 MiB in 8.0s" },
 	{ "it mapped memory until it ended", map, 30, ended, "Grew before it ended: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it", "--mode growth" },

@@ -128,7 +128,8 @@ Test(trends, only_variables_of_the_program_hold_by_name)
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
 		struct snap_root root = { .kind = t[i].kind, .name = t[i].name, .module = t[i].module, .blocks = 600, .bytes = 600 * 4096 };
 		struct site_look most = { .scans = 3, .held = &root };
-		struct snap_process info = { .proc = 1, .pid = 10, .comm = "server", .exe = "/srv/bin/server", .age_at_attach_ns = DAY };
+		struct snap_process info = { .proc = 1, .pid = 10, .comm = "server",
+					     .exe = i % 2 ? "/srv/bin/server" : "/srv/bin/server (deleted)", .age_at_attach_ns = DAY };
 		struct play p;
 		struct snapshot *s;
 

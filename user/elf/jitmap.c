@@ -295,9 +295,8 @@ void jitmap__free(struct jitmap *j)
 
 struct object *jitmap__over(int fd, const char *path)
 {
-	struct object *obj = xmalloc(sizeof(*obj));
+	struct object *obj = object__make((struct object){ .fd = fd, .path = xstrdup(path), .jit = xcalloc(1, sizeof(struct jitmap)) });
 
-	*obj = (struct object){ .refs = 1, .fd = fd, .path = xstrdup(path), .jit = xcalloc(1, sizeof(*obj->jit)) };
 	clean_name(obj->path);
 	return obj;
 }

@@ -45,24 +45,24 @@ struct objects {
 	bool unprobed;
 };
 
-/* Of all tables: each object holds a descriptor, and the process has one limit for them. */
-static size_t n_objects;
+/* Of objects that hold a descriptor, in all tables and in none: the process has one limit for them. */
+static size_t n_open;
 
 /* What malloctrace needs for itself is left; and the heap search, whose files get no probes, finds a share that the trace left. */
 static bool has_room(const struct objects *o)
 {
 	uint64_t all = descriptors__for_targets();
 
-	return __atomic_load_n(&n_objects, __ATOMIC_RELAXED) < (o->unprobed ? all : all - all / 8);
+	return __atomic_load_n(&n_open, __ATOMIC_RELAXED) < (o->unprobed ? all : all - all / 8);
 }
 
-static struct object *object_of(struct object as)
+struct object *object__make(struct object as)
 {
 	struct object *obj = xmalloc(sizeof(*obj));
 
 	*obj = as;
 	obj->refs = 1;
-	__atomic_fetch_add(&n_objects, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&n_open, as.fd >= 0, __ATOMIC_RELAXED);
 	return obj;
 }
 
@@ -100,11 +100,11 @@ void object__put(struct object *obj)
 {
 	if (!obj || __atomic_sub_fetch(&obj->refs, 1, __ATOMIC_ACQ_REL))
 		return;
+	__atomic_fetch_sub(&n_open, obj->fd >= 0, __ATOMIC_RELAXED);
 	if (obj->fd >= 0)
 		close(obj->fd);
 	if (obj->file_fd > 0)
 		close(obj->file_fd);
-	__atomic_fetch_sub(&n_objects, 1, __ATOMIC_RELAXED);
 	trial_charge__set(&obj->charge, 0);
 	jitmap__free(obj->jit);
 	code_book__free(obj->script);
@@ -239,7 +239,7 @@ static void note_unopened(struct objects *o, const char *name, uint64_t dev, uin
 /* Makes an object of what it is to have: its descriptors and its path at least, which it takes, also on failure. Puts it into the table. */
 static int keep(struct objects *o, struct object as, struct object **ret, struct err *e)
 {
-	struct object *obj = object_of(as);
+	struct object *obj = object__make(as);
 	struct stat st;
 	int r;
 
@@ -514,7 +514,7 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
 
 struct object *object__over(int fd, const char *path)
 {
-	struct object *obj = object_of((struct object){ .fd = fd, .path = xstrdup(path) });
+	struct object *obj = object__make((struct object){ .fd = fd, .path = xstrdup(path) });
 	struct stat st;
 
 	if (!fstat(fd, &st)) {

@@ -191,6 +191,8 @@ bool object__is_code(const struct object *obj, uint64_t vaddr);
 bool object__is_code_at(const struct object *obj, uint64_t file_off);
 /* Over an open file, in no table, and only for a call: takes fd. */
 struct object *object__over(int fd, const char *path);
+/* One that is in no table, with one reference. Every object is made by it: open descriptors are counted. */
+struct object *object__make(struct object as);
 
 /* Is it no file of machine code, but names alone? */
 static inline bool object__has_names(const struct object *obj)

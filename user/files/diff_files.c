@@ -134,6 +134,20 @@ static bool has_grown(const struct diff *d, const struct diff_row *r)
 	return kind == DIFF_GREW || kind == DIFF_NEW;
 }
 
+/* Where rates are not known, or the change may be an error of the estimates. */
+static bool may_have_grown(const struct diff *d)
+{
+	if (d->after > d->before)
+		return true;
+	for (size_t i = 0; i < d->rows.n; i++) {
+		const struct diff_row *r = &d->rows.v[i];
+
+		if (d->rates ? isnan(r->after_per_s - r->before_per_s) : diff_row__kind(r) == DIFF_UNSURE && r->after > r->before)
+			return true;
+	}
+	return false;
+}
+
 /* The rows are in the order of their changes: "Grew most: issue_ticket (shop.cpp:12), by 1.5 MiB." */
 static void write_sentence(FILE *out, const struct diff *d, const struct diff_opts *o)
 {
@@ -146,7 +160,7 @@ static void write_sentence(FILE *out, const struct diff *d, const struct diff_op
 		if (has_grown(d, &d->rows.v[i]))
 			r = &d->rows.v[i];
 	if (!r) {
-		fputs("Nothing grew.\n", out);
+		fputs(may_have_grown(d) ? "No site is known to have grown.\n" : "Nothing grew.\n", out);
 		return;
 	}
 	f = tellings__of(NULL, r->s, r->site);

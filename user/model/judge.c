@@ -447,7 +447,7 @@ static const struct rule {
 	{ "leak", RISES | LOST | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { why__lost, why__freed, why__rate, why__oldest } },
 	{ "suspect", LOST, FALLS, { why__lost, why__range } },
 	{ NULL, RISES | REVISITS | STEPS, 0, {} },
-	{ "steady", RISES | REVISITS, 0, { why__rate, why__was_higher } },
+	{ "steady", RISES | REVISITS, 0, { why__was_higher } },
 	{ NULL, RISES | REPLACES, 0, {} },
 	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED | HELD, { why__freed, why__rate, why__oldest } },
 	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED | HELD, { why__freed, why__rate, why__oldest } },

@@ -192,7 +192,7 @@ char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r
 		return buf;
 	if (r->change_bytes <= 0 && r->climb_bytes_per_s >= 1)
 		snprintf(buf, RSS_TREND_MAX, "RSS rises by %s/s, after it fell (%s%s in %s)", fmt_bytes(a, (uint64_t)r->climb_bytes_per_s),
-			 n ? "-" : "", fmt_bytes(b, n), fmt_duration(c, r->span_ns));
+			 n ? "-" : "±", fmt_bytes(b, n), fmt_duration(c, r->span_ns));
 	else if (n)
 		snprintf(buf, RSS_TREND_MAX, "RSS %s%s in %s", r->change_bytes < 0 ? "-" : "+", fmt_bytes(a, n), fmt_duration(b, r->span_ns));
 	else

@@ -78,10 +78,13 @@ static void settle_rate(struct trend *t)
  */
 static const struct snap_root *own_root(const struct snap_process *p, const struct snap_root *held)
 {
-	bool own = held && held->kind == ROOT_GLOBAL && held->module && p->exe && !p->runtime &&
-		   !strcmp(path_basename(held->module), path_basename(p->exe));
+	const char *exe = p->exe ? path_basename(p->exe) : NULL, *module = held && held->module ? path_basename(held->module) : NULL;
+	size_t n = module ? strlen(module) : 0;
 
-	return own ? held : NULL;
+	if (!exe || !module || held->kind != ROOT_GLOBAL || p->runtime || strncmp(exe, module, n))
+		return NULL;
+	/* its file may have been replaced since it started */
+	return !exe[n] || !strcmp(exe + n, " (deleted)") ? held : NULL;
 }
 
 /* ---- sites */

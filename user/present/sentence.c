@@ -593,7 +593,8 @@ static void say_process(struct words *w, const struct facts *f)
 	char owner[PROCESS_NAME_MAX], words[RSS_TREND_MAX];
 	const char *why = f->process->trend.why;
 
-	say(w, "%s: %s", alarm->begins, process__name(f->s, f->process, owner));
+	say(w, "%s: %s", f->process->ended && !verdict__is_alarm(f->process->trend.verdict) ? "Grew before it ended" : alarm->begins,
+	    process__name(f->s, f->process, owner));
 	/* of files from before RSS was part of it */
 	if (f->rss.grows && !verdict__is_alarm(f->process->trend.verdict))
 		why = rss_trend__words(words, &f->rss);
@@ -733,7 +734,8 @@ static void say_nothing(struct words *w, const struct facts *f)
 /* What a program does not free before it ends is what people look for; whether it grew is another question. */
 static bool is_left(const struct facts *f)
 {
-	return f->ended && is_one(f) && f->live_bytes && !f->s->hidden.by && !f->s->estimated && !f->s->losses_total && !is_of_a_part(f);
+	return f->ended && is_one(f) && f->live_bytes && !f->s->hidden.by && !f->s->estimated && !f->s->losses_total && !is_of_a_part(f) &&
+	       !f->s->reading.n_unread && !f->s->reading.unsure_blocks;
 }
 
 /* Not freed at exit: 1.0 MiB in 2,150 blocks, 976.6 KiB of it in 2,000 blocks of issue (finite.cpp:5); RSS +3.4 MiB in 24.9s */

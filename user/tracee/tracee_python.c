@@ -201,16 +201,9 @@ bool tracees__may_run_python(const struct tracees *t)
 
 static struct object *book_of(struct tracee_life *l)
 {
-	struct object *obj;
-
-	if (l->script)
-		return l->script;
-	obj = xcalloc(1, sizeof(*obj));
-	obj->refs = 1;
-	obj->fd = -1;
-	obj->path = xstrdup(python_path);
-	obj->script = code_book__new();
-	return l->script = obj;
+	if (!l->script)
+		l->script = object__make((struct object){ .fd = -1, .path = xstrdup(python_path), .script = code_book__new() });
+	return l->script;
 }
 
 #define BYTES_DATA 32		/* of a bytes object, in all versions */

@@ -498,7 +498,7 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	/* UNREACHED is of fewer blocks than BLOCKS */
 	uint64_t newer = was_searched && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
 
-	if (!searched && !newer && !site->n_types && !held)
+	if (!searched && !newer && !(types && *types) && !held)
 		return;
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
@@ -508,8 +508,8 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 		para__item(&r->para, "a pointer to every block%s", newer ? " that was there" : "");
 	if (newer)
 		para__item(&r->para, "%s block%s too new to have been searched", EXACT(newer), newer == 1 ? " is" : "s are");
-	if (site->n_types)
-		para__item(&r->para, "made of %s%s", types ? types : "", sampled_words(sampled, site));
+	if (types && *types)
+		para__item(&r->para, "made of %s%s", types, sampled_words(sampled, site));
 	if (held)
 		para__item(&r->para, "%s held through %s", BYTES(site->held->bytes), held);
 	para__end(&r->para);

@@ -177,8 +177,8 @@ static void heap_words(const struct top *t, const struct snap_site *s, struct fl
 		flow__clausef(w, STYLE_PLAIN, "%sheld through %s%s", any ? "  " : "", root_kind__before(s->held->kind), s->held->name ? s->held->name : "");
 		any = true;
 	}
-	if (s->n_types) {
-		flow__clausef(w, STYLE_PLAIN, "%s%s", any ? "  " : "", types ? types : "");
+	if (types && *types) {
+		flow__clausef(w, STYLE_PLAIN, "%s%s", any ? "  " : "", types);
 		any = true;
 	}
 	if (any)
