@@ -474,8 +474,10 @@ static int ask(struct reader_call *c, struct wire *ret)
 	char why[256];
 
 	/* no fault of a reader's: there may be a descriptor later */
-	if (c->fd >= 0 && file < 0)
+	if (c->fd >= 0 && file < 0) {
+		unread__not_now(c, strerror(-file));
 		return file;
+	}
 	if (unread__is_lost(c))
 		return READER_LOST;
 	if (readers__is_end(begun_ns))

@@ -21,6 +21,8 @@ void unread__note(const struct reader_call *c);
 void unread__lose(const struct reader_call *c, const char *why, uint64_t wasted_ns);
 /* nor for any. */
 void unread__give_up(const char *why);
+/* It was not read this time: no reader could be given it. */
+void unread__not_now(const struct reader_call *c, const char *why);
 void unread__tell(const char *path, const char *why, bool in_figures);
 
 /*

@@ -139,6 +139,14 @@ void unread__tell(const char *path, const char *why, bool in_figures)
 		list.on_lost(path, why, in_figures);
 }
 
+void unread__not_now(const struct reader_call *c, const char *why)
+{
+	uint64_t key = key_of(c);
+
+	if (!key || note_told(key))
+		unread__tell(c->path, why, false);
+}
+
 void readers__lose_file(const char *path, uint64_t dev, uint64_t ino, const char *why, bool in_figures)
 {
 	uint64_t key = key_of_numbers(dev, ino);

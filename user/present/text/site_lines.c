@@ -237,7 +237,7 @@ static size_t put_figure(const struct report *r, const struct site_cell *cell, c
 {
 	size_t gap = c->error ? 1 : cell->close ? 0 : GAP, width = cell->width + (c->scaled && !cell->plain && r->s->estimated), len;
 	const char *before = cell->before ? cell->before : "", *after = cell->after ? cell->after : "", *sign = c->error ? "±" : "";
-	struct cell shown;
+	struct cell shown = {};
 
 	(cell->plain ? column__cell : column__marked_cell)(c, row, &shown);
 	len = text_width(sign) + text_width(shown.text);
