@@ -93,12 +93,22 @@ void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t 
 	*slot = p;
 }
 
-#define QUARTERS 4
 #define EVENLY 3	/* the quickest quarter rises by at most so many times what the slowest does */
+
+bool quarters__climb(const double rates[static QUARTERS - 1])
+{
+	double least = INFINITY, most = 0;
+
+	for (size_t k = 0; k < QUARTERS - 1; k++) {
+		least = MIN(least, rates[k]);
+		most = MAX(most, rates[k]);
+	}
+	return least > 0 && least * EVENLY >= most;
+}
 
 bool course__climbs(const struct course_point *v, size_t n, uint64_t from_ns, double *ret_bytes, double *ret_per_s)
 {
-	double floor[QUARTERS] = { INFINITY, INFINITY, INFINITY, INFINITY }, t_s[QUARTERS] = {}, least = INFINITY, most = 0;
+	double floor[QUARTERS] = { INFINITY, INFINITY, INFINITY, INFINITY }, t_s[QUARTERS] = {}, rates[QUARTERS - 1];
 	double span_ns = (double)v[n - 1].t_ns - (double)from_ns;
 
 	for (size_t i = 0; i < n; i++) {
@@ -110,14 +120,10 @@ bool course__climbs(const struct course_point *v, size_t n, uint64_t from_ns, do
 			t_s[k] = (double)v[i].low_ns / 1e9;
 		}
 	}
-	for (size_t k = 1; k < QUARTERS; k++) {
-		/* a quarter without a point is none that climbs */
-		double rate = isinf(floor[k]) || isinf(floor[k - 1]) ? 0 : (floor[k] - floor[k - 1]) / (t_s[k] - t_s[k - 1]);
-
-		least = MIN(least, rate);
-		most = MAX(most, rate);
-	}
-	if (least <= 0 || least * EVENLY < most)
+	/* a quarter without a point is none that climbs */
+	for (size_t k = 1; k < QUARTERS; k++)
+		rates[k - 1] = isinf(floor[k]) || isinf(floor[k - 1]) ? 0 : (floor[k] - floor[k - 1]) / (t_s[k] - t_s[k - 1]);
+	if (!quarters__climb(rates))
 		return false;
 	*ret_bytes = floor[QUARTERS - 1] - floor[0];
 	*ret_per_s = *ret_bytes / (t_s[QUARTERS - 1] - t_s[0]);

@@ -28,6 +28,9 @@ struct course {			/* all zero: empty; points in order of time */
 void course__done(struct course *c);
 /* A point within a tenth of a second of the last one takes its place. */
 void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls);
+#define QUARTERS 4
+/* Of what each quarter has more than the one before: all rise, and by about as much. */
+bool quarters__climb(const double rates[static QUARTERS - 1]);
 /*
  * From a time on: is the least of each quarter of it higher than that of the one before, by about as
  * much a second? What comes in between and goes again, or came before, makes no difference. By how

@@ -23,8 +23,6 @@
 #define STEP_BYTES (128ull << 10)
 #define STEP_PART 256	/* of what was resident then */
 #define EVEN_POINTS 16	/* from which on quarters of the later half are judged */
-#define QUARTERS 4
-#define EVENLY 3	/* the quickest quarter rises by at most so many times what the slowest does */
 #define FREED_PCT 95	/* of live memory: a process that freed so much before it ended kept nothing that matters */
 
 COMPARATOR(by_bytes, int64_t, ORDER(*a, *b))
@@ -48,37 +46,38 @@ static void course_of(const struct snap_process *p, struct course *c)
 static bool rest_climbs(const struct snap_process *p)
 {
 	_cleanup_free_ int64_t *rest = xcalloc(p->n_timeline + 1, sizeof(*rest));
-	int64_t median[QUARTERS], least_live[QUARTERS] = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
-	int64_t least = INT64_MAX, most = 0, climbed;
-	size_t n = 0;
+	int64_t median[QUARTERS], first = INT64_MAX, last = INT64_MIN, climbed;
+	uint64_t least_live[QUARTERS] = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	size_t n = p->n_timeline, from[QUARTERS + 1];
+	double rates[QUARTERS - 1];
 
-	for (size_t i = 0; i < p->n_timeline; i++) {
-		const struct snap_point *at = &p->timeline[i];
-		size_t quarter = i * QUARTERS / p->n_timeline;
-
-		if (!at->rss_bytes)
-			return false;
-		least_live[quarter] = MIN(least_live[quarter], (int64_t)at->live_bytes);
-		rest[n++] = (int64_t)at->rss_bytes - (int64_t)at->live_bytes;
-	}
 	if (n < QUARTERS * 2)
 		return false;
-	for (size_t k = 0, from = 0; k < QUARTERS; k++) {
-		size_t to = from;
-
-		while (to < n && to * QUARTERS / n == k)
-			to++;
-		qsort(rest + from, to - from, sizeof(*rest), by_bytes);
-		median[k] = rest[(from + to) / 2];
-		from = to;
-	}
-	for (size_t k = 1; k < QUARTERS; k++) {
-		least = MIN(least, median[k] - median[k - 1]);
-		most = MAX(most, median[k] - median[k - 1]);
+	for (size_t k = 0; k <= QUARTERS; k++)
+		from[k] = (n * k + QUARTERS - 1) / QUARTERS;
+	for (size_t k = 0; k < QUARTERS; k++)
+		for (size_t i = from[k]; i < from[k + 1]; i++) {
+			if (!p->timeline[i].rss_bytes)
+				return false;
+			least_live[k] = MIN(least_live[k], p->timeline[i].live_bytes);
+			rest[i] = (int64_t)p->timeline[i].rss_bytes - (int64_t)p->timeline[i].live_bytes;
+			if (k == 0)
+				first = MIN(first, rest[i]);
+			if (k == QUARTERS - 1)
+				last = MAX(last, rest[i]);
+		}
+	/* medians cannot be further apart: most processes need no sorting */
+	if (last - first < (int64_t)CLIMB_BYTES)
+		return false;
+	for (size_t k = 0; k < QUARTERS; k++) {
+		qsort(rest + from[k], from[k + 1] - from[k], sizeof(*rest), by_bytes);
+		median[k] = rest[(from[k] + from[k + 1]) / 2];
+		if (k)
+			rates[k - 1] = (double)(median[k] - median[k - 1]);
 	}
 	climbed = median[QUARTERS - 1] - median[0];
-	return climbed >= (int64_t)CLIMB_BYTES && least > 0 && least * EVENLY >= most &&
-	       least_live[0] < least_live[QUARTERS - 1] + climbed / 2;
+	return climbed >= (int64_t)CLIMB_BYTES && quarters__climb(rates) &&
+	       least_live[0] < least_live[QUARTERS - 1] + (uint64_t)climbed / 2;
 }
 
 /* So much in a minute, less in less time; a page or two come by chance. */
