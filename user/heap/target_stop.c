@@ -308,7 +308,7 @@ static int stop(struct target *t, bool in_part, struct err *e)
 	if (d.pid)
 		return say_held(t->pid, &d, e);
 	if (is_of_another(t->pid))
-		return err_set(e, -EPERM, "process %d is another user's: only root may stop it; without a stop it can be read", (int)t->pid);
+		return err_set(e, -EPERM, "process %d belongs to another user: only root may stop it; without a stop it can be read", (int)t->pid);
 	s = xcalloc(1, sizeof(*s));
 	s->pid = t->pid;
 	s->sharers = &t->sharers;

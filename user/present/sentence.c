@@ -23,261 +23,19 @@
 
 #include "model/heaps.h"
 #include "model/merge.h"
-#include "model/rss_trend.h"
 #include "present/caveats.h"
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
+#include "present/sentence_facts.h"
 #include "present/telling.h"
 #include "util/clock.h"
 #include "util/util.h"
 
 #define CLEAR_PCT 95		/* of live memory must be known not to grow before that is said */
-#define MATTERS_PCT 3		/* of its process's live memory or growth: a site with less is not named before the process */
 #define SHORT_NS (60 * SECOND_NS)
 #define RESTED_NS (2 * SECOND_NS)	/* less is no rest, but a moment between two rises */
-#define ROSE_PART 10		/* live memory that is higher by one of so many parts of it rose */
-#define ROSE_BYTES (64ull << 10)
-#define RSS_ROSE_BYTES (128ull << 10)	/* of RSS: less comes by chance */
 #define STARTS_WITH_BYTES (16ll << 20)	/* a program that starts maps libraries and their data: so much of RSS needs no explanation */
-
-/* ---- the facts that sentences are made of */
-
-static const struct alarm {
-	const char *verdict, *begins, *also, *other, *others;
-} alarms[] = {
-	{ "leak", "Leak", "Also leaking", "leaks", "leak" },
-	{ "suspect", "Perhaps a leak", "Perhaps also leaking", "is suspect", "are suspect" },
-	{ "growing", "Growing", "Also growing", "grows", "grow" },
-};
-
-struct facts {
-	const struct snapshot *s;
-	const struct snap_process *process;	/* of those that grow, the one that matters most; NULL: none does */
-	const struct snap_site *site;	/* that matters most: in it, or where no process grows in any; NULL: none does */
-	const struct snap_site *also;	/* no pointer leads to site: the one that matters most of those that pointers may lead to; or NULL */
-	struct rss_trend rss;	/* of process; of the only one where none grows */
-	size_t n_growing;	/* processes that do */
-	uint64_t live_bytes, steady_bytes;	/* of the sites that are shown */
-	int64_t rss_change;	/* of all that are asked */
-	uint64_t rss_span_ns;
-	bool ended;		/* those that ended are asked, not those that run */
-	bool rose;		/* resident memory rose, and does so no more */
-	uint64_t rss_first;	/* resident memory of all that are asked, when the trace began */
-	int64_t rss_slight;	/* changes of RSS that are not notable by themselves */
-	bool unclear;		/* a process that matters has no verdict */
-	bool rss_rising;	/* RSS rose, and may still do so */
-	bool live_rising;	/* live memory of a process did */
-	bool rss_unknown;	/* RSS of a process that matters was not read */
-};
-
-static const struct alarm *alarm_of(const char *verdict)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(alarms) && verdict; i++)
-		if (!strcmp(alarms[i].verdict, verdict))
-			return &alarms[i];
-	return NULL;
-}
-
-static bool is_calm(const char *verdict)
-{
-	return verdict && (!strcmp(verdict, "steady") || !strcmp(verdict, "draining"));
-}
-
-static bool is_asked(const struct facts *f, const struct snap_process *p)
-{
-	return p->ended == f->ended;
-}
-
-/* What no pointer leads to comes first, then what grows faster, then what is larger. */
-static bool matters_more(const struct snap_site *a, const struct snap_site *b)
-{
-	double by_a = a->trend.known ? a->trend.growth_bytes_per_s : 0, by_b = b->trend.known ? b->trend.growth_bytes_per_s : 0;
-
-	if (a->trend.why_unreached != b->trend.why_unreached)
-		return a->trend.why_unreached;
-	if (a->trend.why_unreached && a->unreached_bytes != b->unreached_bytes)
-		return a->unreached_bytes > b->unreached_bytes;
-	return by_a != by_b ? by_a > by_b : a->c.live_bytes > b->c.live_bytes;
-}
-
-static bool stands_out(const struct facts *f, const struct snap_site *site)
-{
-	const struct snap_process *p = &f->s->processes[site->process];
-
-	if (site->c.live_bytes >= p->c.live_bytes / 100 * MATTERS_PCT)
-		return true;
-	return verdict__is_alarm(p->trend.verdict) && site->trend.known && p->trend.known && p->trend.growth_bytes_per_s > 0 &&
-	       site->trend.growth_bytes_per_s * 100 >= p->trend.growth_bytes_per_s * MATTERS_PCT;
-}
-
-/* Too few steps for a verdict, and most of what its process grows by; where older blocks are freed, it may replace them. */
-static bool is_most_of_growth(const struct snapshot *s, const struct snap_site *site)
-{
-	const struct snap_process *p = &s->processes[site->process];
-
-	return !site->trend.verdict && site->trend.known && verdict__is_alarm(p->trend.verdict) && p->trend.known &&
-	       p->trend.growth_bytes_per_s > 0 && site->trend.growth_bytes_per_s * 2 >= p->trend.growth_bytes_per_s &&
-	       p->c.unknown_frees * 2 < site->c.live_blocks;
-}
-
-static const struct alarm *alarm_of_site(const struct snap_site *site)
-{
-	return alarm_of(site->trend.verdict) ?: &alarms[ARRAY_SIZE(alarms) - 1];
-}
-
-/* Of one process, or of all that are asked (p NULL); but not one that no pointer leads to if held. */
-static const struct snap_site *worst_site(const struct facts *f, const struct snap_process *p, bool held)
-{
-	const struct snap_site *worst = NULL;
-
-	for (size_t i = 0; i < f->s->n_sites; i++) {
-		const struct snap_site *site = &f->s->sites[i];
-		const struct snap_process *its = &f->s->processes[site->process];
-		bool out;
-
-		if ((p ? its != p : !is_asked(f, its)) || !site->c.live_bytes || (held && site->trend.why_unreached))
-			continue;
-		/* one that is in no table, for its blocks are younger than was asked for */
-		if (f->s->recording.older_ns && !site->older_bytes)
-			continue;
-		if (!verdict__is_alarm(site->trend.verdict) && !is_most_of_growth(f->s, site))
-			continue;
-		out = stands_out(f, site);
-		if (!worst || (out == stands_out(f, worst) ? matters_more(site, worst) : out))
-			worst = site;
-	}
-	return worst;
-}
-
-/* Processes that do not matter for the whole need no verdict: a shell that started a moment ago. */
-static bool is_small(const struct facts *f, const struct snap_process *p, const struct rss_trend *r)
-{
-	return f->s->n_processes > 1 && p->c.live_bytes <= f->s->totals.live_bytes / 100 && r->change_bytes < (int64_t)r->notable_bytes;
-}
-
-/* Is it notably higher than it was at any time in the first half? */
-static bool live_rose_late(const struct snap_process *p)
-{
-	const struct snap_point *v = p->timeline, *last = v + p->n_timeline - 1;
-	uint64_t most_before = 0, middle_ns;
-
-	if (p->ended || p->n_timeline < 2)
-		return false;
-	middle_ns = (v->t_ns + last->t_ns) / 2;
-	for (; v < last && v->t_ns <= middle_ns; v++)
-		most_before = MAX(most_before, v->live_bytes);
-	return last->live_bytes > most_before + MAX(last->live_bytes / ROSE_PART, ROSE_BYTES);
-}
-
-static void ask_process(struct facts *f, const struct snap_process *p)
-{
-	struct rss_trend r = rss_trend__of(p);
-	int64_t notable = (int64_t)r.notable_bytes;
-
-	f->rss_change += r.change_bytes;
-	f->rss_first += p->rss_at_attach_bytes;
-	/* one that shrinks hides little of what others add */
-	if (r.change_bytes < notable)
-		f->rss_slight += MAX(r.change_bytes, -notable);
-	f->rss_span_ns = MAX(f->rss_span_ns, r.span_ns);
-	if (verdict__is_alarm(p->trend.verdict) || r.grows) {
-		f->n_growing++;
-		if (!f->process || process__grown_bytes(f->s, p, &r) > process__grown_bytes(f->s, f->process, &f->rss)) {
-			f->process = p;
-			f->rss = r;
-		}
-		return;
-	}
-	if (!f->process)
-		f->rss = r;
-	f->rss_rising |= r.known && rss_trend__may_grow(&r);
-	f->live_rising |= live_rose_late(p) && !is_small(f, p, &r);
-	f->rss_unknown |= !r.known && !is_small(f, p, &r);
-	f->unclear |= !is_calm(p->trend.verdict) && !is_small(f, p, &r);
-	f->rose |= r.known && r.change_bytes >= (int64_t)MIN(r.notable_bytes, RSS_ROSE_BYTES);
-}
-
-static void choose_site(struct facts *f)
-{
-	const struct snap_site *worst = worst_site(f, NULL, false), *also;
-
-	/* what no pointer leads to is lost, whoever else grows faster, unless it is little beside that */
-	if (f->process && worst && worst->trend.why_unreached && stands_out(f, worst) &&
-	    (double)worst->unreached_bytes * 100 >= process__grown_bytes(f->s, f->process, &f->rss) * MATTERS_PCT) {
-		f->process = &f->s->processes[worst->process];
-		f->rss = rss_trend__of(f->process);
-	}
-	f->site = f->process ? worst_site(f, f->process, false) : worst;
-	if (!f->site || !f->site->trend.why_unreached)
-		return;
-	also = worst_site(f, &f->s->processes[f->site->process], true);
-	f->also = also && also->trend.known && stands_out(f, also) ? also : NULL;
-}
-
-static struct facts ask(const struct snapshot *s, bool ended)
-{
-	struct facts f = { .s = s, .ended = ended };
-
-	f.live_bytes = s->totals.live_bytes;
-	for (size_t i = 0; i < s->n_processes; i++) {
-		const struct snap_process *p = &s->processes[i];
-		bool asked = is_asked(&f, p);
-
-		if (asked)
-			ask_process(&f, p);
-		/* what others held is not what these hold */
-		f.live_bytes -= MIN(!asked ? p->c.live_bytes : ended ? 0 : p->ended_live_bytes, f.live_bytes);
-	}
-	if (s->hidden.by)
-		f.live_bytes = snapshot__sites_bytes(s);
-	f.rss_rising |= f.rss_slight >= (int64_t)rss_trend__notable(f.rss_first);
-	for (size_t i = 0; i < s->n_sites; i++)
-		if (is_calm(s->sites[i].trend.verdict) && is_asked(&f, &s->processes[s->sites[i].process]))
-			f.steady_bytes += s->sites[i].c.live_bytes;
-	choose_site(&f);
-	return f;
-}
-
-/* Of several processes the sentence is about the one that grows most, and about no site of one that is small. */
-static bool has_site(const struct facts *f)
-{
-	const struct snap_process *p = f->site ? &f->s->processes[f->site->process] : NULL;
-	struct rss_trend r = p ? rss_trend__of(p) : (struct rss_trend){};
-
-	if (!p || (f->process && f->s->n_processes > 1) || is_small(f, p, &r))
-		return false;
-	return stands_out(f, f->site);
-}
-
-static bool is_alarming(const struct facts *f)
-{
-	return f->process || has_site(f);
-}
-
-/* Those that run; those that ended where none runs, or where only they give cause to worry. */
-static struct facts facts_of(const struct snapshot *s)
-{
-	struct facts running = ask(s, false), ended = ask(s, true);
-	bool any = false;
-
-	for (size_t i = 0; i < s->n_processes; i++)
-		any |= !s->processes[i].ended;
-	if (!any || (!is_alarming(&running) && is_alarming(&ended)))
-		return ended;
-	/* a small one gives no reason to ask fewer processes */
-	if (!running.process && !running.site)
-		running.site = ended.site;
-	return running;
-}
-
-/* Blocks of all sizes take more than was requested: where their headers were read, what was set aside counts. */
-static uint64_t explained_bytes(const struct facts *f)
-{
-	uint64_t live = MAX(f->rss.live_bytes, f->process->memory.sized_usable);
-
-	return MIN(live, (uint64_t)MAX(f->rss.change_bytes, 0));
-}
 
 /* ---- clauses */
 
@@ -361,7 +119,7 @@ static void say_resident(struct words *w, const struct facts *f, const char *bef
 /* Other sites, of the same verdict or a worse one; other processes. */
 static void say_others(struct words *w, const struct facts *f)
 {
-	const struct alarm *own = alarm_of(f->site ? f->site->trend.verdict : f->process->trend.verdict) ?: &alarms[ARRAY_SIZE(alarms) - 1];
+	const struct alarm *own = alarm__of(f->site ? f->site->trend.verdict : f->process->trend.verdict) ?: &alarms[N_ALARMS - 1];
 	bool ended = f->site ? f->s->processes[f->site->process].ended : f->ended;
 	char a[FMT_MAX];
 
@@ -371,7 +129,7 @@ static void say_others(struct words *w, const struct facts *f)
 		for (size_t i = 0; i < f->s->n_sites; i++) {
 			const struct snap_site *site = &f->s->sites[i];
 
-			n += site != f->site && site != f->also && f->s->processes[site->process].ended == ended && site->c.live_bytes && alarm_of(site->trend.verdict) == at;
+			n += site != f->site && site != f->also && f->s->processes[site->process].ended == ended && site->c.live_bytes && alarm__of(site->trend.verdict) == at;
 		}
 		if (n)
 			say(w, "; %s %ssite%s%s %s", fmt_exact(a, n), f->site && at == own ? "more " : "", n == 1 ? "" : "s", f->site ? "" : n == 1 ? " in another process" : " in other processes", n == 1 ? at->other : at->others);
@@ -386,7 +144,7 @@ static void say_sites_beside(struct words *w, const struct facts *f)
 	if (f->site) {
 		say(w, "; ");
 		say_site_name(w, f);
-		say(w, " %s", alarm_of_site(f->site)->other);
+		say(w, " %s", alarm__of_site(f->site)->other);
 	}
 	if (f->site || f->process)
 		say_others(w, f);
@@ -429,7 +187,7 @@ static bool is_imprecise(const struct facts *f)
 
 static bool is_unexplained(const struct facts *f)
 {
-	uint64_t explained = f->process ? explained_bytes(f) : 0;
+	uint64_t explained = f->process ? facts__explained_bytes(f) : 0;
 
 	if (!f->process || !f->rss.grows)
 		return false;
@@ -440,7 +198,7 @@ static bool is_unexplained(const struct facts *f)
 
 static void say_unexplained(struct words *w, const struct facts *f)
 {
-	const struct alarm *verdict = alarm_of(f->process->trend.verdict);
+	const struct alarm *verdict = alarm__of(f->process->trend.verdict);
 	char a[FMT_MAX], owner[PROCESS_NAME_MAX], words[RSS_TREND_MAX];
 
 	say(w, f->process->ended ? "Grew before it ended: " : "Growing: ");
@@ -453,13 +211,13 @@ static void say_unexplained(struct words *w, const struct facts *f)
 		say(w, "too few samples to say how much of it is live memory: %s", advice ? advice : "");
 		return;
 	}
-	say(w, "live memory explains %s%s of it", mark(f), fmt_bytes(a, explained_bytes(f)));
+	say(w, "live memory explains %s%s of it", mark(f), fmt_bytes(a, facts__explained_bytes(f)));
 	say_rest(w, f);
 	if (f->site) {
 		say(w, "; in live memory ");
 		say_site_name(w, f);
 		say(w, ": %s, %s", f->site->trend.verdict ?: "growing", f->site->trend.why ?: "most of the growth");
-	} else if (verdict && verdict != &alarms[ARRAY_SIZE(alarms) - 1]) {
+	} else if (verdict && verdict != &alarms[N_ALARMS - 1]) {
 		say(w, "; its live memory as a whole %s", verdict->other);
 	}
 	say_others(w, f);
@@ -497,7 +255,7 @@ static void say_lost(struct words *w, const struct snap_site *site)
 
 static bool has_lost_site(const struct facts *f)
 {
-	return has_site(f) && f->site->trend.why_unreached;
+	return facts__has_site(f) && f->site->trend.why_unreached;
 }
 
 /* A second sentence is about what grows and is not lost: a cache. */
@@ -505,7 +263,7 @@ static void say_lost_site(struct words *w, const struct facts *f)
 {
 	const struct snap_root *held = f->also ? f->also->held : NULL;
 
-	say(w, "%s: ", alarm_of_site(f->site)->begins);
+	say(w, "%s: ", alarm__of_site(f->site)->begins);
 	say_site_name(w, f);
 	say(w, ": ");
 	say_lost(w, f->site);
@@ -515,7 +273,7 @@ static void say_lost_site(struct words *w, const struct facts *f)
 	say_others(w, f);
 	if (!f->also)
 		return;
-	say(w, ".\n%s", alarm_of_site(f->also)->also);
+	say(w, ".\n%s", alarm__of_site(f->also)->also);
 	/* "(data)" of a file is no name */
 	if (held && held->name && held->name[0] != '(')
 		say(w, ", and held by %s%.*s", root_kind__before(held->kind), (int)MIN(abi_tag(held->name), w->name_width), held->name);
@@ -532,7 +290,7 @@ static void say_site(struct words *w, const struct facts *f)
 	uint64_t whole = one ? f->s->totals.live_bytes : f->s->processes[f->site->process].c.live_bytes;
 	char share[FMT_MAX];
 
-	say(w, "%s: ", alarm_of_site(f->site)->begins);
+	say(w, "%s: ", alarm__of_site(f->site)->begins);
 	say_site_name(w, f);
 	say(w, " holds %s of %slive memory%s", fmt_share(share, f->site->c.live_bytes, whole), one ? "" : "its ",
 	    site__is_arena(f->site) ? ", in arenas of small objects" : "");
@@ -551,29 +309,12 @@ static bool has_process(const struct facts *f)
 	return f->process;
 }
 
-/* NULL: none holds half of it. */
-static const struct snap_site *holder(const struct facts *f, const struct snap_process *p)
-{
-	const struct snap_site *most = NULL;
-
-	for (size_t i = 0; i < f->s->n_sites; i++) {
-		const struct snap_site *site = &f->s->sites[i];
-
-		/* one that is in no table, for its blocks are younger than was asked for */
-		if (f->s->recording.older_ns && !site->older_bytes)
-			continue;
-		if (&f->s->processes[site->process] == p && (!most || site->c.live_bytes > most->c.live_bytes))
-			most = site;
-	}
-	return most && most->c.live_bytes && most->c.live_bytes >= p->c.live_bytes / 2 ? most : NULL;
-}
-
 /* It grows, and no site of it has such a verdict: that which holds most of it, or that its blocks come from many sites. */
 static void say_holder(struct words *w, const struct facts *f)
 {
-	const struct snap_site *most = holder(f, f->process);
+	const struct snap_site *most = facts__holder(f, f->process);
 	/* what is allocated at once and filled later grows in RSS alone */
-	bool calm = most && is_calm(most->trend.verdict) && most->c.live_bytes < f->process->c.live_bytes / 10 * 9;
+	bool calm = most && verdict__is_calm(most->trend.verdict) && most->c.live_bytes < f->process->c.live_bytes / 10 * 9;
 	char share[FMT_MAX];
 
 	if (!most || calm)
@@ -589,7 +330,7 @@ static void say_holder(struct words *w, const struct facts *f)
 /* Of several processes the one that grows most; of one, whose blocks may each have a stack of their own: no site grows. */
 static void say_process(struct words *w, const struct facts *f)
 {
-	const struct alarm *alarm = alarm_of(f->process->trend.verdict) ?: &alarms[ARRAY_SIZE(alarms) - 1];
+	const struct alarm *alarm = alarm__of(f->process->trend.verdict) ?: &alarms[N_ALARMS - 1];
 	char owner[PROCESS_NAME_MAX], words[RSS_TREND_MAX];
 	const char *why = f->process->trend.why;
 
@@ -630,7 +371,7 @@ static void say_empty(struct words *w, const struct facts *f)
 {
 	char a[FMT_MAX];
 
-	say(w, "No process was traced: none was seen that was asked for and may be traced");
+	say(w, "No process was traced: none matched that this user may trace");
 	if (f->s->n_left_out)
 		say(w, "; %s could not be inspected", fmt_exact(a, f->s->n_left_out));
 }
@@ -709,8 +450,7 @@ static void say_clear(struct words *w, const struct facts *f)
 	if (f->s->n_left_out)
 		say(w, "; %s process%s could not be inspected", fmt_exact(a, f->s->n_left_out), f->s->n_left_out == 1 ? "" : "es");
 	if (f->s->n_unfollowed)
-		say(w, "; %s process%s it started %s not traced", fmt_exact(a, f->s->n_unfollowed),
-		    f->s->n_unfollowed == 1 ? "" : "es", f->s->n_unfollowed == 1 ? "was" : "were");
+		say(w, "; %s child process%s not traced", fmt_exact(a, f->s->n_unfollowed), f->s->n_unfollowed == 1 ? "" : "es");
 }
 
 static void say_nothing(struct words *w, const struct facts *f)
@@ -718,7 +458,7 @@ static void say_nothing(struct words *w, const struct facts *f)
 	const char *what = is_of_a_part(f) ? "recorded" : "allocated while traced";
 
 	if (f->s->totals.live_bytes)
-		say(w, f->s->hidden.by ? "The sites shown hold no live memory" : "The processes that run hold no live memory");
+		say(w, f->s->hidden.by ? "The sites shown hold no live memory" : "The running processes hold no live memory");
 	else if ((f->rss.freed || (f->ended && f->s->totals.alloc_calls)) && is_one(f) &&
 		 !is_of_a_part(f)) {
 		say(w, "The process freed all live memory before it ended: ");
@@ -741,7 +481,7 @@ static bool is_left(const struct facts *f)
 /* Not freed at exit: 1.0 MiB in 2,150 blocks, 976.6 KiB of it in 2,000 blocks of issue (finite.cpp:5); RSS +3.4 MiB in 24.9s */
 static void say_left(struct words *w, const struct facts *f)
 {
-	const struct snap_site *most = holder(f, f->s->processes);
+	const struct snap_site *most = facts__holder(f, f->s->processes);
 	const struct counters *c = &f->s->totals;
 	char a[FMT_MAX], b[FMT_MAX];
 
@@ -827,7 +567,7 @@ static const struct sentence {
 	{ is_empty, say_empty },
 	{ is_unexplained, say_unexplained },	/* RSS grows, by less than half of it live memory */
 	{ has_lost_site, say_lost_site },	/* no pointer leads to blocks of a site that matters */
-	{ has_site, say_site },			/* a site leaks, is suspect or grows */
+	{ facts__has_site, say_site },			/* a site leaks, is suspect or grows */
 	{ has_process, say_process },		/* a process does: one of several, or no site stands out */
 	{ is_imprecise, say_imprecise },	/* estimates are less than their error */
 	{ is_blind, say_blind },		/* the allocator of what ran is not known, or was not called */
@@ -849,7 +589,7 @@ static const struct sentence *choose(const struct facts *f)
 
 char *sentence__of(const struct snapshot *s, const struct tellings *t, size_t name_width)
 {
-	struct facts f = facts_of(s);
+	struct facts f = facts__of(s);
 	struct words w = { .tellings = t, .name_width = name_width };
 	char *text = NULL;
 	size_t len = 0;
@@ -867,12 +607,12 @@ char *sentence__of(const struct snapshot *s, const struct tellings *t, size_t na
 
 bool sentence__is_unexplained(const struct snapshot *s)
 {
-	struct facts f = facts_of(s);
+	struct facts f = facts__of(s);
 
 	return s->known & HAS_LIVE_BYTES && is_unexplained(&f);
 }
 
 const struct snap_site *sentence__site(const struct snapshot *s)
 {
-	return facts_of(s).site;
+	return facts__of(s).site;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What the first sentence is made of: of a snapshot, which process and which site matter most, and what memory did. */
+#ifndef MT_SENTENCE_FACTS_H
+#define MT_SENTENCE_FACTS_H
+
+#include "model/rss_trend.h"
+#include "model/snapshot.h"
+
+/* How a verdict that is no good news is said, the worst first. */
+#define N_ALARMS 3
+struct alarm {
+	const char *verdict, *begins, *also, *other, *others;
+};
+extern const struct alarm alarms[N_ALARMS];
+
+/* NULL: the verdict is none of these. */
+const struct alarm *alarm__of(const char *verdict);
+/* Of a site that is most of a growth and has no verdict: "growing". */
+const struct alarm *alarm__of_site(const struct snap_site *site);
+bool verdict__is_calm(const char *verdict);
+
+struct facts {
+	const struct snapshot *s;
+	const struct snap_process *process;	/* of those that grow, the one that matters most; NULL: none does */
+	const struct snap_site *site;	/* that matters most: in it, or where no process grows in any; NULL: none does */
+	const struct snap_site *also;	/* no pointer leads to site: the one that matters most of those that pointers may lead to; or NULL */
+	struct rss_trend rss;	/* of process; of the only one where none grows */
+	size_t n_growing;	/* processes that do */
+	uint64_t live_bytes, steady_bytes;	/* of the sites that are shown */
+	int64_t rss_change;	/* of all that are asked */
+	uint64_t rss_span_ns;
+	bool ended;		/* those that ended are asked, not those that run */
+	bool rose;		/* resident memory rose, and does so no more */
+	uint64_t rss_first;	/* resident memory of all that are asked, when the trace began */
+	int64_t rss_slight;	/* changes of RSS that are not notable by themselves */
+	bool unclear;		/* a process that matters has no verdict */
+	bool rss_rising;	/* RSS rose, and may still do so */
+	bool live_rising;	/* live memory of a process did */
+	bool rss_unknown;	/* RSS of a process that matters was not read */
+};
+
+struct facts facts__of(const struct snapshot *s);
+
+/* Is the sentence about the site? Of several processes it is about the one that grows most, and about no site of one that is small. */
+bool facts__has_site(const struct facts *f);
+/* Of what RSS rose by: what live memory explains. Blocks of all sizes take more than was requested: what was set aside counts. */
+uint64_t facts__explained_bytes(const struct facts *f);
+/* The site that holds half of a process's live memory or more; NULL: none does. */
+const struct snap_site *facts__holder(const struct facts *f, const struct snap_process *p);
+
+#endif
