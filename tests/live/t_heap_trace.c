@@ -330,7 +330,7 @@ TEST_ALONE(heap_trace_searched_unasked)
 		size_t k;
 
 		/* growth is known after some seconds */
-		fx__start(t, &f, "shop", runs[i].searched ? "560" : "50", runs[i].io, NULL);
+		fx__start(t, &f, "shop", runs[i].searched ? "900" : "50", runs[i].io, NULL);
 		mt__start(t, &m, "-p", pid_arg(f.c.pid), runs[i].option, "--leak-after", runs[i].leak_after, "-o", file, NULL);
 		mt__wait_attached(t, &m);
 		fx__go(t, &f);

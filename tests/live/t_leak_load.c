@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -246,6 +247,7 @@ TEST(leak_exact_stops_nobody_in_vain)
 /* ---- what it is for */
 
 #define COST_ROUNDS 3
+#define COST_PARTS 11
 
 static uint64_t cpu_ns_of(pid_t pid)
 {
@@ -257,12 +259,14 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static double least(double a, double b)
+static int by_ns(const void *a, const void *b)
 {
-	return a < b ? a : b;
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
 }
 
-/* Of a part of a second; also one that is this machine's own may be a virtual one, and have to wait for its CPU. */
+/* Of a part of a second. */
 static double pair_ns_now(struct test *t, struct fx *f)
 {
 	struct timespec while_ = { .tv_nsec = 70000000 };
@@ -280,10 +284,10 @@ static double pair_ns_now(struct test *t, struct fx *f)
 	return ops ? (double)cpu_ns / (double)ops : 1e9;
 }
 
-/* CPU time of a pair of malloc and free, ns; mode NULL: nobody looks on. */
+/* CPU time of a pair of malloc and free, ns, the median of some parts; mode NULL: nobody looks on. */
 static double pair_ns(struct test *t, const char *mode)
 {
-	double ns = 1e9;
+	double ns[COST_PARTS];
 	struct fx f;
 	struct mt m;
 
@@ -292,25 +296,26 @@ static double pair_ns(struct test *t, const char *mode)
 		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", mode, "--size", "usable", "--json", NULL);
 		mt__wait_attached(t, &m);
 	}
-	for (int i = 0; i < 10; i++)
-		ns = least(ns, pair_ns_now(t, &f));
+	for (int i = 0; i < COST_PARTS; i++)
+		ns[i] = pair_ns_now(t, &f);
+	qsort(ns, COST_PARTS, sizeof(*ns), by_ns);
 	if (mode)
 		mt__stop(t, &m, SIGINT, 0);
 	fx__send(t, &f, 's');
 	fx__read_ledger(t, &f);
 	fx__quit(t, &f);
-	return ns;
+	return ns[COST_PARTS / 2];
 }
 
-/* With the same sizes. The least of some times: what others do on this machine only adds to it. */
+/* With the same sizes. Medians: others on this machine add to single times, and a virtual machine's clock may stand still. */
 TEST_ALONE(leak_costs_less)
 {
 	double bare = 1e9, full = 1e9, leak_ns = 1e9;
 
 	for (int i = 0; i < COST_ROUNDS; i++) {
-		bare = least(bare, pair_ns(t, NULL));
-		full = least(full, pair_ns(t, "full"));
-		leak_ns = least(leak_ns, pair_ns(t, "leak"));
+		bare = fmin(bare, pair_ns(t, NULL));
+		full = fmin(full, pair_ns(t, "full"));
+		leak_ns = fmin(leak_ns, pair_ns(t, "leak"));
 	}
 	printf("  a pair takes %.0f ns, %.0f more with --mode full --size usable, %.0f more with --mode leak: %.2f of it\n", bare, full - bare, leak_ns - bare,
 	       (leak_ns - bare) / (full - bare));
