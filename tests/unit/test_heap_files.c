@@ -143,7 +143,7 @@ Test(heap_files, the_least)
 Test(heap_files, the_least_of_sites)
 {
 	static const char text[] = "{\"schema\":\"malloctrace/2\",\"host\":{\"kernel\":\"6.1\"},\"processes\":[{\"id\":7,\"pid\":1432,\"comm\":\"a\"}],"
-				   "\"totals\":{\"live_blocks\":12},\"sites\":["
+				   "\"totals\":{\"live_blocks\":12},\"losses\":{\"total\":0},\"sites\":["
 				   "{\"process\":7,\"function\":\"malloc\",\"live_blocks\":5,\"live_bytes\":120,\"unreached_blocks\":2,\"unreached_bytes\":48},"
 				   "{\"process\":7,\"function\":\"malloc\",\"live_blocks\":4,\"live_bytes\":96,\"unreached_blocks\":3,\"unreached_bytes\":72,\"looked_blocks\":3},"
 				   "{\"process\":7,\"function\":\"malloc\",\"live_blocks\":3,\"live_bytes\":72,\"unreached_blocks\":null}],"

@@ -218,7 +218,7 @@ Test(json_read, every_size_is_one_line_or_many)
 	static const char text[] = "\n{\"sites\":[{\"stack\":[{\"offset\":\"0xFF\",\"module\":\"/x\",\"function\":\"f\"}],\"new\":{\"a\":[1,2]},"
 				   "\"process\":7,\"alloc_calls\":2,\"alloc_bytes\":3,\"live_bytes\":3,\"live_blocks\":1}\n,\n"
 				   "{\"process\":7,\"function\":\"a\\\"]}\\\\\"}\r\n],\t\"processes\":[{\"id\":7,\"comm\":\"x\"}],"
-				   "\"totals\":{\"live_bytes\":3,\"live_blocks\":null},\"schema\":\"malloctrace/1\",\"later\":\"]}\"} \n";
+				   "\"totals\":{\"live_bytes\":3,\"live_blocks\":null},\"losses\":{\"total\":0},\"schema\":\"malloctrace/1\",\"later\":\"]}\"} \n";
 	_cleanup_err_ struct err e = {};
 	struct snapshot *s = NULL;
 
@@ -231,6 +231,17 @@ Test(json_read, every_size_is_one_line_or_many)
 	cr_assert_eq(s->places[s->sites[0].stack[0]].offset, 0xff);
 	cr_assert_str_eq(s->sites[1].function, "a\"]}\\");
 	snapshot__free(s);
+}
+
+/* It would be taken for a trace that lost nothing. */
+Test(json_read, a_profile_says_what_was_lost)
+{
+	static const char text[] = "{\"schema\":\"malloctrace/1\",\"totals\":{\"live_bytes\":3},\"sites\":[],\"processes\":[]}";
+	_cleanup_err_ struct err e = {};
+	struct snapshot *s = NULL;
+
+	cr_expect_eq(json_read__text(text, strlen(text), &s, &e), -EINVAL);
+	cr_expect_str_eq(err_msg(&e), "losses: missing, so figures may be incomplete");
 }
 
 Test(json_read, names_are_clean)

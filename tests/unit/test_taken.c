@@ -79,7 +79,7 @@ Test(taken, a_profile_that_lies_is_refused)
 		_cleanup_err_ struct err e = {};
 		struct snapshot *s = NULL;
 
-		cr_assert(asprintf(&text, "{\"schema\":\"malloctrace/1\",\"snapshots\":%s,\"totals\":{},\"processes\":[],\"sites\":[]}", lies[i]) > 0);
+		cr_assert(asprintf(&text, "{\"schema\":\"malloctrace/1\",\"snapshots\":%s,\"totals\":{},\"losses\":{\"total\":0},\"processes\":[],\"sites\":[]}", lies[i]) > 0);
 		cr_expect_eq(json_read__text(text, strlen(text), &s, &e), -EINVAL, "%s", lies[i]);
 		snapshot__free(s);
 	}

@@ -145,8 +145,10 @@ static int read_counters(struct reader *r, const struct member *m, json_t *from,
 	const char *key;
 	int err;
 
+	/* every trace wrote its losses: nobody can say that a file without them has none */
 	if (!counters)
-		return 0;
+		return m->fields && json_object_get(from, "totals") ?
+			       err_set(r->e, -EINVAL, "%s: missing, so figures may be incomplete", m->key) : 0;
 	if (!json_is_object(counters))
 		return err_set(r->e, -EINVAL, "losses and edges: want an object");
 	err = m->fields ? reader__row(r, counters, row, m->fields, m->key) : 0;
