@@ -25,9 +25,7 @@ struct alike_frame {
 
 static void lay_out(const struct snapshot *s, struct alike_site *a)
 {
-	size_t n = site__n_frames(s, a->site);
-
-	a->frames = xcalloc(n + 1, sizeof(*a->frames));
+	a->frames = xcalloc(site__n_frames(s, a->site) + 1, sizeof(*a->frames));
 	for (uint32_t i = 0; i < a->site->n_stack; i++)
 		for (uint32_t k = 0; k < place__n_frames(&s->places[a->site->stack[i]]); k++)
 			a->frames[a->n_frames++] = (struct alike_frame){ a->site->stack[i], k };
@@ -41,11 +39,6 @@ static struct frame frame_at(const struct snapshot *s, const struct alike_site *
 	return at < a->n_frames ? place__frame(s, &s->places[a->frames[at].place], a->frames[at].inlined) : (struct frame){};
 }
 
-static bool has_name(const struct frame *f)
-{
-	return f->line && f->line->function && *f->line->function;
-}
-
 /* The same function, or the same place where that has no name. */
 static bool same_function(const struct frame *a, const struct frame *b)
 {
@@ -53,9 +46,9 @@ static bool same_function(const struct frame *a, const struct frame *b)
 		return true;
 	if (!a->place || !b->place)
 		return a->place == b->place;
-	if (has_name(a) && has_name(b))
+	if (frame__function(a) && frame__function(b))
 		return a->line->function == b->line->function || !strcmp(a->line->function, b->line->function);
-	return !has_name(a) && !has_name(b) && a->place == b->place;
+	return !frame__function(a) && !frame__function(b) && a->place == b->place;
 }
 
 /* Adds what the format says to the name. */
@@ -128,7 +121,7 @@ static bool callers_differ(const struct group *g, size_t depth, bool own)
 	for (size_t i = 0; i < g->n; i++) {
 		struct frame f = frame_at(g->s, g->v[i], depth);
 
-		if (own && f.place && has_name(&f) && !frame__is_telling(&f))
+		if (own && f.place && frame__function(&f) && !frame__is_telling(&f))
 			return false;
 		differ |= !same_function(&first, &f);
 	}
@@ -184,7 +177,7 @@ static void add_callers(const struct group *all, size_t last, int n_callers)
 uint64_t alike__key(const struct snap_site *site, const struct frame *telling)
 {
 	uint64_t h = hash__mix(hash__seed(), (uint64_t)site->process << 1 | site__is_arena(site));
-	_cleanup_free_ char *name = has_name(telling) ? telling__name(telling) : NULL;
+	_cleanup_free_ char *name = frame__function(telling) ? telling__name(telling) : NULL;
 
 	h = name ? hash__mix(h, hash__bytes(name, strlen(name))) : hash__mix(h, (uint64_t)(uintptr_t)telling->place);
 	return h ? h : 1;

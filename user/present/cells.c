@@ -245,7 +245,7 @@ unsigned int column__needs(const struct column *c)
 const struct column *columns__find(const struct columns *c, const char *name)
 {
 	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->v[i].name, name))
+		if (!strcmp(*c->v[i].as ? c->v[i].as : c->v[i].name, name))
 			return &c->v[i];
 	return NULL;
 }

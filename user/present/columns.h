@@ -131,7 +131,8 @@ extern const struct columns free_place_columns, change_columns, function_columns
 /* heap_columns.c: of a heap, and of its blocks */
 extern const struct columns class_columns, type_columns, arena_columns, part_columns, root_columns, block_columns;
 
-const struct column *columns__find(const struct columns *c, const char *name);	/* NULL: no such column */
+/* Of columns that were chosen, by what they are called there; NULL: no such column. */
+const struct column *columns__find(const struct columns *c, const char *name);
 /*
  * Those of a list of names with a blank between two, in that order, as a view has them. "error=live-error:6/4@80": that one, called
  * "error" here, 6 columns wide, one of the first to go where a line is too narrow, there from 80 columns on. v is the caller's.
@@ -208,6 +209,11 @@ char *heap__size_words(char buf[static CELL_MAX], const struct snap_class *c);
 char *heap__types_text(const struct snap_share *v, size_t n, size_t width);
 /* Whose a part of resident memory is: "cprog: static_buf", "libc.so.6: other data", "worker-0". The caller's. */
 char *heap__part_text(const struct snap_part *p);
+/* How many rows of a kind (enum view_rows) a heap has, and one of them; the last arena may be that of blocks with mappings of their own. */
+size_t heap__n_rows(const struct snap_heap *h, unsigned int rows);
+struct row_of heap__row(const struct snapshot *s, const struct snap_heap *h, unsigned int rows, size_t i);
+/* What such a row weighs: its blocks, or what is resident of it. */
+void heap__row_sums(const struct row_of *r, uint64_t *ret_bytes, uint64_t *ret_blocks);
 /* "main", "arena 2"; NULL: "own mappings" */
 const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a);
 

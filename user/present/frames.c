@@ -116,9 +116,9 @@ char *name__shorten(const char *name, size_t width)
 
 /* ---- the two columns of a frame */
 
-static bool has_name(const struct frame *f)
+const char *frame__function(const struct frame *f)
 {
-	return f->line && f->line->function && *f->line->function;
+	return f->line && f->line->function && *f->line->function ? f->line->function : NULL;
 }
 
 static char *address(const struct frame *f)
@@ -130,12 +130,12 @@ static char *address(const struct frame *f)
 
 char *frame__name(const struct frame *f)
 {
-	return has_name(f) ? xstrdup(f->line->function) : address(f);
+	return frame__function(f) ? xstrdup(f->line->function) : address(f);
 }
 
 char *frame__own_name(const struct frame *f)
 {
-	return has_name(f) ? own_name__shown(f->line->function) : address(f);
+	return frame__function(f) ? own_name__shown(f->line->function) : address(f);
 }
 
 char *frame__where(const struct frame *f, size_t width)
@@ -143,7 +143,7 @@ char *frame__where(const struct frame *f, size_t width)
 	char *ret = NULL;
 
 	if (!f->line || !f->line->file)
-		return has_name(f) ? address(f) : xstrdup("");
+		return frame__function(f) ? address(f) : xstrdup("");
 	for (int whole = 1; whole >= 0; whole--) {
 		const char *file = whole ? path_tail(f->line->file) : path_basename(f->line->file);
 
@@ -159,7 +159,7 @@ char *frame__where_short(const struct frame *f, const char *exe, size_t width)
 {
 	if (f->line && f->line->file)
 		return frame__where(f, width);
-	if (!has_name(f) || !f->module || (exe && !strcmp(exe, f->module)) || !strstr(path_basename(f->module), ".so"))
+	if (!frame__function(f) || !f->module || (exe && !strcmp(exe, f->module)) || !strstr(path_basename(f->module), ".so"))
 		return xstrdup("");
 	return xstrdup(path_basename(f->module));
 }
@@ -196,7 +196,7 @@ static void measure_one(const struct frame *f, size_t n_left_out, void *arg)
 	size_t *widest = arg;
 
 	/* a frame without a second column may run into it */
-	if (!f || !has_name(f))
+	if (!f || !frame__function(f))
 		return;
 	*widest = MAX(*widest, text_width(f->line->function) + (f->inlined ? sizeof(INLINED) - 1 : 0));
 }

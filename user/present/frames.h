@@ -21,6 +21,8 @@
  */
 char *name__shorten(const char *name, size_t width);
 
+const char *frame__function(const struct frame *f);	/* NULL: it has no name */
+
 /* A frame's two columns; the caller's. The second, "" if there is none, is shorter where width is too small. */
 char *frame__name(const struct frame *f);	/* "main", "libc.so.6+0x27740" */
 char *frame__own_name(const struct frame *f);	/* without parameters and what it returns (own_name.h); for lists, where stacks stand elsewhere */

@@ -14,6 +14,7 @@
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
+#include "present/views.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -140,6 +141,40 @@ const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap 
 		return "main";
 	snprintf(buf, CELL_MAX, "arena %zu", (size_t)(a - h->arenas) + 1);
 	return buf;
+}
+
+/* ---- rows */
+
+size_t heap__n_rows(const struct snap_heap *h, unsigned int rows)
+{
+	const size_t n[N_VIEW_ROWS] = {
+		[ROWS_HEAP] = h->n_classes, [ROWS_TYPES] = h->n_types, [ROWS_ARENAS] = h->n_arenas + (h->mapped_blocks > 0),
+		[ROWS_PARTS] = h->n_parts, [ROWS_ROOTS] = h->n_roots, [ROWS_BLOCKS] = h->n_list,
+	};
+
+	return n[rows];
+}
+
+struct row_of heap__row(const struct snapshot *s, const struct snap_heap *h, unsigned int rows, size_t i)
+{
+	struct row_of r = { .s = s, .process = &s->processes[h->process], .heap = h };
+
+	r.class = rows == ROWS_HEAP ? &h->classes[i] : NULL;
+	r.type = rows == ROWS_TYPES ? &h->types[i] : NULL;
+	r.arena = rows == ROWS_ARENAS && i < h->n_arenas ? &h->arenas[i] : NULL;
+	r.part = rows == ROWS_PARTS ? &h->parts[i] : NULL;
+	r.root = rows == ROWS_ROOTS ? &h->roots[i] : NULL;
+	r.block = rows == ROWS_BLOCKS ? &h->list[i] : NULL;
+	r.site = r.block && r.block->site ? &s->sites[r.block->site - 1] : NULL;
+	return r;
+}
+
+void heap__row_sums(const struct row_of *r, uint64_t *ret_bytes, uint64_t *ret_blocks)
+{
+	*ret_bytes = r->class ? r->class->bytes : r->type ? r->type->bytes : r->part ? r->part->resident_bytes :
+		     r->root ? r->root->bytes : r->arena ? r->arena->bytes : r->heap->mapped_bytes;
+	*ret_blocks = r->class ? r->class->blocks : r->type ? r->type->blocks : r->part ? 0 :
+		      r->root ? r->root->blocks : r->arena ? r->arena->blocks : r->heap->mapped_blocks;
 }
 
 /* ---- cells of any row */

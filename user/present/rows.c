@@ -12,7 +12,7 @@
 #include "model/group.h"
 #include "model/merge.h"
 #include "present/columns.h"
-#include "present/figures.h"
+#include "present/frames.h"
 #include "util/hash.h"
 #include "util/ids.h"
 #include "util/text.h"
@@ -30,21 +30,12 @@ static const char *text_or_none(const char *s)
 	return s ? s : "";
 }
 
-static const char *function_of(const struct frame *f)
-{
-	return text_or_none(f->line ? f->line->function : NULL);
-}
-
-/* Code that no file has, such as a JIT compiler's: its addresses say nothing. */
-static bool is_nameless_code(const struct frame *f)
-{
-	return !*function_of(f) && (!f->module || *f->module == '[');
-}
-
-/* An address tells apart only what has neither a name nor a line. */
+/* An address tells apart only what has neither a name nor a line. Of code that no file has, such as a JIT compiler's, it says nothing. */
 static uint64_t address_of(const struct frame *f)
 {
-	return !f->place || *function_of(f) || is_nameless_code(f) || (f->line && f->line->line) ? 0 : f->place->offset;
+	bool in_no_file = !f->module || *f->module == '[';
+
+	return !f->place || frame__function(f) || in_no_file || (f->line && f->line->line) ? 0 : f->place->offset;
 }
 
 static bool same_frame(const struct frame *a, const struct frame *b)
@@ -52,7 +43,7 @@ static bool same_frame(const struct frame *a, const struct frame *b)
 	uint32_t line_a = a->line ? a->line->line : 0, line_b = b->line ? b->line->line : 0;
 
 	return line_a == line_b && address_of(a) == address_of(b) && !a->place == !b->place &&
-	       !strcmp(function_of(a), function_of(b)) && !strcmp(text_or_none(frame__origin(a)), text_or_none(frame__origin(b))) &&
+	       !strcmp(text_or_none(frame__function(a)), text_or_none(frame__function(b))) && !strcmp(text_or_none(frame__origin(a)), text_or_none(frame__origin(b))) &&
 	       !strcmp(text_or_none(a->line ? a->line->file : NULL), text_or_none(b->line ? b->line->file : NULL));
 }
 
@@ -78,7 +69,7 @@ static bool same_row(const void *arg, uint32_t row)
 static uint64_t hash_of(const struct row_key *k)
 {
 	struct frame f = tellings__of(k->t, k->s, k->site);
-	uint64_t h = hash__mix(hash__string(function_of(&f)), (uint64_t)k->site->process << 32 | (uint32_t)k->site->tid);
+	uint64_t h = hash__mix(hash__string(text_or_none(frame__function(&f))), (uint64_t)k->site->process << 32 | (uint32_t)k->site->tid);
 
 	h = hash__mix(h, f.line ? f.line->line : 0);
 	return hash__mix(h, address_of(&f));
@@ -87,7 +78,7 @@ static uint64_t hash_of(const struct row_key *k)
 uint64_t row__id(const struct snapshot *s, const struct tellings *t, const struct snap_site *site)
 {
 	struct frame f = tellings__of(t, s, site);
-	uint64_t h = hash__mix(hash__string(function_of(&f)), (uint64_t)s->processes[site->process].id << 32 | (uint32_t)site->tid);
+	uint64_t h = hash__mix(hash__string(text_or_none(frame__function(&f))), (uint64_t)s->processes[site->process].id << 32 | (uint32_t)site->tid);
 
 	h = hash__mix(h, (uint64_t)(f.line ? f.line->line : 0) << 32 | site->tag << 1 | site__is_arena(site));
 	h = hash__mix(h, hash__string(text_or_none(site->thread)));
@@ -468,6 +459,13 @@ static int by_calls_down(const void *a, const void *b, void *arg)
 	const struct free_place *x = a, *y = b;
 
 	return ORDER(y->calls, x->calls) ?: ORDER(y->bytes, x->bytes) ?: compare_wheres(arg, x->where, y->where);
+}
+
+struct snap_site free_place__stack(const struct snapshot *s, const struct free_place *p)
+{
+	const struct snap_free_site *w = &s->free_sites[p->where];
+
+	return (struct snap_site){ .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
 }
 
 void free_places__of(const struct snapshot *s, const struct free_lists *l, size_t site, struct free_place **ret, size_t *ret_n)

@@ -85,25 +85,23 @@ static void say_rate(struct words *w, const struct facts *f, const struct snap_s
 {
 	double per_min = site->trend.known ? site->trend.growth_bytes_per_s * 60 : 0;
 	bool hourly = per_min < 10;
-	char a[FMT_MAX];
 
 	if (per_min * 60 >= 1)
-		say(w, "%s%s+%s/%s", before, mark(f), fmt_bytes(a, (uint64_t)(hourly ? per_min * 60 : per_min)), hourly ? "h" : "min");
+		say(w, "%s%s+%s/%s", before, mark(f), BYTES((uint64_t)(hourly ? per_min * 60 : per_min)), hourly ? "h" : "min");
 }
 
 /* The verdict may have said it already. */
 static void say_pointers(struct words *w, const struct facts *f)
 {
 	const struct snap_site *site = f->site;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	if (!site__was_searched(f->s, site) || site->trend.why_unreached ||
 	    (site->trend.why && strstr(site->trend.why, "reachable")))
 		return;
 	if (site->unreached_blocks)
-		say(w, ", no pointer to %s of %s blocks", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks));
+		say(w, ", no pointer to %s of %s blocks", EXACT(site->unreached_blocks), EXACT(site->looked_blocks));
 	else if (site->looked_blocks < site->c.live_blocks)
-		say(w, ", pointers lead to all %s that were searched", fmt_exact(a, site->looked_blocks));
+		say(w, ", pointers lead to all %s that were searched", EXACT(site->looked_blocks));
 	else
 		say(w, ", pointers lead to all of them");
 }
@@ -121,7 +119,6 @@ static void say_others(struct words *w, const struct facts *f)
 {
 	const struct alarm *own = alarm__of(f->site ? f->site->trend.verdict : f->process->trend.verdict) ?: &alarms[N_ALARMS - 1];
 	bool ended = f->site ? f->s->processes[f->site->process].ended : f->ended;
-	char a[FMT_MAX];
 
 	for (const struct alarm *at = alarms; at <= own; at++) {
 		size_t n = 0;
@@ -132,10 +129,10 @@ static void say_others(struct words *w, const struct facts *f)
 			n += site != f->site && site != f->also && f->s->processes[site->process].ended == ended && site->c.live_bytes && alarm__of(site->trend.verdict) == at;
 		}
 		if (n)
-			say(w, "; %s %ssite%s%s %s", fmt_exact(a, n), f->site && at == own ? "more " : "", n == 1 ? "" : "s", f->site ? "" : n == 1 ? " in another process" : " in other processes", n == 1 ? at->other : at->others);
+			say(w, "; %s %ssite%s%s %s", EXACT(n), f->site && at == own ? "more " : "", n == 1 ? "" : "s", f->site ? "" : n == 1 ? " in another process" : " in other processes", n == 1 ? at->other : at->others);
 	}
 	if (f->n_growing > 1)
-		say(w, "; %s more process%s", fmt_exact(a, f->n_growing - 1), f->n_growing == 2 ? " grows" : "es grow");
+		say(w, "; %s more process%s", EXACT(f->n_growing - 1), f->n_growing == 2 ? " grows" : "es grow");
 }
 
 /* At the end of a sentence about something else: "; issue_ticket (shop.cpp:12) leaks; 2 more sites leak" */
@@ -155,7 +152,6 @@ static void say_rest(struct words *w, const struct facts *f)
 {
 	const struct snap_memory *m = &f->process->memory;
 	bool mmap = f->s->recording.mmap, python = f->process->runtime && !strcmp(f->process->runtime, "python");
-	char a[FMT_MAX];
 	const struct {
 		int64_t bytes;
 		const char *what, *means, *next;
@@ -174,16 +170,11 @@ static void say_rest(struct words *w, const struct facts *f)
 	if (!m->known || !m->grown_known || parts[most].bytes <= 0)
 		say(w, "; --mode growth shows which code it comes from");
 	else
-		say(w, "; %s grew by %s (%s)%s%s", parts[most].what, fmt_bytes(a, (uint64_t)parts[most].bytes), parts[most].means,
+		say(w, "; %s grew by %s (%s)%s%s", parts[most].what, BYTES((uint64_t)parts[most].bytes), parts[most].means,
 		    parts[most].next ? ": " : "", parts[most].next ?: "");
 }
 
 /* ---- the sentences */
-
-static bool is_imprecise(const struct facts *f)
-{
-	return is_noise(f->s);
-}
 
 static bool is_unexplained(const struct facts *f)
 {
@@ -193,25 +184,25 @@ static bool is_unexplained(const struct facts *f)
 		return false;
 	if (f->process->ended && !f->process->age_at_attach_ns && f->rss.change_bytes - (int64_t)explained < STARTS_WITH_BYTES)
 		return false;
-	return is_imprecise(f) || f->rss.change_bytes - (int64_t)explained > f->rss.change_bytes / 2;
+	return is_noise(f->s) || f->rss.change_bytes - (int64_t)explained > f->rss.change_bytes / 2;
 }
 
 static void say_unexplained(struct words *w, const struct facts *f)
 {
 	const struct alarm *verdict = alarm__of(f->process->trend.verdict);
-	char a[FMT_MAX], owner[PROCESS_NAME_MAX], words[RSS_TREND_MAX];
+	char owner[PROCESS_NAME_MAX], words[RSS_TREND_MAX];
 
 	say(w, f->process->ended ? "Grew before it ended: " : "Growing: ");
 	if (f->s->n_processes > 1)
 		say(w, "%s: ", process__name(f->s, f->process, owner));
 	say(w, "%s; ", rss_trend__words(words, &f->rss));
-	if (is_imprecise(f)) {
+	if (is_noise(f->s)) {
 		_cleanup_free_ char *advice = noise__advice(f->s);
 
 		say(w, "too few samples to say how much of it is live memory: %s", advice ? advice : "");
 		return;
 	}
-	say(w, "live memory explains %s%s of it", mark(f), fmt_bytes(a, facts__explained_bytes(f)));
+	say(w, "live memory explains %s%s of it", mark(f), BYTES(facts__explained_bytes(f)));
 	say_rest(w, f);
 	if (f->site) {
 		say(w, "; in live memory ");
@@ -235,27 +226,21 @@ static size_t abi_tag(const char *name)
 static void say_lost(struct words *w, const struct snap_site *site)
 {
 	bool all = site->unreached_blocks >= site->looked_blocks;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	if (site->c.alloc_calls == 1)
 		say(w, "its only block was not freed, no pointer leads to it");
 	else if (!site->c.free_calls)
-		say(w, "none of its %s blocks was freed, no pointer leads to ", fmt_exact(a, site->c.alloc_calls));
+		say(w, "none of its %s blocks was freed, no pointer leads to ", EXACT(site->c.alloc_calls));
 	else
-		say(w, "%s of its %s blocks are live, no pointer leads to ", fmt_exact(a, site->c.live_blocks), fmt_exact(b, site->c.alloc_calls));
+		say(w, "%s of its %s blocks are live, no pointer leads to ", EXACT(site->c.live_blocks), EXACT(site->c.alloc_calls));
 	if (site->c.alloc_calls == 1)
 		return;
 	if (all && site->looked_blocks >= site->c.live_blocks)
 		say(w, "them");
 	else if (all)
-		say(w, "the %s that were searched", fmt_exact(a, site->looked_blocks));
+		say(w, "the %s that were searched", EXACT(site->looked_blocks));
 	else
-		say(w, "%s of them", fmt_exact(a, site->unreached_blocks));
-}
-
-static bool has_lost_site(const struct facts *f)
-{
-	return facts__has_site(f) && f->site->trend.why_unreached;
+		say(w, "%s of them", EXACT(site->unreached_blocks));
 }
 
 /* A second sentence is about what grows and is not lost: a cache. */
@@ -288,11 +273,10 @@ static void say_site(struct words *w, const struct facts *f)
 	/* among many processes, a share of all says little of the one that grows */
 	bool one = f->s->n_processes == 1;
 	uint64_t whole = one ? f->s->totals.live_bytes : f->s->processes[f->site->process].c.live_bytes;
-	char share[FMT_MAX];
 
 	say(w, "%s: ", alarm__of_site(f->site)->begins);
 	say_site_name(w, f);
-	say(w, " holds %s of %slive memory%s", fmt_share(share, f->site->c.live_bytes, whole), one ? "" : "its ",
+	say(w, " holds %s of %slive memory%s", SHARE(f->site->c.live_bytes, whole), one ? "" : "its ",
 	    site__is_arena(f->site) ? ", in arenas of small objects" : "");
 	if (f->site->trend.why)
 		say(w, ": %s", f->site->trend.why);
@@ -304,18 +288,12 @@ static void say_site(struct words *w, const struct facts *f)
 	say_others(w, f);
 }
 
-static bool has_process(const struct facts *f)
-{
-	return f->process;
-}
-
 /* It grows, and no site of it has such a verdict: that which holds most of it, or that its blocks come from many sites. */
 static void say_holder(struct words *w, const struct facts *f)
 {
 	const struct snap_site *most = facts__holder(f, f->process);
 	/* what is allocated at once and filled later grows in RSS alone */
 	bool calm = most && verdict__is_calm(most->trend.verdict) && most->c.live_bytes < f->process->c.live_bytes / 10 * 9;
-	char share[FMT_MAX];
 
 	if (!most || calm)
 		say(w, "; no %s grows", f->s->hidden.by ? "site shown" : "single site");
@@ -323,7 +301,7 @@ static void say_holder(struct words *w, const struct facts *f)
 		return;
 	say(w, "; ");
 	say_name_of(w, f, most);
-	say(w, " holds %s of its live memory%s%s", fmt_share(share, most->c.live_bytes, f->process->c.live_bytes), calm ? ", " : "",
+	say(w, " holds %s of its live memory%s%s", SHARE(most->c.live_bytes, f->process->c.live_bytes), calm ? ", " : "",
 	    calm ? most->trend.verdict : "");
 }
 
@@ -350,9 +328,9 @@ static void say_process(struct words *w, const struct facts *f)
 static void say_figures(struct words *w, const struct facts *f)
 {
 	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
-	char a[FMT_MAX], words[RSS_TREND_MAX];
+	char words[RSS_TREND_MAX];
 
-	say(w, "%s %s%s", f->s->hidden.by ? "the sites shown hold" : "live memory", mark(f), fmt_bytes(a, f->live_bytes));
+	say(w, "%s %s%s", f->s->hidden.by ? "the sites shown hold" : "live memory", mark(f), BYTES(f->live_bytes));
 	if (all.known)
 		say(w, ", %s", rss_trend__words(words, &all));
 }
@@ -362,23 +340,12 @@ static bool is_one(const struct facts *f)
 	return f->s->n_processes == 1 && f->s->processes->n_members < 2;
 }
 
-static bool is_empty(const struct facts *f)
-{
-	return !f->s->n_processes && !f->s->totals.alloc_calls && !f->s->hidden.by;
-}
-
 static void say_empty(struct words *w, const struct facts *f)
 {
-	char a[FMT_MAX];
 
 	say(w, "No process was traced: none matched that this user may trace");
 	if (f->s->n_left_out)
-		say(w, "; %s could not be inspected", fmt_exact(a, f->s->n_left_out));
-}
-
-static bool is_blind(const struct facts *f)
-{
-	return !f->s->totals.alloc_calls && !f->s->totals.live_bytes && blind__n(f->s);
+		say(w, "; %s could not be inspected", EXACT(f->s->n_left_out));
 }
 
 static void say_blind(struct words *w, const struct facts *f)
@@ -389,11 +356,6 @@ static void say_blind(struct words *w, const struct facts *f)
 	say(w, "No allocation was seen");
 	if (all.known)
 		say(w, "; %s", rss_trend__words(words, &all));
-}
-
-static bool is_nothing(const struct facts *f)
-{
-	return !f->live_bytes && !f->rss_rising && !f->s->losses_total;
 }
 
 static bool leaves_processes_out(const struct snapshot *s)
@@ -423,13 +385,12 @@ static void say_clear(struct words *w, const struct facts *f)
 	/* it grew at first, or goes up and down */
 	bool one = is_one(f), rested = f->rose && (!one || f->rss.rest_ns >= RESTED_NS || f->rss.freed);
 	uint64_t lost_blocks = 0, lost_bytes = 0;
-	char a[FMT_MAX], b[FMT_MAX];
 
 	say(w, "Nothing grows%s", rested ? " any more" : "");
 	if (f->site) {
 		say(w, " except ");
 		say_site_name(w, f);
-		say(w, " with %s of live memory: %s, %s", fmt_share(a, f->site->c.live_bytes, f->s->totals.live_bytes),
+		say(w, " with %s of live memory: %s, %s", SHARE(f->site->c.live_bytes, f->s->totals.live_bytes),
 		    f->site->trend.verdict ?: "growing", f->site->trend.why ?: "most of the growth");
 		say_others(w, f);
 	}
@@ -438,7 +399,7 @@ static void say_clear(struct words *w, const struct facts *f)
 	if (f->rose && one && f->rss.freed)
 		say(w, ", freed before it ended");
 	else if (f->rose && one && rested)
-		say(w, ", none of it in the last %s", fmt_duration(a, f->rss.rest_ns));
+		say(w, ", none of it in the last %s", DURATION(f->rss.rest_ns));
 	else if (f->rose && one)
 		say(w, ", as high as it was before");
 	for (size_t i = 0; i < f->s->n_heaps; i++) {
@@ -446,11 +407,11 @@ static void say_clear(struct words *w, const struct facts *f)
 		lost_bytes += f->s->heaps[i].unreached.bytes;
 	}
 	if (lost_blocks)
-		say(w, "; but no pointer leads to %s block%s (%s)", fmt_exact(a, lost_blocks), lost_blocks == 1 ? "" : "s", fmt_bytes(b, lost_bytes));
+		say(w, "; but no pointer leads to %s block%s (%s)", EXACT(lost_blocks), lost_blocks == 1 ? "" : "s", BYTES(lost_bytes));
 	if (f->s->n_left_out)
-		say(w, "; %s process%s could not be inspected", fmt_exact(a, f->s->n_left_out), f->s->n_left_out == 1 ? "" : "es");
+		say(w, "; %s process%s could not be inspected", EXACT(f->s->n_left_out), f->s->n_left_out == 1 ? "" : "es");
 	if (f->s->n_unfollowed)
-		say(w, "; %s child process%s not traced", fmt_exact(a, f->s->n_unfollowed), f->s->n_unfollowed == 1 ? "" : "es");
+		say(w, "; %s child process%s not traced", EXACT(f->s->n_unfollowed), f->s->n_unfollowed == 1 ? "" : "es");
 }
 
 static void say_nothing(struct words *w, const struct facts *f)
@@ -483,30 +444,21 @@ static void say_left(struct words *w, const struct facts *f)
 {
 	const struct snap_site *most = facts__holder(f, f->s->processes);
 	const struct counters *c = &f->s->totals;
-	char a[FMT_MAX], b[FMT_MAX];
 
-	say(w, "Not freed at exit: %s in %s block%s", fmt_bytes(a, c->live_bytes), fmt_exact(b, c->live_blocks), c->live_blocks == 1 ? "" : "s");
+	say(w, "Not freed at exit: %s in %s block%s", BYTES(c->live_bytes), EXACT(c->live_blocks), c->live_blocks == 1 ? "" : "s");
 	if (most) {
-		say(w, ", %s of it in %s block%s of ", fmt_bytes(a, most->c.live_bytes), fmt_exact(b, most->c.live_blocks), most->c.live_blocks == 1 ? "" : "s");
+		say(w, ", %s of it in %s block%s of ", BYTES(most->c.live_bytes), EXACT(most->c.live_blocks), most->c.live_blocks == 1 ? "" : "s");
 		say_name_of(w, f, most);
 	}
 	say_resident(w, f, "; ");
 }
 
-/* More samples are another matter. */
-static bool is_early(const struct facts *f)
-{
-	return f->s->duration_ns < SHORT_NS && !f->s->estimated && !f->s->losses_total &&
-	       !recording__is_partial(&f->s->recording);
-}
-
 static void say_early(struct words *w, const struct facts *f)
 {
-	char a[FMT_MAX];
 
 	say(w, f->ended ? "Too short to tell: " : "Too early to tell: ");
 	if (!f->rss_span_ns || f->ended)
-		say(w, f->ended ? "ended after %s of tracing, " : "traced for %s, ", fmt_duration(a, f->s->duration_ns));
+		say(w, f->ended ? "ended after %s of tracing, " : "traced for %s, ", DURATION(f->s->duration_ns));
 	say_figures(w, f);
 	say_sites_beside(w, f);
 	/* of what has ended, no trace can be longer */
@@ -526,15 +478,9 @@ static void say_imprecise(struct words *w, const struct facts *f)
 		say(w, "; %s", rss_trend__words(words, &all));
 }
 
-static bool holds_always(const struct facts *f)
-{
-	return true;
-}
-
 static void say_unclear(struct words *w, const struct facts *f)
 {
 	uint64_t rest = f->live_bytes - MIN(f->steady_bytes, f->live_bytes);
-	char a[FMT_MAX];
 
 	say(w, "Not clear whether memory grows: ");
 	if (f->s->losses_total)
@@ -546,7 +492,7 @@ static void say_unclear(struct words *w, const struct facts *f)
 	else if (!is_mostly_steady(f) && f->s->estimated)
 		say(w, "too few samples");
 	else if (!is_mostly_steady(f))
-		say(w, "%s of live memory is not known to be steady", fmt_share(a, rest, f->live_bytes));
+		say(w, "%s of live memory is not known to be steady", SHARE(rest, f->live_bytes));
 	else if (f->rss_rising)
 		say(w, f->rss_change < 0 ? "RSS fell, and rises again" : "RSS rose, and may still rise");
 	else if (f->live_rising)
@@ -560,31 +506,34 @@ static void say_unclear(struct words *w, const struct facts *f)
 	say_sites_beside(w, f);
 }
 
-static const struct sentence {
-	bool (*holds)(const struct facts *f);
-	void (*say)(struct words *w, const struct facts *f);
-} sentences[] = {
-	{ is_empty, say_empty },
-	{ is_unexplained, say_unexplained },	/* RSS grows, by less than half of it live memory */
-	{ has_lost_site, say_lost_site },	/* no pointer leads to blocks of a site that matters */
-	{ facts__has_site, say_site },			/* a site leaks, is suspect or grows */
-	{ has_process, say_process },		/* a process does: one of several, or no site stands out */
-	{ is_imprecise, say_imprecise },	/* estimates are less than their error */
-	{ is_blind, say_blind },		/* the allocator of what ran is not known, or was not called */
-	{ is_nothing, say_nothing },
-	{ is_left, say_left },			/* a program that ended and had not freed everything */
-	{ is_clear, say_clear },		/* processes, their RSS and their sites are steady, except sites that hardly matter */
-	{ is_early, say_early },
-	{ holds_always, say_unclear },
-};
-
-static const struct sentence *choose(const struct facts *f)
+static void say_first(struct words *w, const struct facts *f)
 {
-	const struct sentence *at = sentences;
+	const struct snapshot *s = f->s;
+	bool nothing = !f->live_bytes && !f->rss_rising && !s->losses_total;
+	/* more samples are another matter */
+	bool early = s->duration_ns < SHORT_NS && !s->estimated && !s->losses_total && !recording__is_partial(&s->recording);
+	const struct {
+		bool holds;
+		void (*say)(struct words *w, const struct facts *f);
+	} sentences[] = {
+		{ !s->n_processes && !s->totals.alloc_calls && !s->hidden.by, say_empty },
+		{ is_unexplained(f), say_unexplained },	/* RSS grows, by less than half of it live memory */
+		{ facts__has_site(f) && f->site->trend.why_unreached, say_lost_site },	/* no pointer leads to blocks of a site that matters */
+		{ facts__has_site(f), say_site },	/* a site leaks, is suspect or grows */
+		{ f->process, say_process },	/* a process does: one of several, or no site stands out */
+		{ is_noise(s), say_imprecise },	/* estimates are less than their error */
+		{ !s->totals.alloc_calls && !s->totals.live_bytes && blind__n(s), say_blind },	/* the allocator of what ran is not known, or was not called */
+		{ nothing, say_nothing },
+		{ is_left(f), say_left },	/* a program that ended and had not freed everything */
+		{ is_clear(f), say_clear },	/* processes, their RSS and their sites are steady, except sites that hardly matter */
+		{ early, say_early },
+		{ true, say_unclear },
+	};
+	size_t at = 0;
 
-	while (!at->holds(f))
+	while (!sentences[at].holds)
 		at++;
-	return at;
+	sentences[at].say(w, f);
 }
 
 char *sentence__of(const struct snapshot *s, const struct tellings *t, size_t name_width)
@@ -597,7 +546,7 @@ char *sentence__of(const struct snapshot *s, const struct tellings *t, size_t na
 	if (!(s->known & HAS_LIVE_BYTES))
 		return NULL;
 	w.out = text_stream__open(&text, &len);
-	choose(&f)->say(&w, &f);
+	say_first(&w, &f);
 	text_stream__close(w.out);
 	if (len)
 		return text;

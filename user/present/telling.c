@@ -193,22 +193,17 @@ static bool any(enum rule_of of, const char *s, size_t len)
 	return false;
 }
 
-static const char *function_of(const struct frame *f)
-{
-	return f->line && f->line->function && *f->line->function ? f->line->function : NULL;
-}
-
 /* by its name: malloc, operator new, and what is put around them */
 static bool is_allocator(const struct frame *f)
 {
-	struct own_name own = own_name__of(function_of(f) ? function_of(f) : "");
+	struct own_name own = own_name__of(frame__function(f) ? frame__function(f) : "");
 
 	return any(OF_FUNCTION, own.s, own.len);
 }
 
 bool frame__is_telling(const struct frame *f)
 {
-	const char *base = f->module ? path_basename(f->module) : NULL, *function = function_of(f);
+	const char *base = f->module ? path_basename(f->module) : NULL, *function = frame__function(f);
 	struct own_name own;
 
 	if (!base || any(OF_MODULE, base, strlen(base)))
@@ -240,7 +235,7 @@ struct telling_order {
  */
 static bool stands_for(const struct frame *named, const struct frame *unnamed)
 {
-	if (!strcmp(function_of(named), "main"))
+	if (!strcmp(frame__function(named), "main"))
 		return false;
 	return named->module == unnamed->module || !strcmp(named->module, unnamed->module) || strstr(path_basename(unnamed->module), ".so");
 }
@@ -259,7 +254,7 @@ static enum worth most_of(const struct snapshot *s)
 
 static enum worth worth_of(const struct frame *f)
 {
-	const char *function = function_of(f);
+	const char *function = frame__function(f);
 
 	if (function && is_python_module(f->module))
 		return PYTHON_NAME;
@@ -278,7 +273,7 @@ static enum worth worth_of(const struct frame *f)
  */
 static bool is_own_wrapper(const struct frame *f)
 {
-	const char *base = f->module ? path_basename(f->module) : NULL, *function = function_of(f);
+	const char *base = f->module ? path_basename(f->module) : NULL, *function = frame__function(f);
 	struct own_name own;
 
 	if (!base || !function || any(OF_MODULE, base, strlen(base)))
@@ -348,7 +343,7 @@ static struct telling_at find(const struct tellings *t, const struct snapshot *s
 			if (w.worth <= most)
 				continue;
 			f = place__frame(s, p, k);
-			if (wrapper.place && w.worth == TELLING_NAME && !strcmp(function_of(&f), "main"))
+			if (wrapper.place && w.worth == TELLING_NAME && !strcmp(frame__function(&f), "main"))
 				return wrapper;
 			if (most == TELLING_PLACE && w.worth == TELLING_NAME && !stands_for(&f, &first))
 				continue;
@@ -501,7 +496,7 @@ size_t tellings__number(const struct tellings *t, const struct snapshot *s, cons
 
 char *telling__name(const struct frame *f)
 {
-	struct own_name lambda = f->place && function_of(f) && !frame__is_telling(f) ? own_name__lambda(function_of(f)) : (struct own_name){};
+	struct own_name lambda = f->place && frame__function(f) && !frame__is_telling(f) ? own_name__lambda(frame__function(f)) : (struct own_name){};
 	_cleanup_free_ char *callable = lambda.s ? xstrndup(lambda.s, lambda.len) : NULL;
 
 	if (callable)

@@ -20,21 +20,10 @@
  */
 #include <string.h>
 
-#include "model/group.h"
-#include "model/heaps.h"
-#include "model/merge.h"
 #include "model/runtimes.h"
-#include "present/columns.h"
-#include "present/figures.h"
-#include "present/frames.h"
-#include "present/caveats.h"
-#include "present/views.h"
 #include "present/sentence.h"
-#include "present/telling.h"
 #include "present/text/report_parts.h"
 #include "util/clock.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define OTHER_LINES 20		/* what is above and below the rows, with one stack */
 #define LEAST_ROWS 3
@@ -49,14 +38,6 @@
 #define FLAT_PCT 5		/* and is flat where none holds more */
 
 /* ---- names */
-
-/* The site's name, as everywhere; the caller's. */
-static char *name_of(const struct report *r, const struct snap_site *site, size_t width)
-{
-	_cleanup_free_ char *name = tellings__name(r->o->tellings, r->s, site);
-
-	return name ? name__shorten(name, width) : NULL;
-}
 
 /* ---- the sentence (sentence.c), and what helps where there are too many sites */
 
@@ -84,11 +65,8 @@ void report__verdict_line(struct report *r)
 
 	if (!sentence)
 		return;
-	while ((line = strsep(&rest, "\n"))) {
-		para__begin(&r->para, "", 0);
-		para__words(&r->para, "%s", line);
-		para__end(&r->para);
-	}
+	while ((line = strsep(&rest, "\n")))
+		report__line(r, "%s", line);
 	flat_sentence(r);
 }
 
@@ -166,36 +144,28 @@ static struct frame *frames_from(const struct snapshot *s, const struct snap_sit
 }
 
 /* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
-static void write_stack(FILE *out, const struct report *r, const struct snap_site *site, size_t room)
+static char *stack_text(const struct report *r, const struct snap_site *site)
 {
-	size_t n = 0, used = 0;
+	size_t n = 0, used = 0, room = r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "), len = 0;
+	char *text = NULL;
+	FILE *out = text_stream__open(&text, &len);
 	_cleanup_free_ struct frame *v = frames_from(r->s, site, tellings__number(r->o->tellings, r->s, site), &n);
 
 	for (size_t i = 0; i < n; i++) {
-		_cleanup_free_ char *name = telling__name(&v[i]), *fits = name ? name__shorten(name, room / 3) : NULL;
+		_cleanup_free_ char *name = telling__name(&v[i]), *fits = name__shorten(name, room / 3);
 
-		used += fits ? text_width(fits) + 3 : 0;
+		used += text_width(fits) + 3;
 		if (i && n - i > 1 && used > room) {
-			_cleanup_free_ char *end = telling__name(&v[n - 1]), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
+			_cleanup_free_ char *end = telling__name(&v[n - 1]), *end_fits = name__shorten(end, LAST_COLS);
 
-			fprintf(out, " < … %zu more < %s", n - 1 - i, end_fits ? end_fits : "");
+			fprintf(out, " < … %zu more < %s", n - 1 - i, end_fits);
 			break;
 		}
-		fprintf(out, "%s%s", i ? " < " : "", fits ? fits : "");
+		fprintf(out, "%s%s", i ? " < " : "", fits);
 	}
 	/* the header says why */
 	if (site->end)
 		fprintf(out, " < … truncated");
-}
-
-/* */
-static char *stack_text(const struct report *r, const struct snap_site *site)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = text_stream__open(&text, &len);
-
-	write_stack(out, r, site, r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "));
 	text_stream__close(out);
 	return text;
 }
@@ -232,26 +202,26 @@ const struct snap_site *report__most_called(const struct snapshot *s)
 static bool most_calls_line(struct report *r)
 {
 	const struct snap_site *most = report__most_called(r->s);
-	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *whole = NULL, *name = NULL;
+	bool grows;
 
 	/* what is lost has its own lines */
 	if (!most || !most->c.alloc_calls || !(r->views & VIEW_LIVE) || recording__is_growth(&r->s->recording) || r->s->losses_total || is_noise(r->s))
 		return false;
 	fputc('\n', r->out);
-	name = name_of(r, most, r->width / 2);
+	whole = tellings__name(r->o->tellings, r->s, most);
+	name = name__shorten(whole, r->width / 2);
 	para__begin(&r->para, "", 0);
-	para__item(&r->para, "allocates most: %s", name ? name : "");
+	para__item(&r->para, "allocates most: %s", name);
 	/* a block that grows is no block for each call */
-	if (r->s->known & HAS_REALLOC_CALLS && most->c.realloc_calls * 2 > most->c.alloc_calls) {
+	grows = r->s->known & HAS_REALLOC_CALLS && most->c.realloc_calls * 2 > most->c.alloc_calls;
+	if (grows)
 		para__item(&r->para, "realloc'ed %s%s time%s", report__mark(r), COUNT(most->c.alloc_calls), plural(most->c.alloc_calls));
-		para__item(&r->para, "%s on average", BYTES(most->c.alloc_bytes / most->c.alloc_calls));
-		para__end(&r->para);
-		return true;
-	}
-	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), COUNT(most->c.alloc_calls), plural(most->c.alloc_calls),
-		   RATE(most->c.alloc_calls, r->s->duration_ns));
-	para__item(&r->para, "%s each", BYTES(most->c.alloc_bytes / most->c.alloc_calls));
-	if (r->s->known & HAS_TEMP_CALLS && most->c.temp_calls)
+	else
+		para__item(&r->para, "%s%s call%s (%s)", report__mark(r), COUNT(most->c.alloc_calls), plural(most->c.alloc_calls),
+			   RATE(most->c.alloc_calls, r->s->duration_ns));
+	para__item(&r->para, "%s %s", BYTES(most->c.alloc_bytes / most->c.alloc_calls), grows ? "on average" : "each");
+	if (!grows && r->s->known & HAS_TEMP_CALLS && most->c.temp_calls)
 		para__item(&r->para, "%s temporary", PERCENT(most->c.temp_calls, most->c.alloc_calls));
 	para__end(&r->para);
 	return true;
@@ -389,32 +359,12 @@ static int pid_of_first(const struct report *r)
 	return !*v || v[0]->ended || v[0]->pid < 0 ? 0 : v[0]->pid;
 }
 
-static bool is_many_and_runs(const struct report *r)
-{
-	return report__is_many(r) && pid_of_first(r);
-}
-
 static bool has_lost(const struct snapshot *s, const char *what)
 {
 	for (size_t i = 0; i < s->n_losses; i++)
 		if (s->losses[i].n && !strcmp(s->losses[i].name, what))
 			return true;
 	return false;
-}
-
-static bool lost_blocks(const struct report *r)
-{
-	return has_lost(r->s, "live_full");
-}
-
-static bool lost_stacks(const struct report *r)
-{
-	return has_lost(r->s, "stack_full");
-}
-
-static bool is_count(const struct report *r)
-{
-	return r->s->recording.mode == MT_MODE_COUNT;
 }
 
 /* The sentence recommends it. */
@@ -452,63 +402,47 @@ static bool has_older(const struct report *r)
 	return false;
 }
 
-static bool has_free_sites(const struct report *r)
-{
-	return r->s->recording.free_stacks && r->s->known & HAS_FREE_CALLS && r->s->totals.free_calls;
-}
-
-static bool is_empty(const struct report *r)
-{
-	return !r->s->n_sites && !r->s->hidden.n_sites && pid_of_first(r);
-}
-
-static bool has_sites(const struct report *r)
-{
-	return r->s->n_sites > 0;
-}
-
-static const struct hint {
-	bool (*holds)(const struct report *r);
-	const char *says;	/* %d: the first process */
-} hints[] = {
-	{ is_many_and_runs, "malloctrace -p %d for the first process alone" },
-	{ lost_blocks, "--max-live N to record more blocks" },
-	{ lost_stacks, "--max-stacks N to record more stacks" },
-	{ is_count, "--mode full for live memory" },
-	{ lacks_pages, "--mode growth for the code that touches new memory" },
-	{ lacks_search, "--reachable for blocks that no pointer leads to" },
-	{ lacks_roots, "--roots for what holds each block" },
-	{ has_free_sites, "--view frees for where blocks are freed" },
-	{ has_older, "--view heap for older blocks and free memory" },
-	{ is_empty, "malloctrace doctor -p %d for what can be probed" },
-	{ has_sites, "-o leak.html for a flame graph" },
-	{ has_sites, "--full for every stack" },
-};
-
 /* Commands that go on from one screen, if there is any; apart: a blank line before them */
 static void next_line(struct report *r, bool apart)
 {
+	const struct snapshot *s = r->s;
+	int pid = pid_of_first(r);
+	const struct {
+		bool holds;
+		const char *says;	/* %d: the first process */
+	} hints[] = {
+		{ report__is_many(r) && pid, "malloctrace -p %d for the first process alone" },
+		{ has_lost(s, "live_full"), "--max-live N to record more blocks" },
+		{ has_lost(s, "stack_full"), "--max-stacks N to record more stacks" },
+		{ s->recording.mode == MT_MODE_COUNT, "--mode full for live memory" },
+		{ lacks_pages(r), "--mode growth for the code that touches new memory" },
+		{ lacks_search(r), "--reachable for blocks that no pointer leads to" },
+		{ lacks_roots(r), "--roots for what holds each block" },
+		{ s->recording.free_stacks && s->known & HAS_FREE_CALLS && s->totals.free_calls, "--view frees for where blocks are freed" },
+		{ has_older(r), "--view heap for older blocks and free memory" },
+		{ !s->n_sites && !s->hidden.n_sites && pid, "malloctrace doctor -p %d for what can be probed" },
+		{ s->n_sites > 0, "-o leak.html for a flame graph" },
+		{ s->n_sites > 0, "--full for every stack" },
+	};
 	size_t n = 0;
 
 	/* neither a page nor other options have more of what was hardly seen; a file does not say what the budget was */
-	if (is_noise(r->s)) {
-		bool sampled = r->s->recording.sample_bytes && !(r->s->recording.overhead_pct > 0);
+	if (is_noise(s)) {
+		bool sampled = s->recording.sample_bytes && !(s->recording.overhead_pct > 0);
 
 		fputs(apart ? "\n" : "", r->out);
 		report__line(r, "next: trace without %s, for a short time (-d 5)", sampled ? "--sample" : "--overhead");
 		return;
 	}
+	para__begin(&r->para, "next:", 6);
 	for (size_t i = 0; i < ARRAY_SIZE(hints) && n < HINTS_SHOWN; i++) {
-		if (!hints[i].holds(r))
+		if (!hints[i].holds)
 			continue;
-		if (!n++) {
+		if (!n++)
 			fputs(apart ? "\n" : "", r->out);
-			para__begin(&r->para, "next:", 6);
-		}
-		para__item(&r->para, hints[i].says, pid_of_first(r));
+		para__item(&r->para, hints[i].says, pid);
 	}
-	if (n)
-		para__end(&r->para);
+	para__end(&r->para);
 }
 
 void report__brief(struct report *r)

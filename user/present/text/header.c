@@ -9,15 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/group.h"
-#include "model/merge.h"
 #include "model/runtimes.h"
-#include "present/caveats.h"
-#include "present/figures.h"
-#include "present/frames.h"
 #include "present/text/report_parts.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define NS_PER_S 1000000000ll
 #define FIGURE_MAX (2 * FMT_MAX)
@@ -72,14 +65,6 @@ void report__title(struct report *r, const char *what)
 }
 
 #define TAKEN_SHOWN 3
-
-/* What made this report be written, if it was not its time. */
-static void why_line(struct report *r)
-{
-	if (!r->s->trigger)
-		return;
-	report__item(r, "why", "%s", r->s->trigger);
-}
 
 /* "at 9.0s (rss>2G: nginx (1432) has 2.1 GiB resident)": snapshots before this one, the newest of them. */
 static void taken_line(struct report *r)
@@ -170,16 +155,6 @@ static void traced_line(struct report *r)
 		if (s->probes[i].size != s->recording.size)
 			para__item(&r->para, "%s sizes of %s", size__name(s->probes[i].size), path_basename(s->probes[i].object));
 	para__end(&r->para);
-}
-
-/* --mode leak: what the figures of live blocks go by. */
-static void reading_line(struct report *r)
-{
-	_cleanup_free_ char *words = reading__words(r->s);
-
-	if (!words)
-		return;
-	report__item(r, "heap", "%s", words);
 }
 
 /* One screen shows no estimate that its error outweighs. */
@@ -355,14 +330,12 @@ static void runtime_lines(struct report *r)
 		/* with PYTHONMALLOC=malloc there are none */
 		if (by_arenas && !has_arenas(r->s))
 			continue;
-		para__begin(&r->para, t->name, LABEL_WIDTH);
 		if (by_arenas)
-			para__item(&r->para, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
+			report__item(r, t->name, LABEL_WIDTH, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
 		else if (r->o->brief)
-			para__item(&r->para, "not seen: %s", t->unseen);
+			report__item(r, t->name, LABEL_WIDTH, "not seen: %s", t->unseen);
 		else
-			para__item(&r->para, "%s", words ? words : t->unseen);
-		para__end(&r->para);
+			report__item(r, t->name, LABEL_WIDTH, "%s", words ? words : t->unseen);
 	}
 }
 
@@ -377,15 +350,13 @@ static void unseen_line(struct report *r)
 	}
 	if (!n)
 		return;
-	report__item(r, "unseen", "%s %s ran for %s%s %s", EXACT(n),
+	report__item(r, "unseen", LABEL_WIDTH, "%s %s ran for %s%s %s", EXACT(n),
 		   snapshot__is_grouped(r->s) ? n == 1 ? "row" : "rows" : n == 1 ? "process" : "processes",
 		   n == 1 ? "" : "up to ", DURATION(longest_ns), r->s->paused_ns ? "without probes" : "before the allocator was probed");
 }
 
 static void folded_line(struct report *r)
 {
-	if (!r->s->n_folded_processes && !r->s->n_folded_sites)
-		return;
 	para__begin(&r->para, "folded", LABEL_WIDTH);
 	if (r->s->n_folded_processes)
 		para__item(&r->para, "%s process%s that ended %s one row", EXACT(r->s->n_folded_processes),
@@ -428,7 +399,7 @@ static void hidden_line(struct report *r)
 static void words_line(struct report *r, const char *label, char *words)
 {
 	if (words)
-		report__item(r, label, "%s", words);
+		report__item(r, label, LABEL_WIDTH, "%s", words);
 	free(words);
 }
 
@@ -441,23 +412,16 @@ static void words_line(struct report *r, const char *label, char *words)
  *	names  12 of 5,794 stacks have frames of Python without a name: it could not be read when its code ran, or not be kept
  */
 
-static void names_para(struct report *r, const char *words)
-{
-	if (!words)
-		return;
-	report__item(r, "names", "%s", words);
-}
-
 static void names_lines(struct report *r)
 {
-	_cleanup_free_ char *words = NULL, *python = missing_names__of_python(r->s);
 	struct missing_names m;
 
 	/* what is known of the machine was said with the options */
-	if (!r->o->missing_names && missing_names__find(r->s, &m))
-		words = missing_names__words(&m, NULL, false, false);
-	names_para(r, words ? words : r->o->missing_names);
-	names_para(r, python);
+	if (r->o->missing_names)
+		words_line(r, "names", xstrdup(r->o->missing_names));
+	else if (missing_names__find(r->s, &m))
+		words_line(r, "names", missing_names__words(&m, NULL, false, false));
+	words_line(r, "names", missing_names__of_python(r->s));
 }
 
 /* ---- functions that began, ended or marked the trace */
@@ -529,25 +493,26 @@ static void spot_lines(struct report *r)
 		{ "ended", r->s->stopped_on, "when %s was called" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		if (!lines[i].name)
-			continue;
-		report__item(r, lines[i].label, lines[i].says, lines[i].name);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (lines[i].name)
+			report__item(r, lines[i].label, LABEL_WIDTH, lines[i].says, lines[i].name);
 	marks_line(r);
 }
 
 void report__header(struct report *r)
 {
 	report__title(r, "malloctrace");
-	why_line(r);
+	/* what made this report be written, if it was not its time */
+	if (r->s->trigger)
+		report__item(r, "why", LABEL_WIDTH, "%s", r->s->trigger);
 	taken_line(r);
 	report__died_line(r);
 	spot_lines(r);
 	traced_line(r);
 	unfollowed_line(r);
 	estimated_line(r);
-	reading_line(r);
+	/* --mode leak: what the figures of live blocks go by */
+	words_line(r, "heap", reading__words(r->s));
 	report__verdict_line(r);
 	if (r->o->brief)
 		report__heap_sentences(r);

@@ -22,12 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/heaps.h"
-#include "present/figures.h"
-#include "present/columns.h"
 #include "present/text/report_parts.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define NOTABLE_BYTES (1ull << 20)
 #define NOTABLE_PCT 10		/* of RSS */
@@ -75,25 +70,18 @@ static void free_sentence(struct report *r, const struct snap_heap *h)
 	para__begin(&r->para, "", 0);
 	para__words(&r->para, "%s of RSS is free memory that %s keeps for later, %s: not a leak.", PERCENT(h->free_resident_bytes, h->rss_bytes),
 		   h->allocator ? h->allocator : "the allocator", BYTES(h->free_resident_bytes));
-	if (is_short(r)) {
-		para__end(&r->para);
-		return;
-	}
-	if (trim >= h->free_resident_bytes / 4)
+	if (is_short(r))
+		;
+	else if (trim >= h->free_resident_bytes / 4)
 		para__words(&r->para, "malloc_trim(0), called by the program, would return %s.", BYTES(trim));
 	else
 		para__words(&r->para, "It lies %s: malloc_trim(0), called by the program, would return %s%s.",
 			    h->bins_bytes > h->free_bytes / 2 ? "in pieces between blocks in use" : "at the ends of arenas", trim ? "only " : "",
 			    trim ? BYTES(trim) : "nothing");
-	if (h->n_arenas > MANY_ARENAS && free_beside_main(h) > h->free_bytes / 2)
+	if (!is_short(r) && h->n_arenas > MANY_ARENAS && free_beside_main(h) > h->free_bytes / 2)
 		para__words(&r->para, "Most of it is in %zu arenas of threads: restarted with MALLOC_ARENA_MAX=2, the program has fewer and may keep less.",
 			    h->n_arenas - 1);
 	para__end(&r->para);
-}
-
-static bool misses_registers(const struct snap_unreached *u)
-{
-	return u->registers && !strcmp(u->registers, "not read");
 }
 
 /* What may be among those that no pointer was found to. */
@@ -114,18 +102,14 @@ static void search_doubts(struct report *r, const struct snap_unreached *u)
 	if (u->unread_threads)
 		para__words(&r->para, "Registers of %s thread%s could not be read, those of the others once: a block that only a register points to may be among them.",
 			    EXACT(u->unread_threads), plural(u->unread_threads));
-	else if (misses_registers(u))
+	else if (u->registers && !strcmp(u->registers, "not read"))
 		para__words(&r->para, "Registers could not be read: a block that only a register points to may be among them.");
 }
 
 void report__search_doubts(struct report *r, const struct snap_heap *h)
 {
-	const struct snap_unreached *u = &h->unreached;
-
-	if (!u->blocks || (!snap_unreached__is_partial(u) && !u->unread_threads && !misses_registers(u)))
-		return;
 	para__begin(&r->para, "", 0);
-	search_doubts(r, u);
+	search_doubts(r, &h->unreached);
 	para__end(&r->para);
 }
 
@@ -213,7 +197,7 @@ static void lost_looks(struct report *r, const struct snap_heap *h)
 	_cleanup_free_ char *text = NULL;
 	bool estimated = false;
 
-	if (!u->blocks || (!n && !u->n_classes))
+	if (!u->blocks)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		v[i] = (struct snap_share){ u->types[i].name, (double)MIN(u->types[i].blocks, u->blocks) / (double)u->blocks, u->types[i].is_class };
@@ -344,8 +328,6 @@ static void held_line(struct report *r, const struct snap_heap *h)
 	size_t n = MIN(h->n_roots, r->o->top ? r->top : HELD_SHOWN);
 	uint64_t rest = 0, all = 0, by_stacks = 0;
 
-	if (!h->n_roots)
-		return;
 	para__begin(&r->para, "held", LABEL_WIDTH);
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *who = root_words(&h->roots[i], PART_NAME);
@@ -383,29 +365,25 @@ static void read_line(struct report *r, const struct snap_heap *h)
 static void doubt_lines(struct report *r, const struct snap_heap *h)
 {
 	if (h->unsure_blocks) {
-		para__begin(&r->para, "unsure", LABEL_WIDTH);
 		if (h->rested)
-			para__words(&r->para, "nothing ran while it was read, yet the heap is inconsistent: the program overwrote it, or threads wait within malloc or free; at most %s block%s may be wrong",
+			report__item(r, "unsure", LABEL_WIDTH, "nothing ran while it was read, yet the heap is inconsistent: the program overwrote it, or threads wait within malloc or free; at most %s block%s may be wrong",
 				    EXACT(h->unsure_blocks), plural(h->unsure_blocks));
 		/* --pause reads registers, too; without it, a stop may have been for these alone */
 		else if (h->paused_ns && !strcmp(h->unreached.registers ?: "read", "read"))
-			para__words(&r->para, "at each stop threads were within malloc or free, or part of the heap could not be read: at most %s block%s may be shown as in use "
+			report__item(r, "unsure", LABEL_WIDTH, "at each stop threads were within malloc or free, or part of the heap could not be read: at most %s block%s may be shown as in use "
 					      "but be free, or the reverse", EXACT(h->unsure_blocks), plural(h->unsure_blocks));
 		else
-			para__words(&r->para, "blocks allocated or freed during these %s may be missing or extra; at most %s others may be shown as in use but be free, "
-					      "or the reverse%s", DURATION(h->looked_ns), EXACT(h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
-		para__end(&r->para);
+			report__item(r, "unsure", LABEL_WIDTH, "blocks allocated or freed during these %s may be missing or extra; at most %s others may be shown as in use "
+				     "but be free, or the reverse%s", DURATION(h->looked_ns), EXACT(h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
 	}
-	if (h->swapped_bytes || h->broken_bytes || h->passed_over_bytes) {
-		para__begin(&r->para, "unread", LABEL_WIDTH);
-		if (h->swapped_bytes)
-			para__item(&r->para, "%s of the heap is swapped out", BYTES(h->swapped_bytes));
-		if (h->broken_bytes)
-			para__item(&r->para, "%s has no recognisable blocks", BYTES(h->broken_bytes));
-		if (h->passed_over_bytes)
-			para__item(&r->para, "%s of address space, too much for a kernel before 6.7", BYTES(h->passed_over_bytes));
-		para__end(&r->para);
-	}
+	para__begin(&r->para, "unread", LABEL_WIDTH);
+	if (h->swapped_bytes)
+		para__item(&r->para, "%s of the heap is swapped out", BYTES(h->swapped_bytes));
+	if (h->broken_bytes)
+		para__item(&r->para, "%s has no recognisable blocks", BYTES(h->broken_bytes));
+	if (h->passed_over_bytes)
+		para__item(&r->para, "%s of address space, too much for a kernel before 6.7", BYTES(h->passed_over_bytes));
+	para__end(&r->para);
 }
 
 void report__heap_lines(struct report *r, const struct snap_heap *h)
@@ -445,9 +423,7 @@ static void more_unreached(struct report *r, const struct snap_heap *const *v, s
 		blocks += v[i]->unreached.blocks;
 		bytes += v[i]->unreached.bytes;
 	}
-	para__begin(&r->para, "", 0);
-	para__words(&r->para, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n, n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
-	para__end(&r->para);
+	report__line(r, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n, n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
 }
 
 /* Of several processes those that may have lost something, the most first. */
@@ -498,8 +474,6 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	/* UNREACHED is of fewer blocks than BLOCKS */
 	uint64_t newer = was_searched && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
 
-	if (!searched && !newer && !(types && *types) && !held)
-		return;
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
 		para__item(&r->para, "no pointer to %s of %s blocks (%s)", EXACT(site->unreached_blocks), EXACT(site->looked_blocks),

@@ -15,12 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/heaps.h"
-#include "present/columns.h"
-#include "present/figures.h"
 #include "present/text/report_parts.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define HEAPS_SHOWN 10
 #define OTHER_LINES 20
@@ -71,28 +66,29 @@ COMPARATOR(by_resident, struct row_of,
 	   ORDER(is_rest(a->part), is_rest(b->part)) ?: ORDER(b->part->resident_bytes, a->part->resident_bytes) ?:
 	   ORDER(a->part - a->heap->parts, b->part - b->heap->parts))
 
-static struct row_of *rows_of(const struct report *r, const struct snap_heap *h, size_t n)
+/* All of a kind; the caller's. */
+static struct row_of *rows_of(const struct report *r, const struct snap_heap *h, enum view_rows rows, size_t n)
 {
-	struct row_of *rows = xcalloc(n + 1, sizeof(*rows));
+	struct row_of *v = xcalloc(n + 1, sizeof(*v));
 
-	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct row_of){ .s = r->s, .process = &r->s->processes[h->process], .heap = h, .tellings = r->o->tellings };
-	return rows;
+	for (size_t i = 0; i < n; i++) {
+		v[i] = heap__row(r->s, h, rows, i);
+		v[i].tellings = r->o->tellings;
+	}
+	return v;
 }
 
 /* ---- what blocks are */
 
 static void sizes(struct report *r, const struct snap_heap *h)
 {
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_classes);
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_HEAP, h->n_classes);
 	size_t n = MIN(h->n_classes, r->top);
 	bool lost = heap__was_searched(h) && h->unreached.blocks;
 	uint64_t listed = 0;
 
 	if (!h->n_classes)
 		return;
-	for (size_t i = 0; i < h->n_classes; i++)
-		rows[i].class = &h->classes[i];
 	qsort(rows, h->n_classes, sizeof(*rows), by_class);
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].class->bytes;
@@ -134,7 +130,7 @@ static void types_title(struct report *r, const struct snap_heap *h, size_t n, u
 
 static void types(struct report *r, const struct snap_heap *h)
 {
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_types);
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_TYPES, h->n_types);
 	size_t n = MIN(h->n_types, r->top);
 	uint64_t listed = 0;
 
@@ -142,10 +138,8 @@ static void types(struct report *r, const struct snap_heap *h)
 		contents_line(r, h);
 		return;
 	}
-	for (size_t i = 0; i < n; i++) {
-		rows[i].type = &h->types[i];
+	for (size_t i = 0; i < n; i++)
 		listed += h->types[i].bytes;
-	}
 	types_title(r, h, n, listed);
 	write_table(r, &type_columns, OF_TYPES, rows, n);
 }
@@ -154,14 +148,12 @@ static void types(struct report *r, const struct snap_heap *h)
 
 static void arenas(struct report *r, const struct snap_heap *h)
 {
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_arenas);
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_ARENAS, h->n_arenas);
 	size_t n = MIN(h->n_arenas, r->top);
 	uint64_t listed = 0;
 
 	if (h->n_arenas < 2)
 		return;
-	for (size_t i = 0; i < h->n_arenas; i++)
-		rows[i].arena = &h->arenas[i];
 	qsort(rows, h->n_arenas, sizeof(*rows), by_free);
 	for (size_t i = 0; i < n; i++)
 		listed += rows[i].arena->free_bytes;
@@ -171,13 +163,13 @@ static void arenas(struct report *r, const struct snap_heap *h)
 
 static void resident(struct report *r, const struct snap_heap *h)
 {
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_parts);
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_PARTS, h->n_parts);
 	size_t n_all = 0, n;
 	uint64_t listed = 0;
 
 	for (size_t i = 0; i < h->n_parts; i++)
 		if (h->parts[i].resident_bytes || h->parts[i].swapped_bytes)
-			rows[n_all++].part = &h->parts[i];
+			rows[n_all++] = rows[i];
 	if (!n_all)
 		return;
 	qsort(rows, n_all, sizeof(*rows), by_resident);
@@ -332,11 +324,7 @@ static void one_list(struct report *r, const struct snap_heap *h)
 
 	if (!h->n_list_of)
 		return;
-	rows = rows_of(r, h, n);
-	for (size_t i = 0; i < n; i++) {
-		rows[i].block = &h->list[i];
-		rows[i].site = h->list[i].site ? &r->s->sites[h->list[i].site - 1] : NULL;
-	}
+	rows = rows_of(r, h, ROWS_BLOCKS, n);
 	if (r->s->n_heaps > 1)
 		whose(r, h, "");
 	fputc('\n', r->out);

@@ -22,10 +22,7 @@
 #include <string.h>
 
 #include "model/ages.h"
-#include "present/figures.h"
 #include "present/text/report_parts.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define CLASSES_MAX 80
 #define BAR_MAX 40

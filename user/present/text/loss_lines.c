@@ -12,12 +12,8 @@
  */
 #include <string.h>
 
-#include "present/caveats.h"
-#include "present/figures.h"
 #include "present/text/report_parts.h"
 #include "util/signals.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define NAMED 3
 
@@ -26,15 +22,11 @@ static void tell_one(struct report *r, const struct snap_process *p, const char 
 	_cleanup_free_ char *owner = report__owner(r, p, r->width);
 	char ran[BLIND_MAX];
 
-	report__item(r, label, "%s: no allocation seen%s", owner, blind__ran(p, ran));
+	report__item(r, label, LABEL_WIDTH, "%s: no allocation seen%s", owner, blind__ran(p, ran));
 	if (p->blind.probed)
-		report__item(r, "", "probed: %s", p->blind.probed);
-	para__begin(&r->para, "", LABEL_WIDTH);
-	if (p->blind.candidates)
-		para__item(&r->para, "possible allocator: %s", p->blind.candidates);
-	else
-		para__item(&r->para, "no other mapped function has the name of an allocator: it made no call, or a stripped file has no names (--sym names functions)");
-	para__end(&r->para);
+		report__item(r, "", LABEL_WIDTH, "probed: %s", p->blind.probed);
+	report__item(r, "", LABEL_WIDTH, "%s%s", p->blind.candidates ? "possible allocator: " : "", p->blind.candidates ?:
+		     "no other mapped function has the name of an allocator: it made no call, or a stripped file has no names (--sym names functions)");
 }
 
 static void tell_idle(struct report *r)
@@ -49,7 +41,7 @@ static void tell_idle(struct report *r)
 		if (!p->blind.is || !p->blind.idle || n++ >= NAMED)
 			continue;
 		owner = report__owner(r, p, r->width);
-		report__item(r, n == 1 ? "idle" : "", "%s did not run: it used no CPU time while it was traced", owner);
+		report__item(r, n == 1 ? "idle" : "", LABEL_WIDTH, "%s did not run: it used no CPU time while it was traced", owner);
 	}
 }
 
@@ -64,8 +56,8 @@ static void tell_briefly(struct report *r, size_t n)
 		return;
 	if (n > 1)
 		snprintf(more, sizeof(more), "; nor of %s more", EXACT(n - 1));
-	report__item(r, "BLIND", "%s: no allocation seen%s%s", owner ? owner : "", blind__ran(p, ran), more);
-	report__item(r, "", p->blind.candidates ? "--full names functions that look like an allocator" : "it made none, or its allocator is not known: --sym names functions");
+	report__item(r, "BLIND", LABEL_WIDTH, "%s: no allocation seen%s%s", owner ? owner : "", blind__ran(p, ran), more);
+	report__item(r, "", LABEL_WIDTH, p->blind.candidates ? "--full names functions that look like an allocator" : "it made none, or its allocator is not known: --sym names functions");
 }
 
 void report__blind_lines(struct report *r)
@@ -81,7 +73,7 @@ void report__blind_lines(struct report *r)
 		if (r->s->processes[i].blind.is && !r->s->processes[i].blind.idle)
 			tell_one(r, &r->s->processes[i], told++ ? "" : "BLIND");
 	if (n > told)
-		report__item(r, "", "nor in %s more", EXACT(n - told));
+		report__item(r, "", LABEL_WIDTH, "nor in %s more", EXACT(n - told));
 	tell_idle(r);
 }
 
@@ -106,7 +98,7 @@ void report__unexplained_lines(struct report *r)
 		if (!p->memory.unexplained_bytes)
 			continue;
 		owner = report__owner(r, p, r->width);
-		report__item(r, told++ ? "" : "UNSEEN", "%s %s", owner, unexplained__words(p, words));
+		report__item(r, told++ ? "" : "UNSEEN", LABEL_WIDTH, "%s %s", owner, unexplained__words(p, words));
 	}
 }
 
@@ -127,9 +119,7 @@ static void counter_lines(struct report *r, const char *label, size_t indent, co
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].n)
 			continue;
-		para__begin(&r->para, label, indent);
-		para__item(&r->para, "%s %s", EXACT(v[i].n), v[i].says);
-		para__end(&r->para);
+		report__item(r, label, indent, "%s %s", EXACT(v[i].n), v[i].says);
 		label = "";
 	}
 }
@@ -209,10 +199,7 @@ static void who_took(struct report *r, const char *words, const char *what, cons
 		return;
 	for (size_t i = 0; i < n; i++)
 		all += rows[i].of[held];
-	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "%s %s: %s of %s %s", words, name_of(r, most, who), EXACT(rows[most].of[held]),
-		   EXACT(all), what);
-	para__end(&r->para);
+	report__item(r, "", LOUD_WIDTH, "%s %s: %s of %s %s", words, name_of(r, most, who), EXACT(rows[most].of[held]), EXACT(all), what);
 }
 
 /*
@@ -264,9 +251,7 @@ void report__losses(struct report *r)
 	fputc('\n', r->out);
 	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
 	who_lost(r);
-	para__begin(&r->para, "", LOUD_WIDTH);
-	para__item(&r->para, "%s lost in all: figures are not exact", EXACT(r->s->losses_total));
-	para__end(&r->para);
+	report__item(r, "", LOUD_WIDTH, "%s lost in all: figures are not exact", EXACT(r->s->losses_total));
 }
 
 /* ---- ends */

@@ -23,15 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/heaps.h"
-#include "model/merge.h"
-#include "present/columns.h"
-#include "present/figures.h"
-#include "present/frames.h"
 #include "present/text/report_parts.h"
-#include "util/parse.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define NOTABLE_BYTES (1ull << 20)
 #define NOTABLE_PART 50		/* one of so many of what was resident at first */
@@ -284,12 +276,11 @@ static void growth_rss_line(struct report *r, const struct growth_sums *t)
 {
 	int64_t change = (int64_t)(t->rss_now - t->rss_first), rest = (int64_t)t->by_faults - change;
 
-	para__begin(&r->para, "RSS", LABEL_WIDTH);
 	if (!t->runs) {
-		para__item(&r->para, "was not read at the end: all processes have ended");
-		para__end(&r->para);
+		report__item(r, "RSS", LABEL_WIDTH, "was not read at the end: all processes have ended");
 		return;
 	}
+	para__begin(&r->para, "RSS", LABEL_WIDTH);
 	para__item(&r->para, "%s at first, %s now: %s %s", BYTES(t->rss_first), BYTES(t->rss_now),
 		   BYTES(change < 0 ? -change : change), change < 0 ? "less" : "more");
 	para__item(&r->para, "%s by page faults", BYTES(t->by_faults));

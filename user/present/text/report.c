@@ -30,19 +30,8 @@
 #include <string.h>
 
 #include "model/between.h"
-#include "model/group.h"
-#include "model/heaps.h"
-#include "present/columns.h"
-#include "present/caveats.h"
-#include "present/figures.h"
-#include "present/frames.h"
-#include "present/views.h"
-#include "present/rows.h"
 #include "present/sentence.h"
-#include "present/telling.h"
 #include "present/text/report_parts.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define THROUGH "through "
 #define NAME_LEAST 8	/* columns of a process's name that are shown in any case */
@@ -149,39 +138,29 @@ static void realloc_words(struct report *r, const struct snap_site *site, size_t
 static void notes(struct report *r, const struct view *v, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
-	bool live = v->bit == VIEW_LIVE, several = r->s->n_processes > 1, in_thread = site->tid;
-	const char *tagged = site->tag ? r->s->tags[site->tag - 1].name : NULL;
-	bool crossed = live && r->s->known & HAS_LIFETIMES && site->cross_frees;
-	bool changed = live && r->s->baseline;
-	bool moved = v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
+	bool live = v->bit == VIEW_LIVE, several = r->s->n_processes > 1;
 
-	if (several || in_thread || tagged || crossed || changed || moved) {
-		para__begin(&r->para, "", indent);
-		if (several)
-			para__item(&r->para, "in %s", who);
-		if (in_thread)
-			para__item(&r->para, "%sthread %s (%d)", several ? "" : "in ", site->thread ? site->thread : "", site->tid);
-		if (tagged)
-			para__item(&r->para, "tag %s", tagged);
-		if (crossed)
-			para__item(&r->para, "%s of frees by other threads", PERCENT(site->cross_frees, site->c.free_calls));
-		if (changed)
-			para__item(&r->para, "%s%s since the baseline", report__mark(r), CHANGE((double)site->since_baseline_bytes));
-		if (moved)
-			para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
-				   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls), BYTES(site->min_size),
-				   BYTES(site->max_size));
-		para__end(&r->para);
-	}
+	para__begin(&r->para, "", indent);
+	if (several)
+		para__item(&r->para, "in %s", who);
+	if (site->tid)
+		para__item(&r->para, "%sthread %s (%d)", several ? "" : "in ", site->thread ? site->thread : "", site->tid);
+	if (site->tag)
+		para__item(&r->para, "tag %s", r->s->tags[site->tag - 1].name);
+	if (live && r->s->known & HAS_LIFETIMES && site->cross_frees)
+		para__item(&r->para, "%s of frees by other threads", PERCENT(site->cross_frees, site->c.free_calls));
+	if (live && r->s->baseline)
+		para__item(&r->para, "%s%s since the baseline", report__mark(r), CHANGE((double)site->since_baseline_bytes));
+	if (v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls)
+		para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
+			   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls), BYTES(site->min_size), BYTES(site->max_size));
+	para__end(&r->para);
 	if (v->bit == VIEW_REALLOC)
 		realloc_words(r, site, indent);
 	if (live && site->c.live_blocks)
 		report__site_blocks(r, site, indent);
-	if (live && site->trend.verdict) {
-		para__begin(&r->para, "", indent);
-		para__item(&r->para, "%s: %s", site->trend.verdict, site->trend.why ? site->trend.why : "");
-		para__end(&r->para);
-	}
+	if (live && site->trend.verdict)
+		report__item(r, "", indent, "%s: %s", site->trend.verdict, site->trend.why ? site->trend.why : "");
 }
 
 static void site_entry(struct report *r, const struct view *v, const struct rank *k, size_t i, uint64_t whole,
@@ -401,11 +380,8 @@ static void change_entry(struct report *r, const struct change *c, size_t number
 	function = name__shorten(c->site->function, r->width > (size_t)cols + 1 ? r->width - cols - 1 : 1);
 	who = report__owner(r, p, r->width - CHANGE_INDENT - 4);
 	fprintf(r->out, "%s%s\n", *function ? "  " : "", function);
-	if (r->s->n_processes > 1) {
-		para__begin(&r->para, "", CHANGE_INDENT);
-		para__item(&r->para, "in %s", who);
-		para__end(&r->para);
-	}
+	if (r->s->n_processes > 1)
+		report__item(r, "", CHANGE_INDENT, "in %s", who);
 	frames__write(r->out, r->s, c->site, CHANGE_INDENT, name_width, r->width);
 }
 

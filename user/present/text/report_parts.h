@@ -7,15 +7,22 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "model/group.h"
+#include "model/heaps.h"
+#include "model/merge.h"
+#include "present/caveats.h"
 #include "present/columns.h"
-#include "present/views.h"
+#include "present/figures.h"
+#include "present/frames.h"
 #include "present/rows.h"
 #include "present/text/report.h"
-#include "util/parse.h"
+#include "util/text.h"
+#include "util/util.h"
 
 /* A paragraph: a label, then items that are broken over lines between words only where they must. */
 struct para {
 	FILE *out;
+	const char *label;
 	size_t indent, width, col;
 	bool empty;
 };
@@ -49,10 +56,10 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
 #define WIDE 100	/* from here on there is room for a second ±, and for lifetimes beside sizes */
 #define LABEL_WIDTH 7	/* "losses " */
 
+/* A paragraph of one item. */
+void __attribute__((format(printf, 4, 5))) report__item(struct report *r, const char *label, size_t indent, const char *fmt, ...);
 /* One that begins at the left, and is of a line unless the screen is narrow. */
-void __attribute__((format(printf, 2, 3))) report__line(struct report *r, const char *fmt, ...);
-/* A line of the header with its label, of one item. */
-void __attribute__((format(printf, 3, 4))) report__item(struct report *r, const char *label, const char *fmt, ...);
+#define report__line(r, ...) report__item(r, "", 0, __VA_ARGS__)
 
 void report__header(struct report *r);
 /* Those that its rows stand for. */

@@ -16,17 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/group.h"
-#include "model/merge.h"
 #include "model/rss_trend.h"
-#include "present/caveats.h"
-#include "present/columns.h"
-#include "present/figures.h"
-#include "present/rows.h"
 #include "present/text/report_parts.h"
-#include "present/views.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define NAME_COLS 40
 #define MEMORY_ROWS 3	/* so many processes' memory is told below the table */

@@ -17,12 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/group.h"
-#include "present/figures.h"
-#include "present/frames.h"
 #include "present/text/report_parts.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define GAP 2
 
@@ -311,20 +306,17 @@ static void put_threads(struct report *r, const struct free_place *p, const uint
 
 static void put_place(struct report *r, const struct free_place *p, uint64_t whole, const uint32_t *rows, size_t n_rows, size_t indent)
 {
-	const struct snap_free_site *w = &r->s->free_sites[p->where];
-	struct snap_site stack = { .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
-	_cleanup_free_ char *function = name__shorten(w->function, r->width / 3);
+	struct snap_site stack = free_place__stack(r->s, p);
+	_cleanup_free_ char *function = name__shorten(stack.function, r->width / 3);
 
 	para__begin(&r->para, "", indent);
-	if (w->n_stack)
-		para__item(&r->para, "freed by %s (%s): %s call%s", function, PERCENT(p->calls, whole), EXACT(p->calls), plural(p->calls));
-	else
-		para__item(&r->para, "freed where nobody knows (%s): %s call%s", PERCENT(p->calls, whole), EXACT(p->calls), plural(p->calls));
+	para__item(&r->para, "freed %s %s (%s): %s call%s", stack.n_stack ? "by" : "where", stack.n_stack ? function : "nobody knows",
+		   PERCENT(p->calls, whole), EXACT(p->calls), plural(p->calls));
 	para__item(&r->para, "%s", BYTES(p->bytes));
 	para__item(&r->para, "after %s", LIVED(r->s, p->lifetime_sum_ns, p->calls));
 	put_threads(r, p, rows, n_rows);
 	para__end(&r->para);
-	if (w->n_stack)
+	if (stack.n_stack)
 		frames__write(r->out, r->s, &stack, indent + PLACE_INDENT, frames__name_width(r->s, &stack), r->width);
 }
 

@@ -17,14 +17,9 @@
 #include <string.h>
 
 #include "model/filter.h"
-#include "present/figures.h"
-#include "present/frames.h"
-#include "present/telling.h"
 #include "present/text/report_parts.h"
 #include "present/tree.h"
 #include "util/hash.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define FUNCTIONS 3		/* without --filter and --top */
 #define AROUND 4

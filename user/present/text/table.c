@@ -14,11 +14,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "present/columns.h"
-#include "present/frames.h"
 #include "present/text/report_parts.h"
-#include "util/text.h"
-#include "util/util.h"
 
 #define GAP 2
 #define NAME_MIN 15	/* columns that a name keeps before the next column goes instead of its letters */
@@ -189,9 +185,17 @@ void columns__write(FILE *out, const struct columns *c, const struct row_of *row
 
 void para__begin(struct para *p, const char *label, size_t indent)
 {
-	p->col = (size_t)fprintf(p->out, "%-*s", (int)indent, label);
+	p->label = label;
 	p->indent = indent;
 	p->empty = true;
+}
+
+/* Nothing is written of a paragraph that has nothing in it. */
+static void write_label(struct para *p)
+{
+	if (p->empty)
+		p->col = (size_t)fprintf(p->out, "%-*s", (int)p->indent, p->label);
+	p->empty = false;
 }
 
 static void break_line(struct para *p)
@@ -256,7 +260,9 @@ void para__item(struct para *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	if (!p->empty) {
+	if (p->empty) {
+		write_label(p);
+	} else {
 		fputc(',', p->out);
 		p->col++;
 		/* one column more: the comma that may follow */
@@ -265,11 +271,29 @@ void para__item(struct para *p, const char *fmt, ...)
 		else
 			gap = true;
 	}
-	p->empty = false;
 	put_words(p, text, gap);
 }
 
 void para__words(struct para *p, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	bool gap = !p->empty;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	write_label(p);
+	put_words(p, text, gap);
+}
+
+void para__end(struct para *p)
+{
+	if (!p->empty)
+		fputc('\n', p->out);
+}
+
+void report__item(struct report *r, const char *label, size_t indent, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
 	va_list ap;
@@ -277,38 +301,7 @@ void para__words(struct para *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	put_words(p, text, !p->empty);
-	p->empty = false;
-}
-
-void para__end(struct para *p)
-{
-	fputc('\n', p->out);
-}
-
-static void one_item(struct report *r, const char *label, size_t indent, const char *fmt, va_list ap)
-{
-	_cleanup_free_ char *text = xvasprintf(fmt, ap);
-
 	para__begin(&r->para, label, indent);
-	para__item(&r->para, "%s", text);
+	para__words(&r->para, "%s", text);
 	para__end(&r->para);
-}
-
-void report__line(struct report *r, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	one_item(r, "", 0, fmt, ap);
-	va_end(ap);
-}
-
-void report__item(struct report *r, const char *label, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	one_item(r, label, LABEL_WIDTH, fmt, ap);
-	va_end(ap);
 }

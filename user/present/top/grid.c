@@ -263,17 +263,6 @@ void flow__put(struct flow *f, enum style style, const char *text)
 	f->col += cols;
 }
 
-void flow__putf(struct flow *f, enum style style, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	va_list args;
-
-	va_start(args, fmt);
-	text = xvasprintf(fmt, args);
-	va_end(args);
-	flow__put(f, style, text);
-}
-
 void flow__words(struct flow *f, enum style style, const char *text)
 {
 	while (*text) {
@@ -288,7 +277,7 @@ void flow__words(struct flow *f, enum style style, const char *text)
 	}
 }
 
-void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...)
+void flow__printf(struct flow *f, enum flow_how how, enum style style, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
 	va_list args;
@@ -296,18 +285,7 @@ void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...)
 	va_start(args, fmt);
 	text = xvasprintf(fmt, args);
 	va_end(args);
-	flow__words(f, style, text);
-}
-
-void flow__clausef(struct flow *f, enum style style, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	va_list args;
-
-	va_start(args, fmt);
-	text = xvasprintf(fmt, args);
-	va_end(args);
-	if ((int)text_width(text) > f->g->cols)
+	if (how == FLOW_WORDS || (how == FLOW_CLAUSE && (int)text_width(text) > f->g->cols))
 		flow__words(f, style, text);
 	else
 		flow__put(f, style, text);

@@ -86,11 +86,13 @@ struct flow {
 };
 /* In one piece: on the next line, if it does not fit into this one any more. */
 void flow__put(struct flow *f, enum style style, const char *text);
-void flow__putf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Word by word. */
 void flow__words(struct flow *f, enum style style, const char *text);
-void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void flow__clausef(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));	/* in one piece */
+enum flow_how { FLOW_PIECE, FLOW_WORDS, FLOW_CLAUSE };	/* a clause is in one piece, unless it is wider than a line */
+void flow__printf(struct flow *f, enum flow_how how, enum style style, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+#define flow__putf(f, style, ...) flow__printf(f, FLOW_PIECE, style, __VA_ARGS__)
+#define flow__wordsf(f, style, ...) flow__printf(f, FLOW_WORDS, style, __VA_ARGS__)
+#define flow__clausef(f, style, ...) flow__printf(f, FLOW_CLAUSE, style, __VA_ARGS__)
 void flow__end_line(struct flow *f);
 /*
  * In one line, up to the right edge: as many whole clauses as there is room for, and "…" for the rest, because half a number is

@@ -13,10 +13,7 @@
  */
 #include <string.h>
 
-#include "present/caveats.h"
-#include "present/figures.h"
 #include "present/top/top_parts.h"
-#include "util/text.h"
 
 #define RATE_MIN_NS (TOP_NS_PER_S / 10)	/* snapshots that are closer together give no rates */
 
@@ -207,7 +204,7 @@ void top__progress(struct top *t, const char *text)
 
 static void note_totals(struct top *t)
 {
-	struct top_total now = { .t_ns = t->shown->duration_ns, .live_bytes = t->shown->totals.live_bytes };
+	struct snap_point now = { .t_ns = t->shown->duration_ns, .live_bytes = t->shown->totals.live_bytes };
 	struct ended ended;
 
 	if (ended__sum(t->shown, NULL, &ended))
@@ -223,7 +220,7 @@ static void note_totals(struct top *t)
 	t->totals[t->n_totals++] = now;
 }
 
-static struct top_cost cost_of(const struct snapshot *s)
+struct top_cost top__cost(const struct snapshot *s)
 {
 	return (struct top_cost){ s->probe_hits, s->tool_cpu_ns, s->target_cpu_ns, s->probe_ns_estimate };
 }
@@ -252,7 +249,7 @@ static void show(struct top *t, struct snapshot *s)
 		seen__clear(&t->before);
 	} else if (t->shown && s->duration_ns > t->shown->duration_ns + RATE_MIN_NS) {
 		top__remember(t, &t->before);
-		t->cost_before = t->cost;
+		t->cost_before = top__cost(t->shown);
 	}
 	top__drop_tree(t);
 	t->rows.n = 0;
@@ -273,7 +270,6 @@ static void show(struct top *t, struct snapshot *s)
 	} else {
 		memset(t->place_matches, 0, s->n_places + 1);
 	}
-	t->cost = cost_of(s);
 	if (t->metric->needs & ~s->known)
 		t->metric = metric__preset(s->known);
 	if (!t->chosen)
@@ -331,37 +327,17 @@ void top__named(struct top *t)
 
 static void draw_pane(struct top *t, struct grid *g, int row, int n)
 {
+	static void (*const draw[PANE_N])(struct top *t, struct grid *g, int row, int n) = {
+		[PANE_TABLE] = top__draw_table, [PANE_STACK] = top__draw_stack, [PANE_SOURCE] = top__draw_source,
+		[PANE_TREE] = top__draw_tree, [PANE_HELP] = top__draw_help,
+	};
+
 	t->head_row = -1;
 	t->list_rows = 0;
-	switch (t->pane) {
-	case PANE_TABLE:
-		if (top__view(t)->live.bars)
-			top__draw_bars(t, g, row, n);
-		else
-			top__draw_table(t, g, row, n);
-		break;
-	case PANE_STACK:
-		top__draw_stack(t, g, row, n);
-		break;
-	case PANE_SOURCE:
-		top__draw_source(t, g, row, n);
-		break;
-	case PANE_TREE:
-		top__draw_tree(t, g, row, n);
-		break;
-	case PANE_HELP:
-		top__draw_help(t, g, row, n);
-		break;
-	case PANE_N:
-		break;
-	}
-}
-
-/* What lies below the pane was drawn over by it if the screen is too low for both. */
-static void clear_below(struct grid *g, int row)
-{
-	for (int i = MAX(row, 0); i < g->rows; i++)
-		grid__fill(g, i, 0, g->cols, STYLE_PLAIN, ' ');
+	if (t->pane == PANE_TABLE && top__view(t)->live.bars)
+		top__draw_bars(t, g, row, n);
+	else
+		draw[t->pane](t, g, row, n);
 }
 
 void top__draw(struct top *t, struct grid *g)
@@ -379,7 +355,9 @@ void top__draw(struct top *t, struct grid *g)
 	row = top__draw_header(t, g);
 	if (below > row)
 		draw_pane(t, g, row, below - row);
-	clear_below(g, below);
+	/* a pane may have drawn over what lies below it if the screen is too low for both */
+	for (int i = MAX(below, 0); i < g->rows; i++)
+		grid__fill(g, i, 0, g->cols, STYLE_PLAIN, ' ');
 	top__draw_footer(t, g);
 }
 

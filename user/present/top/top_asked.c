@@ -18,8 +18,6 @@
  */
 #include <string.h>
 
-#include "present/figures.h"
-#include "present/caveats.h"
 #include "present/top/top_parts.h"
 
 #define NOTED_MARKS 16	/* names in the line above them */
@@ -38,19 +36,11 @@ void top__tag(struct top *t)
 	t->tagged = true;
 }
 
-static const char *tag_name(const struct snapshot *s, const struct snap_site *site)
-{
-	return site->tag && site->tag <= s->n_tags ? s->tags[site->tag - 1].name : "(none)";
-}
-
 bool top__has_tag(const struct top *t, const struct snap_site *s)
 {
-	return !*t->only_tag || !strncmp(tag_name(t->shown, s), t->only_tag, sizeof(t->only_tag) - 1);
-}
+	const char *name = s->tag && s->tag <= t->shown->n_tags ? t->shown->tags[s->tag - 1].name : "(none)";
 
-static uint64_t tag_id(const struct tag_row *r)
-{
-	return top__id_of(ID_TAG, r->name, r->tag ? 1 + r->tag->thread : 0);
+	return !*t->only_tag || !strncmp(name, t->only_tag, sizeof(t->only_tag) - 1);
 }
 
 /* What its figures are remembered by: those of one process are not to be compared with those of another, or of all. */
@@ -78,27 +68,24 @@ static void tag_rows(struct top *t)
 	t->tags_scope = t->scope;
 	for (size_t i = 0; i <= s->n_tags; i++) {
 		struct tag_row *row = &t->tags[i];
-		struct top_row r = { .id = figures_id(t, row), .of = { .s = s, .tag = row } };
+		const struct seen *before = seen__find(&t->before, figures_id(t, row));
+		/* the cursor stays with a tag, whosever its figures are */
+		struct top_row r = { .id = top__id_of(ID_TAG, row->name, row->tag ? 1 + row->tag->thread : 0), .of = { .s = s, .tag = row } };
 
 		/* calls are counted over all processes */
 		if (t->scope && s->n_processes > 1)
 			row->entered = UINT64_MAX;
 		if ((!row->tag && !row->sum.n_sites) || (*t->filter && !top__text_matches(t, row->name)))
 			continue;
-		top__set_rates(t, &r, &row->sum.c, since[i], false);
-		/* the cursor stays with a tag, whosever its figures are */
-		r.id = tag_id(row);
+		top__set_rates(t, &r, &row->sum.c, since[i], before, !before);
 		top__add_row(t, &r);
 	}
 }
 
 void top__remember_tags(const struct top *t, struct seen_table *to)
 {
-	for (size_t i = 0; t->tags && i <= t->shown->n_tags; i++) {
-		struct seen f = top__figures_of(figures_id(t, &t->tags[i]), &t->tags[i].sum.c);
-
-		seen__add(to, &f);
-	}
+	for (size_t i = 0; t->tags && i <= t->shown->n_tags; i++)
+		seen__add(to, &(struct seen){ .id = figures_id(t, &t->tags[i]), .c = t->tags[i].sum.c });
 }
 
 /* ---- marks */

@@ -11,7 +11,6 @@
  */
 #include <string.h>
 
-#include "present/figures.h"
 #include "present/top/top_parts.h"
 
 #define CLASSES_MAX 80
@@ -118,11 +117,7 @@ static size_t points(const struct top *t, struct snap_point *v)
 		return n;
 	}
 	for (size_t i = 0; !t->scope && i < t->n_totals; i++)
-		v[n++] = (struct snap_point){
-			.t_ns = t->totals[i].t_ns,
-			.live_bytes = t->totals[i].live_bytes,
-			.rss_bytes = t->totals[i].rss_bytes,
-		};
+		v[n++] = t->totals[i];
 	return n;
 }
 

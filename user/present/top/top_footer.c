@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "present/top/top_parts.h"
-#include "util/text.h"
 
 static void begin_prompt(struct top *t, enum top_prompt what, const char *text)
 {

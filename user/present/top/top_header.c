@@ -13,11 +13,7 @@
  */
 #include <string.h>
 
-#include "model/heaps.h"
-#include "present/caveats.h"
-#include "present/figures.h"
 #include "present/top/top_parts.h"
-#include "util/text.h"
 
 #define RATE_COLS 12		/* "+182.0 KiB/s" */
 #define BYTES_COLS 9
@@ -31,11 +27,11 @@ struct sums {
 	struct counters c;
 	uint64_t rss;
 	struct seen before;
+	struct top_cost cost;
 	bool rates;		/* the snapshot before is known */
 	double seconds;		/* since then */
 	uint64_t rss_first;	/* when the trace began */
 	size_t n_running, n;
-	uint64_t at_peak_bytes;
 };
 
 static void sum_up(const struct top *t, struct sums *r)
@@ -43,7 +39,7 @@ static void sum_up(const struct top *t, struct sums *r)
 	const struct snapshot *s = t->shown;
 	struct ended ended;
 
-	*r = (struct sums){ .rates = t->before.holds && s->duration_ns > t->before.t_ns };
+	*r = (struct sums){ .cost = top__cost(s), .rates = t->before.holds && s->duration_ns > t->before.t_ns };
 	r->seconds = r->rates ? (double)(s->duration_ns - t->before.t_ns) / TOP_NS_PER_S : 0;
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
@@ -53,12 +49,7 @@ static void sum_up(const struct top *t, struct sums *r)
 			continue;
 		r->n += process__n(s, p);
 		r->n_running += process__n(s, p) - process__n_ended(s, p);
-		r->c.alloc_calls += p->c.alloc_calls;
-		r->c.alloc_bytes += p->c.alloc_bytes;
-		r->c.free_calls += p->c.free_calls;
-		r->c.live_bytes += p->c.live_bytes;
-		r->c.live_blocks += p->c.live_blocks;
-		r->c.peak_bytes += p->c.peak_bytes;
+		counters__add(&r->c, &p->c);
 		r->rss += p->ended ? 0 : p->rss_bytes;
 		r->rss_first += p->ended ? 0 : p->rss_at_attach_bytes;
 		/* one that came since has begun with nothing */
@@ -72,7 +63,7 @@ static void sum_up(const struct top *t, struct sums *r)
 		r->before = t->before.all;
 	if (ended__sum(s, top__scope_process(t), &ended)) {
 		r->c.live_bytes -= MIN(ended.live_bytes, r->c.live_bytes);
-		r->before.live_bytes -= MIN(r->before.ended_bytes, r->before.live_bytes);
+		r->before.c.live_bytes -= MIN(r->before.ended_bytes, r->before.c.live_bytes);
 	}
 }
 
@@ -285,10 +276,10 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	char text[4 * FMT_MAX];
 
 	if (live)
-		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.live_bytes), spark, point__live);
+		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.c.live_bytes), spark, point__live);
 	else
 		figure(t, g, row, &col, recording__is_growth(&t->shown->recording) ? "grown" : "alloc", 6, s->c.alloc_bytes,
-		       per_second(s, s->c.alloc_bytes, s->before.bytes), 0, point__live);
+		       per_second(s, s->c.alloc_bytes, s->before.c.alloc_bytes), 0, point__live);
 	col += spark >= SPARK_MIN ? 3 : 1;
 	if (col + 5 + BYTES_COLS > g->cols)
 		return;
@@ -305,7 +296,7 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 /* "cost  ~31% CPU (--overhead 5 limits it)": the advice where there are so many columns and it matters. Does it? */
 static bool cost_text(const struct top *t, const struct sums *s, char *buf, size_t size, int room)
 {
-	const struct top_cost *now = &t->cost, *before = &t->cost_before;
+	const struct top_cost *now = &s->cost, *before = &t->cost_before;
 	uint64_t cpu = now->target_cpu_ns - before->target_cpu_ns, probes = now->probe_ns - before->probe_ns;
 	char a[CELL_MAX], share[CELL_MAX + 1], advice[32] = "";
 	bool matters;
@@ -347,14 +338,14 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) || unexplained__most(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
 	end -= 2;
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "events" : "calls");
-	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.calls)));
+	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.c.alloc_calls)));
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "" : " alloc");
 	if (t->shown->known & HAS_LIFETIMES && col + 15 <= end) {
-		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.frees)));
+		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.c.free_calls)));
 		put(g, row, &col, 5, STYLE_LABEL, " free");
 	}
 	if (col + 12 <= end) {
-		double rate = per_second(s, s->c.alloc_bytes, s->before.bytes);
+		double rate = per_second(s, s->c.alloc_bytes, s->before.c.alloc_bytes);
 
 		if (isnan(rate))
 			snprintf(text, sizeof(text), "-");
@@ -368,7 +359,7 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 		put(g, row, &col, (int)strlen(text), costly ? STYLE_WARN : STYLE_DIM, text);
 	}
 	snprintf(text, sizeof(text), "malloctrace %5s of a CPU",
-		 s->rates ? SHARE(MAX(t->cost.tool_cpu_ns, t->cost_before.tool_cpu_ns) - t->cost_before.tool_cpu_ns,
+		 s->rates ? SHARE(MAX(s->cost.tool_cpu_ns, t->cost_before.tool_cpu_ns) - t->cost_before.tool_cpu_ns,
 				      (uint64_t)(s->seconds * TOP_NS_PER_S)) : "-");
 	if (col + 3 + (int)strlen(text) <= end) {
 		col += 3;
@@ -471,15 +462,11 @@ static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, 
 static void searched_text(const struct top *t, char buf[static SEARCHED_MAX], enum list_words how)
 {
 	const struct view *v = top__view(t);
-	const struct columns *columns = view__columns(v);
-	const struct column *c = NULL;
+	const struct column *c = columns__find(view__columns(v), "unreached");
 	char ago[FMT_MAX];
 	uint64_t ns;
 
 	*buf = 0;
-	for (size_t i = 0; i < columns->n; i++)
-		if (!strcmp(columns->v[i].as, "unreached"))
-			c = &columns->v[i];
 	/* of a heap it stands above the table */
 	if (!c || how == LIST_ORDER || t->pane != PANE_TABLE || top__is_heap(v) || !view__has_column(t, v, c) || !top__searched_ago(t, &ns))
 		return;

@@ -16,11 +16,7 @@
  */
 #include <string.h>
 
-#include "model/heaps.h"
-#include "present/figures.h"
-#include "present/columns.h"
 #include "present/top/top_parts.h"
-#include "util/text.h"
 
 #define LINES_MAX 8		/* of what stands above the table, as long as there is room for some rows */
 #define ROWS_LEAST 4
@@ -29,7 +25,7 @@
 #define ARENA_NAME_COLS 13
 #define ARENA_BAR_LEAST 6
 
-enum { ID_CLASS = 8, ID_TYPE, ID_ARENA, ID_PART, ID_ROOT };
+#define ID_HEAP 8		/* of kinds of rows: others have their own (top_asked.c) */
 
 bool top__is_heap(const struct view *v)
 {
@@ -132,13 +128,6 @@ bool top__searched_ago(const struct top *t, uint64_t *ret_ns)
 
 /* ---- rows */
 
-static struct top_row row_for(const struct top *t, const struct snap_heap *h, unsigned int kind, const char *text, uint64_t n)
-{
-	const struct snap_process *p = &t->shown->processes[h->process];
-
-	return (struct top_row){ .id = top__id_of(kind, text, n ^ (uint64_t)p->id << 48), .of = { .s = t->shown, .process = p, .heap = h } };
-}
-
 static bool shares_match(const struct top *t, const struct snap_share *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -147,116 +136,66 @@ static bool shares_match(const struct top *t, const struct snap_share *v, size_t
 	return false;
 }
 
-static void class_rows(struct top *t, const struct snap_heap *h)
+static bool matches(const struct top *t, const struct row_of *r)
 {
-	for (size_t i = 0; i < h->n_classes; i++) {
-		const struct snap_class *c = &h->classes[i];
-		struct top_row r = row_for(t, h, ID_CLASS, NULL, c->usable);
-		char size[CELL_MAX];
+	char text[CELL_MAX];
 
-		r.of.class = c;
-		if (!*t->filter || shares_match(t, c->types, c->n_types) || top__text_matches(t, heap__size_words(size, c)))
-			top__add_row(t, &r);
-	}
+	if (!*t->filter)
+		return true;
+	if (r->class)
+		return shares_match(t, r->class->types, r->class->n_types) || top__text_matches(t, heap__size_words(text, r->class));
+	if (r->type)
+		return top__text_matches(t, r->type->name);
+	if (r->part)
+		return top__text_matches(t, r->part->name) || top__text_matches(t, r->part->module) ||
+		       top__text_matches(t, choices__name(&part_choices, r->part->kind));
+	if (r->root)
+		return top__text_matches(t, r->root->name) || top__text_matches(t, r->root->module) || top__text_matches(t, root_kind__word(r->root->kind));
+	return top__text_matches(t, heap__arena_words(text, r->heap, r->arena));
 }
 
-static void type_rows(struct top *t, const struct snap_heap *h)
+/* Of one that was not recognised there are parts, and what the trace knows of its blocks. */
+static size_t n_rows(const struct snap_heap *h, enum view_rows rows)
 {
-	for (size_t i = 0; i < h->n_types; i++) {
-		struct top_row r = row_for(t, h, ID_TYPE, h->types[i].name, h->types[i].is_class);
-
-		r.of.type = &h->types[i];
-		if (!*t->filter || top__text_matches(t, h->types[i].name))
-			top__add_row(t, &r);
-	}
+	return h->refused && rows != ROWS_PARTS && rows != ROWS_ROOTS ? 0 : heap__n_rows(h, rows);
 }
 
-/* Blocks with a mapping of their own are a row, too, so that all adds up. */
-static void arena_rows(struct top *t, const struct snap_heap *h)
+/* A row is known by its name, or what it is of, and by its number. */
+static uint64_t id_of(const struct row_of *r, enum view_rows rows, size_t i)
 {
-	for (size_t i = 0; i < h->n_arenas + (h->mapped_blocks > 0); i++) {
-		struct top_row r = row_for(t, h, ID_ARENA, NULL, i);
-		char name[CELL_MAX];
+	const char *name = r->type ? r->type->name : r->part ? r->part->name : r->root ? r->root->name : NULL;
+	uint64_t n = r->class ? r->class->usable : r->type ? r->type->is_class : i;
 
-		r.of.arena = i < h->n_arenas ? &h->arenas[i] : NULL;
-		if (!*t->filter || top__text_matches(t, heap__arena_words(name, h, r.of.arena)))
-			top__add_row(t, &r);
-	}
-}
-
-static void part_rows(struct top *t, const struct snap_heap *h)
-{
-	for (size_t i = 0; i < h->n_parts; i++) {
-		const struct snap_part *p = &h->parts[i];
-		struct top_row r = row_for(t, h, ID_PART, p->name, i);
-
-		r.of.part = p;
-		if (!*t->filter || top__text_matches(t, p->name) || top__text_matches(t, p->module) || top__text_matches(t, choices__name(&part_choices, p->kind)))
-			top__add_row(t, &r);
-	}
-}
-
-static void root_rows(struct top *t, const struct snap_heap *h)
-{
-	for (size_t i = 0; i < h->n_roots; i++) {
-		const struct snap_root *root = &h->roots[i];
-		struct top_row r = row_for(t, h, ID_ROOT, root->name, i);
-
-		r.of.root = root;
-		if (!*t->filter || top__text_matches(t, root->name) || top__text_matches(t, root->module) ||
-		    top__text_matches(t, root_kind__word(root->kind)))
-			top__add_row(t, &r);
-	}
+	return top__id_of(rows == ROWS_HEAP ? ID_HEAP : ID_HEAP + 1 + rows - ROWS_TYPES, name, n ^ (uint64_t)r->process->id << 48);
 }
 
 void top__heap_rows(struct top *t, const struct view *v)
 {
-	static void (*const rows[N_VIEW_ROWS])(struct top *t, const struct snap_heap *h) = {
-		[ROWS_HEAP] = class_rows, [ROWS_TYPES] = type_rows, [ROWS_ARENAS] = arena_rows, [ROWS_PARTS] = part_rows, [ROWS_ROOTS] = root_rows,
-	};
+	for (const struct snap_heap *h = next_heap(t, NULL); h; h = next_heap(t, h))
+		for (size_t i = 0; i < n_rows(h, v->rows); i++) {
+			struct top_row r = { .of = heap__row(t->shown, h, v->rows, i) };
 
-	for (const struct snap_heap *h = next_heap(t, NULL); h && rows[v->rows]; h = next_heap(t, h))
-		/* of one that was not recognised there are parts, and what the trace knows of its blocks */
-		if (!h->refused || v->rows == ROWS_PARTS || v->rows == ROWS_ROOTS)
-			rows[v->rows](t, h);
+			r.id = id_of(&r.of, v->rows, i);
+			if (matches(t, &r.of))
+				top__add_row(t, &r);
+		}
 }
 
 /* ---- what a filter leaves */
 
-static uint64_t bytes_of(const struct row_of *r)
-{
-	if (r->class)
-		return r->class->bytes;
-	if (r->type)
-		return r->type->bytes;
-	if (r->part)
-		return r->part->resident_bytes;
-	return r->root ? r->root->bytes : r->arena ? r->arena->bytes : r->heap->mapped_bytes;
-}
-
-static uint64_t blocks_of(const struct row_of *r)
-{
-	if (r->class)
-		return r->class->blocks;
-	if (r->type)
-		return r->type->blocks;
-	if (r->part)
-		return 0;
-	return r->root ? r->root->blocks : r->arena ? r->arena->blocks : r->heap->mapped_blocks;
-}
-
 void top__heap_filtered(const struct top *t, struct heap_filtered *ret)
 {
 	enum view_rows rows = top__view(t)->rows;
+	uint64_t bytes, blocks;
 
 	*ret = (struct heap_filtered){ .n = t->rows.n };
 	for (size_t i = 0; i < t->rows.n; i++) {
-		ret->bytes += bytes_of(&t->rows.v[i].of);
-		ret->blocks += blocks_of(&t->rows.v[i].of);
+		heap__row_sums(&t->rows.v[i].of, &bytes, &blocks);
+		ret->bytes += bytes;
+		ret->blocks += blocks;
 	}
 	for (const struct snap_heap *h = next_heap(t, NULL); h; h = next_heap(t, h)) {
-		ret->of += rows == ROWS_HEAP ? h->n_classes : rows == ROWS_TYPES ? h->n_types : rows == ROWS_PARTS ? h->n_parts :
-			   rows == ROWS_ROOTS ? h->n_roots : h->n_arenas + (h->mapped_blocks > 0);
+		ret->of += heap__n_rows(h, rows);
 		ret->all_bytes += rows == ROWS_PARTS ? h->rss_bytes : h->bytes;
 		ret->all_blocks += rows == ROWS_PARTS ? 0 : h->blocks;
 	}

@@ -15,9 +15,7 @@
  */
 #include <string.h>
 
-#include "present/columns.h"
 #include "present/top/top_parts.h"
-#include "util/text.h"
 
 #define HEAD_COLS 14		/* of what is explained */
 #define TEXT_LEAST 12

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "present/top/top_parts.h"
-#include "present/figures.h"
 
 #define TABLE (1u << PANE_TABLE)
 #define STACK (1u << PANE_STACK)
@@ -284,7 +283,6 @@ static size_t next_grouping(const struct top *t)
 {
 	size_t from = top__view(t)->rows == ROWS_SUMS ? t->view + 1 : 0;
 
-
 	for (size_t i = from; i < t->n_views; i++)
 		if (t->views[i]->rows == ROWS_SUMS && top__has_view(t, t->views[i]))
 			return i;
@@ -295,6 +293,7 @@ static size_t next_grouping(const struct top *t)
 static enum top_action key_group(struct top *t, int key)
 {
 	const struct view *from = top__view(t), *to;
+	const struct column *same;
 	const char *by;
 
 	if (!t->shown || from->live.bars)
@@ -310,12 +309,11 @@ static enum top_action key_group(struct top *t, int key)
 	t->only_sum.view = NULL;
 	show_view(t, next_grouping(t));
 	to = top__view(t);
-	for (size_t i = 0; i < view__columns(to)->n; i++)
-		if (!strcmp(view__columns(to)->v[i].as, by) && view__has_column(t, to, &view__columns(to)->v[i]))
-			sort_by(t, i);
+	same = columns__find(view__columns(to), by);
+	if (same && view__has_column(t, to, same))
+		sort_by(t, (size_t)(same - view__columns(to)->v));
 	return TOP_NONE;
 }
-
 
 /* ---- order, metric */
 
@@ -334,12 +332,9 @@ static enum top_action key_sort(struct top *t, int key)
 static size_t column_of_growth(const struct top *t, size_t view)
 {
 	const struct view *v = t->views[view];
-	const struct columns *c = view__columns(v);
+	const struct column *c = columns__find(view__columns(v), "growth");
 
-	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->v[i].as, "growth") && top__has_view(t, v) && view__has_column(t, v, &c->v[i]))
-			return i;
-	return SIZE_MAX;
+	return c && top__has_view(t, v) && view__has_column(t, v, c) ? (size_t)(c - view__columns(v)->v) : SIZE_MAX;
 }
 
 /* What grows the most, first; where that is how it is, as the view has it by itself. */
@@ -431,16 +426,6 @@ static enum top_action key_interval(struct top *t, int key)
 	return TOP_INTERVAL;
 }
 
-static enum top_action key_baseline(struct top *t, int key)
-{
-	return TOP_BASELINE;
-}
-
-static enum top_action key_quit(struct top *t, int key)
-{
-	return TOP_QUIT;
-}
-
 static enum top_action key_programs(struct top *t, int key)
 {
 	if (!top__has_several(t)) {
@@ -458,9 +443,10 @@ static enum top_action key_programs(struct top *t, int key)
 	return TOP_GROUP;
 }
 
-static enum top_action key_repaint(struct top *t, int key)
+/* What whoever runs the view does. */
+static enum top_action key_ask(struct top *t, int key)
 {
-	return TOP_REPAINT;
+	return key == 'b' ? TOP_BASELINE : key == TOP_KEY_REDRAW ? TOP_REPAINT : TOP_QUIT;
 }
 
 /* ---- the table: order is that of the footer and of the help */
@@ -501,7 +487,7 @@ const struct top_key_row top_keys[] = {
 	{ 'S', '<', "S", NULL, "sort by the column before (also <)", TABLE, key_sort },
 	{ 'r', 0, "r", "reverse", "the other way round", TABLE, key_reverse },
 	{ '/', 0, "/", "filter", "show what matches: functions, files, modules, processes", TABLE | TREE, top__ask_filter },
-	{ 'b', 0, "b", "baseline", "a column Δ, which counts from now on (also SIGUSR2)", TABLE | STACK | TREE, key_baseline },
+	{ 'b', 0, "b", "baseline", "a column Δ, which counts from now on (also SIGUSR2)", TABLE | STACK | TREE, key_ask },
 	{ 'm', 0, "m", "metric", "what the tree and the sums of a stack weigh", TABLE | STACK | TREE, key_metric },
 	{ 'o', 0, "o", "export", "write a snapshot to a file", TABLE | STACK | TREE, top__ask_path },
 	{ ' ', 0, "space", "freeze", "freeze the screen; recording goes on", ALL, key_freeze },
@@ -510,9 +496,9 @@ const struct top_key_row top_keys[] = {
 	{ TOP_KEY_PAGE_UP, TOP_KEY_PAGE_DOWN, "PgUp PgDn", NULL, "one screen up or down", ALL, key_move },
 	{ TOP_KEY_HOME, 0, "Home", NULL, "the first row, whichever that becomes", ALL, key_move },
 	{ TOP_KEY_END, 0, "End", NULL, "the last row", ALL, key_move },
-	{ TOP_KEY_REDRAW, 0, "Ctrl-L", NULL, "draw all of the screen again", ALL, key_repaint },
+	{ TOP_KEY_REDRAW, 0, "Ctrl-L", NULL, "draw all of the screen again", ALL, key_ask },
 	{ '?', 0, "?", "help", "this page, and back", ALL, key_help },
-	{ 'q', 'Q', "q", "quit", "end the trace; the final report goes to the normal screen", ALL, key_quit },
+	{ 'q', 'Q', "q", "quit", "end the trace; the final report goes to the normal screen", ALL, key_ask },
 };
 const size_t n_top_keys = ARRAY_SIZE(top_keys);
 

@@ -15,10 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "present/figures.h"
-#include "present/frames.h"
 #include "present/top/top_parts.h"
-#include "util/text.h"
 
 #define AROUND 40		/* lines before and after those with calls: the list scrolls */
 #define CELL 10			/* columns of a figure */
@@ -38,35 +35,26 @@ void top__forget_source(struct top *t)
 enum top_action top__open_source(struct top *t, int key)
 {
 	const struct snap_site *site = top__find_site(t, t->stack_id, NULL);
-	size_t n = 0;
+	struct frame f = site ? site__frame(t->shown, site, t->stack_at.cursor) : (struct frame){};
 
-	for (uint32_t i = 0; site && i < site->n_stack; i++) {
-		const struct place *p = &t->shown->places[site->stack[i]];
-
-		for (size_t k = 0; k < place__n_frames(p); k++, n++) {
-			struct frame f = place__frame(t->shown, p, k);
-
-			if (n != t->stack_at.cursor)
-				continue;
-			if (!f.line || !f.line->file || !f.line->line || !f.line->function) {
-				snprintf(t->message, sizeof(t->message), "The source of this frame is not known: no debug information.");
-				return TOP_NONE;
-			}
-			top__forget_source(t);
-			t->source.function = xstrdup(f.line->function);
-			t->source.file = xstrdup(f.line->file);
-			t->source.dir = f.line->dir ? xstrdup(f.line->dir) : NULL;
-			t->source.module = f.module ? xstrdup(f.module) : NULL;
-			t->source.line = f.line->line;
-			t->source.at = (struct top_place){ .id = f.line->line, .scroll = SIZE_MAX };
-			t->source.numbers.n = 0;
-			t->source.text = NULL;
-			*t->source.why = 0;
-			t->pane = PANE_SOURCE;
-			return TOP_SOURCE;
-		}
+	if (!f.place)
+		return TOP_NONE;
+	if (!f.line || !f.line->file || !f.line->line || !f.line->function) {
+		top__say(t, "The source of this frame is not known: no debug information.");
+		return TOP_NONE;
 	}
-	return TOP_NONE;
+	top__forget_source(t);
+	t->source.function = xstrdup(f.line->function);
+	t->source.file = xstrdup(f.line->file);
+	t->source.dir = f.line->dir ? xstrdup(f.line->dir) : NULL;
+	t->source.module = f.module ? xstrdup(f.module) : NULL;
+	t->source.line = f.line->line;
+	t->source.at = (struct top_place){ .id = f.line->line, .scroll = SIZE_MAX };
+	t->source.numbers.n = 0;
+	t->source.text = NULL;
+	*t->source.why = 0;
+	t->pane = PANE_SOURCE;
+	return TOP_SOURCE;
 }
 
 static struct line line_of(const struct top *t)
@@ -97,32 +85,42 @@ static bool takes(void *arg, const struct snap_site *site)
 	return top__in_scope(t, site);
 }
 
-static void put_figure(const struct top *t, struct grid *g, int row, int col, bool is, uint64_t n, char *(*fmt)(char buf[static FMT_MAX], uint64_t n))
+/* The columns of figures, those that there is room for; l NULL: their titles. The column after them. */
+static int draw_figures(const struct top *t, struct grid *g, int row, const struct listed_line *l)
 {
-	char a[FMT_MAX], b[FMT_MAX + 1];
+	bool live = t->shown->known & HAS_LIVE_BYTES;
+	const struct counters c = l ? l->c : (struct counters){};
+	const struct {
+		bool shown;
+		const char *title;
+		uint64_t n;
+		char *(*fmt)(char buf[static FMT_MAX], uint64_t n);
+		int step;
+	} figures[] = {
+		{ true, live ? "LIVE" : "BYTES", live ? c.live_bytes : c.alloc_bytes, fmt_bytes, CELL + 1 },
+		{ live && g->cols >= WITH_BLOCKS, "BLOCKS", c.live_blocks, fmt_count, CELL - 1 },
+		{ !live || g->cols >= WITH_CALLS, "CALLS", c.alloc_calls, fmt_count, CELL + 1 },
+	};
+	int col = 0;
 
-	if (!is || !n)
-		return;
-	snprintf(b, sizeof(b), "%s%s", t->shown->estimated ? "~" : "", fmt(a, n));
-	grid__put_right(g, row, col, CELL, STYLE_FIGURE, b);
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
+		char n[FMT_MAX], text[FMT_MAX + 1] = "";
+
+		if (!figures[i].shown)
+			continue;
+		if (l && l->calls && figures[i].n)
+			snprintf(text, sizeof(text), "%s%s", t->shown->estimated ? "~" : "", figures[i].fmt(n, figures[i].n));
+		grid__put_right(g, row, col, CELL, l ? STYLE_FIGURE : STYLE_HEAD, l ? text : figures[i].title);
+		col += figures[i].step;
+	}
+	return col;
 }
 
 static void draw_source_line(const struct top *t, struct grid *g, int row, const struct listed_line *l)
 {
-	bool live = t->shown->known & HAS_LIVE_BYTES;
-	int col = 0;
+	int col = draw_figures(t, g, row, l);
 	char number[16];
 
-	put_figure(t, g, row, col, l->calls, live ? l->c.live_bytes : l->c.alloc_bytes, fmt_bytes);
-	col += CELL + 1;
-	if (live && g->cols >= WITH_BLOCKS) {
-		put_figure(t, g, row, col, l->calls, l->c.live_blocks, fmt_count);
-		col += CELL - 1;
-	}
-	if (!live || g->cols >= WITH_CALLS) {
-		put_figure(t, g, row, col, l->calls, l->c.alloc_calls, fmt_count);
-		col += CELL + 1;
-	}
 	snprintf(number, sizeof(number), "%u", l->number);
 	grid__put_right(g, row, col, 6, STYLE_DIM, number);
 	col += 8;
@@ -130,25 +128,6 @@ static void draw_source_line(const struct top *t, struct grid *g, int row, const
 		grid__putf(g, row, col, g->cols - col, l->calls ? STYLE_PLAIN : STYLE_DIM, "%.*s…", (int)text_head(l->text, (size_t)(g->cols - col - 1)), l->text);
 	else if (l->text && col < g->cols)
 		grid__put(g, row, col, g->cols - col, l->calls ? STYLE_PLAIN : STYLE_DIM, l->text);
-}
-
-static void draw_head(const struct top *t, struct grid *g, int row)
-{
-	bool live = t->shown->known & HAS_LIVE_BYTES;
-	int col = 0;
-
-	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
-	grid__put_right(g, row, col, CELL, STYLE_HEAD, live ? "LIVE" : "BYTES");
-	col += CELL + 1;
-	if (live && g->cols >= WITH_BLOCKS) {
-		grid__put_right(g, row, col, CELL, STYLE_HEAD, "BLOCKS");
-		col += CELL - 1;
-	}
-	if (!live || g->cols >= WITH_CALLS) {
-		grid__put_right(g, row, col, CELL, STYLE_HEAD, "CALLS");
-		col += CELL + 1;
-	}
-	grid__put_right(g, row, col, 6, STYLE_HEAD, "LINE");
 }
 
 static int draw_title(const struct top *t, struct grid *g, int row, const struct listing *l)
@@ -203,8 +182,11 @@ void top__draw_source(struct top *t, struct grid *g, int row, int n)
 	top__want_all(t);
 	listing__init(&l, t->shown, &of, AROUND, takes, t);
 	row = draw_title(t, g, row, &l);
-	if (row < end)
-		draw_head(t, g, row++);
+	if (row < end) {
+		grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
+		grid__put_right(g, row, draw_figures(t, g, row, NULL), 6, STYLE_HEAD, "LINE");
+		row++;
+	}
 	t->list_row = row;
 	t->list_rows = MAX(end - row, 0);
 	place_cursor(t, &l);
@@ -252,16 +234,6 @@ static bool keep(const struct snap_site *s, void *arg)
 	return top__in_scope(t, s) && top__matches(t, s);
 }
 
-static void set_unfolded(struct top *t, uint32_t node, bool unfolded)
-{
-	top__set_unfolded(t, t->tree.v[node].id, unfolded);
-}
-
-static bool open_now(const struct top *t, uint32_t node)
-{
-	return top__unfolded(t, t->tree.v[node].id);
-}
-
 /* The lines below a node, with what is unfolded of them. Recursion is as deep as a stack: --depth 512 and inlines. */
 static void add_lines(struct top *t, uint32_t node, uint32_t indent)
 {
@@ -274,7 +246,7 @@ static void add_lines(struct top *t, uint32_t node, uint32_t indent)
 		struct tree_line *l = vec_push(&t->lines);
 
 		*l = (struct tree_line){ first + i, indent };
-		if (open_now(t, first + i)) {
+		if (top__unfolded(t, t->tree.v[first + i].id)) {
 			tree__expand(&t->tree, first + i);
 			add_lines(t, first + i, indent + (t->tree.v[first + i].n_children != 1));
 		}
@@ -294,7 +266,7 @@ static void unfold_heaviest(struct top *t, uint32_t node)
 
 		if (!t->tree.v[node].n_children || t->tree.v[child].leaf || t->tree.v[child].weight < whole / 100 * HEAVY_PCT)
 			break;
-		set_unfolded(t, child, true);
+		top__set_unfolded(t, t->tree.v[child].id, true);
 		node = child;
 	}
 }
@@ -342,52 +314,27 @@ static void plant(struct top *t)
 
 /* ---- keys */
 
-static void refill(struct top *t)
-{
-	struct top_place *p = &t->tree_at;
-
-	if (p->cursor < t->lines.n)
-		p->id = t->tree.v[t->lines.v[p->cursor].node].id;
-	p->touched = true;
-	fill_lines(t);
-}
-
-static void go_to_parent(struct top *t, uint32_t node)
-{
-	for (size_t i = 0; i < t->lines.n; i++)
-		if (t->lines.v[i].node == t->tree.v[node].parent)
-			t->tree_at.cursor = i;
-}
-
 enum top_action top__tree_key(struct top *t, int key)
 {
 	struct top_place *p = &t->tree_at;
-	uint32_t node;
+	const struct tree_node *node;
+	bool close, open;
 
 	if (!t->tree_holds || p->cursor >= t->lines.n)
 		return TOP_NONE;
-	node = t->lines.v[p->cursor].node;
-	switch (key) {
-	case TOP_KEY_ENTER:
-		set_unfolded(t, node, !open_now(t, node) && !t->tree.v[node].leaf);
-		break;
-	case TOP_KEY_RIGHT:
-	case 'l':
-		set_unfolded(t, node, !t->tree.v[node].leaf);
-		break;
-	case TOP_KEY_LEFT:
-	case 'h':
-		if (open_now(t, node))
-			set_unfolded(t, node, false);
-		else
-			go_to_parent(t, node);
-		break;
-	case '*':
-		set_unfolded(t, node, !t->tree.v[node].leaf);
-		unfold_heaviest(t, node);
-		break;
-	}
-	refill(t);
+	node = &t->tree.v[t->lines.v[p->cursor].node];
+	open = top__unfolded(t, node->id);
+	close = key == TOP_KEY_LEFT || key == 'h';
+	top__set_unfolded(t, node->id, !node->leaf && !close && (key != TOP_KEY_ENTER || !open));
+	/* what is folded already leads to its parent */
+	for (size_t i = 0; close && !open && i < t->lines.n; i++)
+		if (t->lines.v[i].node == node->parent)
+			p->cursor = i;
+	if (key == '*')
+		unfold_heaviest(t, t->lines.v[p->cursor].node);
+	p->id = t->tree.v[t->lines.v[p->cursor].node].id;
+	p->touched = true;
+	fill_lines(t);
 	return TOP_NONE;
 }
 
@@ -405,7 +352,7 @@ static void draw_tree_line(struct top *t, struct grid *g, int row, const struct 
 	grid__put_right(g, row, 9, 7, STYLE_DIM, SHARE(n->weight, t->tree.v[0].weight));
 	grid__put_right(g, row, 16, 10, n->self ? STYLE_PLAIN : STYLE_DIM, bytes ? BYTES(n->self) : COUNT(n->self));
 	at += indent;
-	grid__put(g, row, at, 2, STYLE_KEY, n->leaf ? LEAF : open_now(t, l->node) ? UNFOLDED : FOLDED);
+	grid__put(g, row, at, 2, STYLE_KEY, n->leaf ? LEAF : top__unfolded(t, t->tree.v[l->node].id) ? UNFOLDED : FOLDED);
 	at += 2;
 	where_at = MAX(room * 3 / 5, 16);
 	where = room >= 44 ? tree__where(&t->tree, l->node, room - where_at) : NULL;

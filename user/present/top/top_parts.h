@@ -6,13 +6,19 @@
 #include <math.h>
 #include <regex.h>
 
+#include "model/group.h"
+#include "model/heaps.h"
+#include "model/merge.h"
+#include "present/caveats.h"
 #include "present/columns.h"
+#include "present/figures.h"
+#include "present/frames.h"
 #include "present/rows.h"
 #include "present/telling.h"
 #include "present/top/top.h"
 #include "present/tree.h"
 #include "present/views.h"
-#include "util/parse.h"
+#include "util/text.h"
 #include "util/util.h"
 
 #define TOP_NS_PER_S 1000000000ull
@@ -21,7 +27,7 @@
 /* ---- figures of an earlier snapshot, by row */
 struct seen {
 	uint64_t id;		/* 0: free */
-	uint64_t calls, bytes, frees, live_bytes, live_blocks;
+	struct counters c;
 	uint64_t rss_bytes;	/* of processes */
 	uint64_t ended_bytes;	/* the same: of live_bytes, what those held that have ended */
 	uint32_t n_members;	/* the same: how many are in the row, as of the snapshot */
@@ -79,10 +85,6 @@ enum top_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_WRITE };
 #define HEADER_POINTS 240
 #define TOP_STEPS 12
 
-struct top_total {		/* of all that is in sight, at a moment */
-	uint64_t t_ns, live_bytes, rss_bytes;
-};
-
 struct top_cost {
 	uint64_t hits, tool_cpu_ns, target_cpu_ns, probe_ns;
 };
@@ -112,8 +114,8 @@ struct top {
 	size_t sites_view;	/* the view of sites that sums were called for from */
 	struct seen_table before;
 	bool *moved;		/* by process of shown: see top__has_moved() */
-	struct top_cost cost, cost_before;
-	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
+	struct top_cost cost_before;
+	struct snap_point totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
 	size_t n_totals;
 
 	size_t view;		/* index into views */
@@ -211,23 +213,20 @@ void top__add_row(struct top *t, const struct top_row *row);
 bool top__text_matches(const struct top *t, const char *text);
 
 /* ---- top_rates.c */
-struct seen top__figures_of(uint64_t id, const struct counters *c);
+struct top_cost top__cost(const struct snapshot *s);
 void top__remember(const struct top *t, struct seen_table *to);	/* figures of all rows of shown */
 void top__find_moves(struct top *t);
 /* Have processes come to this row from another one since the snapshot before, or left it? Then a difference of the two is no rate. */
 bool top__has_moved(const struct top *t, const struct snap_process *p);
 bool top__site_has_moved(const struct top *t, const struct snap_site *s);
-/* The row's rates and Δ. A row that was not there before: had nothing, if it is said to be new, else its rates are not known. */
-void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new);
-void top__set_site_rates(const struct top *t, struct top_row *r);
-/* Of a row of several stacks: what they had before, added up. */
-struct seen *top__merged_before(const struct top *t);
-void top__set_merged_rates(const struct top *t, struct top_row *r, const struct seen *before);
+/*
+ * The row's rates and Δ, from its figures and those of the snapshot before; NULL: it had nothing. moved: what it had is not known, and so are
+ * its rates.
+ */
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, const struct seen *before, bool moved);
 void top__set_process_rates(const struct top *t, struct top_row *r);
-void top__set_thread_rates(const struct top *t, struct top_row *r);
-/* What the sites of each of t->sums had before; the caller's. */
-struct seen *top__sums_before(const struct top *t);
-void top__set_sum_rates(const struct top *t, struct top_row *r, const struct seen *before);
+/* Of n rows of several sites: what these had before, added up; the caller's. of: the row of each site, counted from `first`; less: it is in none. */
+struct seen *top__rows_before(const struct top *t, const uint32_t *of, uint32_t first, size_t n);
 
 /* ---- top_asked.c: tags, marks and conditions */
 void top__asked_rows(struct top *t, const struct view *v);

@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "model/merge.h"
 #include "present/top/top_parts.h"
 
 /* ---- figures of an earlier snapshot, by row */
@@ -82,18 +81,9 @@ const struct seen *seen__find(const struct seen_table *t, uint64_t id)
 
 /* ---- what is remembered */
 
-struct seen top__figures_of(uint64_t id, const struct counters *c)
-{
-	return (struct seen){ .id = id, .calls = c->alloc_calls, .bytes = c->alloc_bytes, .frees = c->free_calls, .live_bytes = c->live_bytes, .live_blocks = c->live_blocks };
-}
-
 static void add_figures(struct seen *sum, const struct seen *more)
 {
-	sum->calls += more->calls;
-	sum->bytes += more->bytes;
-	sum->frees += more->frees;
-	sum->live_bytes += more->live_bytes;
-	sum->live_blocks += more->live_blocks;
+	counters__add(&sum->c, &more->c);
 	sum->rss_bytes += more->rss_bytes;
 	sum->ended_bytes += more->ended_bytes;
 }
@@ -101,30 +91,24 @@ static void add_figures(struct seen *sum, const struct seen *more)
 void top__remember(const struct top *t, struct seen_table *to)
 {
 	const struct snapshot *s = t->shown;
-	struct seen f;
 
 	seen__clear(to);
 	to->t_ns = s->duration_ns;
 	to->holds = true;
-	for (size_t i = 0; i < s->n_sites; i++) {
-		f = top__figures_of(t->site_ids[i], &s->sites[i].c);
-		seen__add(to, &f);
-	}
+	for (size_t i = 0; i < s->n_sites; i++)
+		seen__add(to, &(struct seen){ .id = t->site_ids[i], .c = s->sites[i].c });
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
+		struct seen f = { .id = top__process_row_id(p), .c = p->c, .rss_bytes = p->ended ? 0 : p->rss_bytes,
+				  .ended_bytes = process__ended_bytes(p), .n_members = p->n_members };
 
-		f = top__figures_of(top__process_row_id(p), &p->c);
-		f.rss_bytes = p->ended ? 0 : p->rss_bytes;
-		f.ended_bytes = process__ended_bytes(p);
-		f.n_members = p->n_members;
 		add_figures(&to->all, &f);
 		seen__add(to, &f);
 	}
 	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
 		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
 
-		f = top__figures_of(top__thread_row_id(&s->processes[row->process], row), &row->c);
-		seen__add(to, &f);
+		seen__add(to, &(struct seen){ .id = top__thread_row_id(&s->processes[row->process], row), .c = row->c });
 	}
 	top__remember_tags(t, to);
 }
@@ -166,50 +150,22 @@ bool top__site_has_moved(const struct top *t, const struct snap_site *s)
 
 /* ---- rates */
 
-static void no_rates(struct top_row *r)
-{
-	r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
-}
-
-/* p: its figures in the snapshot before; NULL: it was not there. */
-static void set_rates_since(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, const struct seen *p)
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, const struct seen *before, bool moved)
 {
 	uint64_t ns = t->shown->duration_ns - t->before.t_ns;
 	double per_ns = (double)TOP_NS_PER_S / (double)MAX(ns, 1ull);
+	struct counters b = before ? before->c : (struct counters){};
 
 	r->of.has_rates = true;
 	/* the trace began with nothing */
 	r->of.rates.delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
-	no_rates(r);
-	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns)
+	r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
+	if (moved || !t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns)
 		return;
 	/* estimates may go back */
-	r->of.rates.calls = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
-	r->of.rates.bytes = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
-	r->of.rates.frees = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
-}
-
-void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new)
-{
-	const struct seen *p = seen__find(&t->before, r->id);
-
-	set_rates_since(t, r, c, since_baseline, p);
-	if (!p && !is_new)
-		no_rates(r);
-}
-
-void top__set_site_rates(const struct top *t, struct top_row *r)
-{
-	top__set_rates(t, r, &r->of.site->c, r->of.site->since_baseline_bytes, true);
-	if (top__site_has_moved(t, r->of.site))
-		no_rates(r);
-}
-
-void top__set_thread_rates(const struct top *t, struct top_row *r)
-{
-	top__set_rates(t, r, &r->thread.c, 0, true);
-	if (top__has_moved(t, r->of.process))
-		no_rates(r);
+	r->of.rates.calls = MAX((double)c->alloc_calls - (double)b.alloc_calls, 0.0) * per_ns;
+	r->of.rates.bytes = MAX((double)c->alloc_bytes - (double)b.alloc_bytes, 0.0) * per_ns;
+	r->of.rates.frees = MAX((double)c->free_calls - (double)b.free_calls, 0.0) * per_ns;
 }
 
 /* Of a program whose processes end: what those that run and those that have ended did together, which is known. */
@@ -228,20 +184,17 @@ static void set_program_rates(const struct top *t, struct top_row *r, const stru
 	/* some of them are in a row of others now */
 	if (e && e->n_members > ended->n_members)
 		return;
-	set_rates_since(t, r, &c, 0, &before);
+	top__set_rates(t, r, &c, 0, &before, false);
 	r->of.rates.delta = delta;
 }
 
 void top__set_process_rates(const struct top *t, struct top_row *r)
 {
-	const struct snap_process *p = r->of.process, *ended;
+	const struct snap_process *p = r->of.process, *ended = ended_part(t->shown, p);
+	bool moved = top__has_moved(t, p);
 
-	top__set_rates(t, r, &p->c, p->since_baseline_bytes, true);
-	if (!top__has_moved(t, p))
-		return;
-	no_rates(r);
-	ended = ended_part(t->shown, p);
-	if (ended)
+	top__set_rates(t, r, &p->c, p->since_baseline_bytes, seen__find(&t->before, r->id), moved);
+	if (moved && ended)
 		set_program_rates(t, r, ended);
 }
 
@@ -249,44 +202,18 @@ void top__set_process_rates(const struct top *t, struct top_row *r)
  * Rates are those of a row's sites: what became known of names since the
  * snapshot before moves sites from row to row, and is no allocation.
  */
-static void add_before(const struct top *t, size_t site, struct seen *sum)
+struct seen *top__rows_before(const struct top *t, const uint32_t *of, uint32_t first, size_t n)
 {
-	const struct seen *p = seen__find(&t->before, t->site_ids[site]);
+	struct seen *ret = xcalloc(n + 1, sizeof(*ret));
 
-	if (p)
-		add_figures(sum, p);
-	sum->moved |= top__site_has_moved(t, &t->shown->sites[site]);
-}
+	for (size_t i = 0; i < t->shown->n_sites; i++) {
+		const struct seen *before = seen__find(&t->before, t->site_ids[i]);
 
-struct seen *top__sums_before(const struct top *t)
-{
-	struct seen *ret = xcalloc(t->sums.n + 1, sizeof(*ret));
-
-	for (size_t i = 0; i < t->shown->n_sites; i++)
-		if (t->sums.of[i])
-			add_before(t, i, &ret[t->sums.of[i] - 1]);
+		if (of[i] < first)
+			continue;
+		if (before)
+			add_figures(&ret[of[i] - first], before);
+		ret[of[i] - first].moved |= top__site_has_moved(t, &t->shown->sites[i]);
+	}
 	return ret;
-}
-
-struct seen *top__merged_before(const struct top *t)
-{
-	struct seen *ret = xcalloc(t->merged->n_sites + 1, sizeof(*ret));
-
-	for (size_t i = 0; i < t->shown->n_sites; i++)
-		add_before(t, i, &ret[t->row_of[i]]);
-	return ret;
-}
-
-void top__set_merged_rates(const struct top *t, struct top_row *r, const struct seen *before)
-{
-	set_rates_since(t, r, &r->of.site->c, r->of.site->since_baseline_bytes, before);
-	if (before->moved)
-		no_rates(r);
-}
-
-void top__set_sum_rates(const struct top *t, struct top_row *r, const struct seen *before)
-{
-	set_rates_since(t, r, &r->of.sum->sum.c, r->of.sum->since_baseline_bytes, before);
-	if (before->moved)
-		no_rates(r);
 }

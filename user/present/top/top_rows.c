@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "present/rows.h"
 #include "present/top/top_parts.h"
 
 /* ---- ids */
@@ -232,7 +231,7 @@ static struct top_row row_of_site(struct top *t, const struct view *v, size_t i)
 	struct top_row r = { .id = t->site_ids[i], .of = { .s = s, .process = &s->processes[s->sites[i].process], .site = &s->sites[i],
 			     .tellings = &t->tellings, .older = v->older && s->recording.older_ns } };
 
-	top__set_site_rates(t, &r);
+	top__set_rates(t, &r, &s->sites[i].c, s->sites[i].since_baseline_bytes, seen__find(&t->before, r.id), top__site_has_moved(t, &s->sites[i]));
 	return r;
 }
 
@@ -269,7 +268,7 @@ static void site_rows(struct top *t, const struct view *v)
 {
 	const struct snapshot *s = t->shown;
 	bool merged = merges(t, v);
-	_cleanup_free_ struct seen *before = merged ? top__merged_before(t) : NULL;
+	_cleanup_free_ struct seen *before = merged ? top__rows_before(t, t->row_of, 0, t->merged->n_sites) : NULL;
 	_cleanup_free_ bool *done = merged ? xcalloc(t->merged->n_sites + 1, sizeof(*done)) : NULL;
 
 	for (size_t i = 0; i < s->n_sites; i++) {
@@ -285,7 +284,7 @@ static void site_rows(struct top *t, const struct view *v)
 			r.id = no_zero(row__id(s, &t->tellings, row));
 			r.of.s = t->merged;
 			r.of.site = row;
-			top__set_merged_rates(t, &r, &before[t->row_of[i]]);
+			top__set_rates(t, &r, &row->c, row->since_baseline_bytes, &before[t->row_of[i]], before[t->row_of[i]].moved);
 		}
 		top__add_row(t, &r);
 	}
@@ -305,13 +304,13 @@ static void sum_rows(struct top *t, const struct view *v)
 
 	sum_rows__done(&t->sums);
 	sum_rows__init(&t->sums, v, s, &t->tellings, metric__preset(s->known), takes_site, t);
-	before = top__sums_before(t);
+	before = top__rows_before(t, t->sums.of, 1, t->sums.n);
 	for (size_t i = 0; i < t->sums.n; i++) {
 		const struct sum_row *sum = &t->sums.v[i];
 		struct top_row r = { .id = no_zero(mix_string(mix_string(mix(ID_SEED, v->bit), sum->key.module), sum->key.name)),
 				     .of = { .s = s, .sum = sum } };
 
-		top__set_sum_rates(t, &r, &before[i]);
+		top__set_rates(t, &r, &sum->sum.c, sum->since_baseline_bytes, &before[i], before[i].moved);
 		top__add_row(t, &r);
 	}
 }
@@ -336,7 +335,7 @@ static void add_thread(struct top *t, const struct thread_row *row)
 	const struct snap_process *p = &t->shown->processes[row->process];
 	struct top_row r = { .id = top__thread_row_id(p, row), .of = { t->shown, p, NULL, NULL }, .thread = *row };
 
-	top__set_thread_rates(t, &r);
+	top__set_rates(t, &r, &row->c, 0, seen__find(&t->before, r.id), top__has_moved(t, p));
 	top__add_row(t, &r);
 }
 
@@ -365,12 +364,12 @@ bool top__unfolded(const struct top *t, uint64_t id)
 {
 	const struct seen *s = seen__find(&t->unfolded, id);
 
-	return s && s->calls;
+	return s && s->c.alloc_calls;
 }
 
 void top__set_unfolded(struct top *t, uint64_t id, bool unfolded)
 {
-	struct seen s = { .id = id, .calls = unfolded };
+	struct seen s = { .id = id, .c.alloc_calls = unfolded };
 
 	/* entries of the table are not taken out: one that is folded again says so */
 	if (unfolded || seen__find(&t->unfolded, id))

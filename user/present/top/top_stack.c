@@ -17,32 +17,25 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/heaps.h"
-#include "present/caveats.h"
-#include "present/figures.h"
-#include "present/frames.h"
-#include "present/columns.h"
 #include "present/top/top_parts.h"
-#include "util/text.h"
 
 #define FRAMES_MAX 1024	/* of a stack, with what was inlined */
 
 struct sum {
 	struct frame frame;
-	const char *function, *module;
 	uint64_t total;
 	uint32_t seen;		/* in the site looked at last, from 1 */
 };
 
 static bool same(const struct sum *s, const struct frame *f)
 {
-	const char *function = f->line ? f->line->function : NULL;
+	const char *function = f->line ? f->line->function : NULL, *own = s->frame.line ? s->frame.line->function : NULL;
 
-	if (!function || !s->function)
-		return !function && !s->function && f->place == s->frame.place;
-	if (f->module != s->module && (!f->module || !s->module || strcmp(f->module, s->module)))
+	if (!function || !own)
+		return !function && !own && f->place == s->frame.place;
+	if (f->module != s->frame.module && (!f->module || !s->frame.module || strcmp(f->module, s->frame.module)))
 		return false;
-	return function == s->function || !strcmp(function, s->function);
+	return function == own || !strcmp(function, own);
 }
 
 /* For each place: is any of its frames among those of the stack? Most are not, and need no look per site. */
@@ -82,17 +75,10 @@ static void add_totals(struct top *t, struct sum *v, size_t n)
 
 static size_t frames_of(const struct snapshot *s, const struct snap_site *site, struct sum *v)
 {
-	size_t n = 0;
+	size_t n = MIN(site__n_frames(s, site), (size_t)FRAMES_MAX);
 
-	for (uint32_t i = 0; i < site->n_stack; i++) {
-		const struct place *p = &s->places[site->stack[i]];
-
-		for (size_t k = 0; k < place__n_frames(p) && n < FRAMES_MAX; k++) {
-			struct frame f = place__frame(s, p, k);
-
-			v[n++] = (struct sum){ f, f.line ? f.line->function : NULL, f.module, 0, 0 };
-		}
-	}
+	for (size_t i = 0; i < n; i++)
+		v[i].frame = site__frame(s, site, i);
 	return n;
 }
 
@@ -132,7 +118,7 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 
 	flow__putf(w, STYLE_PLAIN, "%s calls, %s", EXACT(c->alloc_calls), BYTES(c->alloc_bytes));
 	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s))
-		flow__putf(w, STYLE_PLAIN, ", now %s", RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
+		flow__putf(w, STYLE_PLAIN, ", now %s", RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->c.alloc_calls : 0),
 			   now - t->before.t_ns));
 	if (known & HAS_FREE_CALLS)
 		flow__putf(w, STYLE_PLAIN, "  %s freed", PERCENT(c->free_calls, c->alloc_calls));
@@ -187,11 +173,9 @@ static void heap_words(const struct top *t, const struct snap_site *s, struct fl
 
 static void title_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
-	_cleanup_free_ char *name = NULL, *cut = NULL;
+	_cleanup_free_ char *name = tellings__name(&t->tellings, t->shown, s), *cut = name__shorten(name, MAX(w->g->cols - 10, 20));
 
-	name = tellings__name(&t->tellings, t->shown, s);
-	cut = name ? name__shorten(name, MAX(w->g->cols - 10, 20)) : NULL;
-	flow__put(w, STYLE_TITLE, cut ? cut : "");
+	flow__put(w, STYLE_TITLE, cut);
 	if (s->trend.verdict) {
 		flow__put(w, STYLE_PLAIN, ": ");
 		flow__put(w, strcmp(s->trend.verdict, "leak") ? STYLE_FIGURE : STYLE_BAD, s->trend.verdict);
@@ -240,21 +224,13 @@ static struct free_place *places_of(const struct top *t, const struct snap_site 
 	return v;
 }
 
-/* A place as a stack. */
-static struct snap_site stack_of(const struct snapshot *s, const struct free_place *p)
-{
-	const struct snap_free_site *w = &s->free_sites[p->where];
-
-	return (struct snap_site){ .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
-}
-
 void top__want_frees(struct top *t, const struct snap_site *s)
 {
 	size_t n;
 	_cleanup_free_ struct free_place *v = places_of(t, s, &n);
 
 	for (size_t i = 0; i < MIN(n, FREE_PLACES_SHOWN); i++) {
-		struct snap_site stack = stack_of(t->shown, &v[i]);
+		struct snap_site stack = free_place__stack(t->shown, &v[i]);
 
 		top__want_site(t, &stack);
 	}
@@ -276,7 +252,7 @@ void top__draw_freed_at(const struct top *t, const struct top_row *r, struct gri
 	if (n > 1)
 		snprintf(more, sizeof(more), " +%zu", n - 1);
 	cols = (int)strlen(more);
-	stack = stack_of(t->shown, v);
+	stack = free_place__stack(t->shown, v);
 	top__draw_telling(t, &stack, g, row, col, width - cols, "[not seen]");
 	grid__put(g, row, col + width - cols, cols, STYLE_DIM, more);
 }
@@ -299,7 +275,7 @@ static int next_row(struct lines *l)
 
 static void put_place(const struct top *t, struct lines *l, const struct free_place *p, uint64_t whole)
 {
-	struct snap_site stack = stack_of(t->shown, p);
+	struct snap_site stack = free_place__stack(t->shown, p);
 	char cross[FMT_MAX + 64] = "";
 	int row = next_row(l);
 
@@ -309,17 +285,12 @@ static void put_place(const struct top *t, struct lines *l, const struct free_pl
 		grid__putf(l->g, row, 0, l->g->cols, STYLE_FIGURE, "freed by %.64s: %s, %s call%s, %s, after %s%s",
 			   stack.n_stack ? stack.function : "[not seen]", PERCENT(p->calls, whole), EXACT(p->calls),
 			   plural(p->calls), BYTES(p->bytes), LIVED(t->shown, p->lifetime_sum_ns, p->calls), cross);
-	for (uint32_t i = 0; i < stack.n_stack; i++) {
-		const struct place *at = &t->shown->places[stack.stack[i]];
+	for (size_t i = 0; i < site__n_frames(t->shown, &stack); i++) {
+		struct frame f = site__frame(t->shown, &stack, i);
 
-		for (size_t k = 0; k < place__n_frames(at); k++) {
-			struct frame f = place__frame(t->shown, at, k);
-
-			row = next_row(l);
-			if (row >= 0)
-				top__draw_frame(l->g, row, 2, l->g->cols - 2, &f, f.inlined ? INLINED : "",
-						frame__is_telling(&f) ? STYLE_PLAIN : STYLE_DIM);
-		}
+		row = next_row(l);
+		if (row >= 0)
+			top__draw_frame(l->g, row, 2, l->g->cols - 2, &f, f.inlined ? INLINED : "", frame__is_telling(&f) ? STYLE_PLAIN : STYLE_DIM);
 	}
 }
 

@@ -11,14 +11,7 @@
  */
 #include <string.h>
 
-#include "model/group.h"
-#include "model/merge.h"
-#include "present/columns.h"
-#include "present/figures.h"
-#include "present/frames.h"
 #include "present/top/top_parts.h"
-#include "present/views.h"
-#include "util/text.h"
 
 /* ---- cells */
 
@@ -133,13 +126,12 @@ static const struct {
 
 static void sort_at_first(struct top *t, size_t view, const char *column)
 {
-	const struct columns *c = view__columns(t->views[view]);
+	const struct column *c = columns__find(view__columns(t->views[view]), column);
 
-	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->v[i].as, column)) {
-			t->at[view].sort = i;
-			t->at[view].sorted = true;
-		}
+	if (!c)
+		return;
+	t->at[view].sort = (size_t)(c - view__columns(t->views[view])->v);
+	t->at[view].sorted = true;
 }
 
 void top__choose_first(struct top *t)
@@ -172,11 +164,6 @@ void top__choose_first(struct top *t)
 #define WHERE_FROM 44		/* from here on there is room for a place in the source beside a name */
 #define WIDE 100		/* from here on there are two blanks between columns */
 
-static bool has_name(const struct frame *f)
-{
-	return f->line && f->line->function;
-}
-
 void top__draw_frame(struct grid *g, int row, int col, int width, const struct frame *f, const char *mark, enum style style)
 {
 	_cleanup_free_ char *name = frame__name(f), *where = NULL, *shown = NULL, *cut = NULL;
@@ -185,25 +172,22 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 	if (width >= WHERE_FROM) {
 		at = width * 3 / 5;
 		where = frame__where(f, width - at);
-		if (where && *where)
+		if (*where)
 			room = at - 2;
 	} else if (f->line && f->line->file) {
 		/* at the right edge, if the name leaves room */
 		where = frame__where(f, 0);
-		if (where && name && (int)(text_width(name) + text_width(where)) + mark_cols + 2 <= width)
+		if ((int)(text_width(name) + text_width(where)) + mark_cols + 2 <= width)
 			at = width - (int)text_width(where);
-		else if (where)
+		else
 			*where = 0;
 	}
-	shown = name ? name__shorten(name, MAX(room - mark_cols, 1)) : NULL;
-	if (!shown)
-		return;
-	room = grid__put(g, row, col, room, has_name(f) ? style : STYLE_DIM, shown);
+	shown = name__shorten(name, MAX(room - mark_cols, 1));
+	room = grid__put(g, row, col, room, frame__function(f) ? style : STYLE_DIM, shown);
 	grid__put(g, row, col + room, mark_cols, STYLE_DIM, mark);
 	if (where && *where) {
 		cut = text_shorten(where, width - at);
-		if (cut)
-			grid__put(g, row, col + at, width - at, STYLE_DIM, cut);
+		grid__put(g, row, col + at, width - at, STYLE_DIM, cut);
 	}
 }
 
@@ -211,16 +195,14 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 static void draw_name(struct grid *g, int row, int col, int width, const struct frame *f, const char *name, const char *exe)
 {
 	int cols = (int)text_width(name), at = width * 3 / 5, left = width - MAX(at, cols + 2);
-	_cleanup_free_ char *where = frame__where_short(f, exe, width < WHERE_FROM ? 0 : MAX(left, 0)), *shown = NULL;
-	int where_cols = where ? (int)text_width(where) : 0;
+	_cleanup_free_ char *where = frame__where_short(f, exe, width < WHERE_FROM ? 0 : MAX(left, 0)), *shown = name__shorten(name, width);
+	int where_cols = (int)text_width(where);
 
 	if (where_cols && (width < WHERE_FROM || where_cols > left)) {
 		at = width - where_cols;
 		where_cols = cols + 2 <= at ? where_cols : 0;
 	}
-	shown = name__shorten(name, width);
-	if (shown)
-		grid__put(g, row, col, width, has_name(f) ? STYLE_PLAIN : STYLE_DIM, shown);
+	grid__put(g, row, col, width, frame__function(f) ? STYLE_PLAIN : STYLE_DIM, shown);
 	if (where_cols)
 		grid__put(g, row, col + MAX(at, cols + 2), where_cols, STYLE_DIM, where);
 }
@@ -240,12 +222,9 @@ void top__draw_telling(const struct top *t, const struct snap_site *site, struct
 
 static void want_place(struct top *t, uint32_t at)
 {
-	uint32_t *slot;
-
 	if (t->shown->places[at].resolved || t->is_wanted[at])
 		return;
-	slot = vec_push(&t->wanted);
-	*slot = at;
+	*(uint32_t *)vec_push(&t->wanted) = at;
 	t->is_wanted[at] = 1;
 }
 
