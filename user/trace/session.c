@@ -258,14 +258,13 @@ static int load(struct session *s, struct err *e)
 
 	if (!err)
 		err = kernel__load_spots(s->kernel, &s->tracees.spots, e);
+	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
 	if (!err)
-		err = collect__new(s->kernel, &s->collect, e);
+		err = collect__new(s->kernel, &s->code, &s->collect, e);
 	if (err)
 		return err;
 	s->model = model__new();
 	s->unwind = unwind__new(s->kernel, o->recording.unwind);
-	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
-	collect__know_code(s->collect, &s->code);
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
 	s->tracees.unwind = s->unwind;
