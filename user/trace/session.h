@@ -144,11 +144,6 @@ extern const struct session_module triggers_module;	/* --when: session_events.c 
 extern const struct session_module calls_module;	/* --events: session_calls.c */
 extern const struct session_module recycle_module;	/* room in the kernel's tables: session_recycle.c */
 
-static inline bool session__is_growth(const struct opts *o)
-{
-	return recording__is_growth(&o->recording);
-}
-
 /* Ends the loop; why is in s->failure, if there is a reason. */
 void session__fail(struct session *s);
 /* Every target has ended. */
