@@ -24,7 +24,6 @@
 #include "process/spawn.h"
 #include "trace/output.h"
 #include "tracee/resident.h"
-#include "tracee/selection.h"
 #include "tracee/tracee.h"
 #include "util/err.h"
 #include "util/loop.h"
