@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "collect/age_counts.h"
+#include "collect/passes.h"
 #include "model/ages.h"
 #include "sample_snapshot.h"
 #include "util/util.h"

@@ -2,7 +2,7 @@
 /* Some of the live blocks: all of a few, a fair part of many. */
 #include <criterion/criterion.h>
 
-#include "collect/block_sample.h"
+#include "collect/passes.h"
 
 static size_t give(struct block_sample *s, size_t n, uint64_t size, uint32_t proc)
 {

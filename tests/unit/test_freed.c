@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "bpf/hash.h"
-#include "collect/freed.h"
+#include "collect/collect.h"
+#include "collect/passes.h"
 #include "util/util.h"
 
 #define N_GROUPS 8

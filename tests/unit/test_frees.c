@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collect/links.h"
+#include "collect/passes.h"
 #include "files/export.h"
 #include "files/json/json_read.h"
 #include "golden.h"

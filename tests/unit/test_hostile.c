@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "elf/code_book.h"
-#include "probe/breakpoints.h"
+#include "probe/attach.h"
 
 #define MIB (1ull << 20)
 

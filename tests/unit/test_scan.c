@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "collect/scan.h"
+#include "collect/passes.h"
 #include "util/util.h"
 
 #define N_BUCKETS 1300		/* two slices of 512 and a part of one */

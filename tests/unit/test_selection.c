@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "options/opts.h"
-#include "tracee/selection.h"
+#include "tracee/tracee.h"
 
 static const char mounts[] =
 	"33 25 0:30 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"

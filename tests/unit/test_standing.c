@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "probe/breakpoints.h"
+#include "probe/attach.h"
 
 static const struct {
 	const char *what;

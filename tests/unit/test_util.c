@@ -302,3 +302,28 @@ Test(read_small_file, sizes)
 	close(fd);
 	unlink(path);
 }
+
+Test(vec, the_first_that_a_condition_holds_for)
+{
+	static const int odd[] = { 1, 3, 5 };
+	struct vec(int) none = {};
+
+	cr_expect_eq(table_first(n, odd, *n > 2), &odd[1]);
+	cr_expect_eq(table_first(n, odd, *n > 5), NULL);
+	cr_expect_eq(array_first(n, odd, 2, *n == 5), NULL, "beyond the length");
+	cr_expect_eq(vec_first(n, &none, true), NULL);
+}
+
+Test(vec, keeps_what_a_condition_holds_for)
+{
+	struct vec(int) v = {};
+
+	for (int i = 1; i <= 5; i++)
+		*vec_push(&v) = i;
+	vec_keep(n, &v, *n % 2);
+	cr_assert_eq(v.n, 3);
+	cr_expect(v.v[0] == 1 && v.v[1] == 3 && v.v[2] == 5, "in their order");
+	vec_keep(n, &v, false);
+	cr_expect_eq(v.n, 0);
+	vec_done(&v);
+}

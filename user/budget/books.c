@@ -42,7 +42,7 @@ static void note_tick(struct account *a, uint64_t t_ns)
 	if (t_ns < a->ticks[1].t_ns + TICK_LEAST_NS)
 		return;
 	a->ticks[0] = a->ticks[1];
-	a->ticks[1] = (struct tick){ t_ns, a->cpu_ns };
+	a->ticks[1] = (struct reading){ .t_ns = t_ns, .cpu_ns = a->cpu_ns };
 }
 
 void budget__note_before(struct budget *b)
@@ -70,7 +70,7 @@ static struct reading book_at(struct budget *b, struct reading r, bool in_window
 		else
 			book_cpu(a, shut ? a->shut_cpu_ns : cpu_clock__ns(a->clock), in_window);
 		if (shut)
-			a->ticks[0] = a->ticks[1] = (struct tick){ r.t_ns, a->cpu_ns };
+			a->ticks[0] = a->ticks[1] = (struct reading){ .t_ns = r.t_ns, .cpu_ns = a->cpu_ns };
 		else if (!in_window)
 			note_tick(a, r.t_ns);
 		r.cpu_ns += a->cpu_ns - a->had_ns;
@@ -194,7 +194,7 @@ static struct stretch stretch_of(struct budget *b, uint64_t until_ns, struct spe
 {
 	struct stretch s = { .clock_ns = until_ns > b->stretch_ns ? until_ns - b->stretch_ns : 0, .hit_ns = hit_ns };
 	double spent_ns = now.ns - b->stretch_spent.ns;
-	struct mark mark;
+	struct reading mark;
 
 	s.planned_ns = b->looking ? b->look_ns : 0;
 	s.truncated = b->limited && s.clock_ns > 0;
@@ -249,22 +249,13 @@ static struct look_seen look_of(struct budget *b, const struct stretch *s, struc
 
 struct thread_account *account__thread(struct account *a, uint32_t tid)
 {
-	struct thread_account *t;
+	struct thread_account *t = vec_first(x, &a->threads, x->tid == tid);
 
-	for (size_t i = 0; i < a->threads.n; i++)
-		if (a->threads.v[i].tid == tid)
-			return &a->threads.v[i];
-	t = vec_push(&a->threads);
-	*t = (struct thread_account){ .tid = tid };
+	if (!t) {
+		t = vec_push(&a->threads);
+		t->tid = tid;
+	}
 	return t;
-}
-
-static bool is_of(const struct cut_thread *row, const struct tracee *p)
-{
-	for (size_t k = 0; k < p->lives.n; k++)
-		if (row->proc == p->lives.v[k]->proc)
-			return true;
-	return false;
 }
 
 /* Only where there are several: the one of a process has the process's clock. */
@@ -276,7 +267,8 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 	for (size_t k = 0; k < cut->n_threads; k++) {
 		struct cpu_clock *clock = account__clock(b, a);
 		const struct cut_thread *row = &cut->threads[k];
-		struct thread_account *t = is_of(row, a->tracee) ? account__thread(a, row->tid) : NULL;
+		bool is_its = vec_first(l, &a->tracee->lives, (*l)->proc == row->proc);
+		struct thread_account *t = is_its ? account__thread(a, row->tid) : NULL;
 		struct thread_calls *calls;
 		uint64_t cpu_ns;
 		double error, doubt;
@@ -360,17 +352,6 @@ static double dear_of(const struct budget *b, double clock_ns, double cpu_ns, do
 	double passed_ns = budget__passed_ns(b, clock_ns, MAX(cpu_ns, spent_ns), spent_ns);
 
 	return passed_ns > 0 ? spent_ns / passed_ns : 0;
-}
-
-/* How long looks may be. */
-static void learn_length(struct budget *b, const struct stretch *s, double cpu_ns, double spent_ns)
-{
-	if (s->planned_ns > 0)
-		pace__learn_look(&b->pace, dear_of(b, s->clock_ns, cpu_ns, spent_ns), spent_ns);
-	if (s->late > 0)
-		pace__learn_dear(&b->pace,
-				 dear_of(b, s->late_ns, cpu_ns * s->late_ns / s->clock_ns, spent_ns * s->late),
-				 spent_ns * s->late);
 }
 
 /*
@@ -486,7 +467,7 @@ static void report_account(struct budget *b, const struct cut *cut, size_t i, st
 
 void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now)
 {
-	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0, cpu_ns = 0, gap_part;
+	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0, cpu_ns = 0, gap_part, spent_ns;
 	struct stretch s;
 
 	/* a short window has few timed hits: then all that were ever timed */
@@ -501,7 +482,13 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 		gap_cpu_ns += b->accounts[i].gap_ns;
 		cpu_ns += b->accounts[i].window_ns;
 	}
-	learn_length(b, &s, cpu_ns, now.ns - b->stretch_spent.ns);
+	/* how long looks may be */
+	spent_ns = now.ns - b->stretch_spent.ns;
+	if (s.planned_ns > 0)
+		pace__learn_look(&b->pace, dear_of(b, s.clock_ns, cpu_ns, spent_ns), spent_ns);
+	if (s.late > 0)
+		pace__learn_dear(&b->pace, dear_of(b, s.late_ns, cpu_ns * s.late_ns / s.clock_ns, spent_ns * s.late),
+				 spent_ns * s.late);
 	gap_part = gap_cpu_ns > 0 ? MAX(1 - b->gap_spent_ns / gap_cpu_ns, 0) : 0;
 	for (size_t i = 0; i < b->n_accounts; i++)
 		if (account__is_seen(b, &b->accounts[i]))

@@ -37,7 +37,7 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 	if (!err)
 		err = meter__new(o->kernel, &b->meter, e);
 	if (!err)
-		b->estimate = estimate__new(b->meter, n_sites, o->kernel->sizes.n_procs);
+		b->estimate = estimate__new(o->collect, n_sites, o->kernel->sizes.n_procs);
 	if (!err)
 		err = calibrate__run(o->kernel, o->collect, o->unwind, b->meter, &b->cost, e);
 	if (err) {
@@ -171,9 +171,10 @@ uint64_t budget__spent_ns(const struct budget *b)
 
 static struct account *free_account(struct budget *b)
 {
-	for (size_t i = 0; i < b->n_accounts; i++)
-		if (!b->accounts[i].tracee)
-			return &b->accounts[i];
+	struct account *a = array_first(x, b->accounts, b->n_accounts, !x->tracee);
+
+	if (a)
+		return a;
 	return b->n_accounts < b->account_room ? &b->accounts[b->n_accounts] : NULL;
 }
 

@@ -138,10 +138,7 @@ uint64_t cpu_clock__ns(struct cpu_clock *c)
 
 static const struct thread_clock *find(const struct cpu_clock *c, pid_t tid)
 {
-	for (size_t i = 0; i < c->n_watched; i++)
-		if (c->watched[i].tid == tid)
-			return &c->watched[i];
-	return NULL;
+	return array_first(one, c->watched, c->n_watched, one->tid == tid);
 }
 
 bool cpu_clock__watch(struct cpu_clock *c, pid_t tid)

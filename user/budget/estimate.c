@@ -38,7 +38,7 @@ struct proc_state {
 };
 
 struct estimate {
-	const struct meter *meter;
+	const struct collect *collect;
 	struct site_state **sites;
 	uint32_t n_sites, n_procs;
 	struct proc_state *procs;
@@ -46,11 +46,11 @@ struct estimate {
 	size_t site_room, proc_room, thread_room;
 };
 
-struct estimate *estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs)
+struct estimate *estimate__new(const struct collect *c, uint32_t n_sites, uint32_t n_procs)
 {
 	struct estimate *es = xcalloc(1, sizeof(*es));
 
-	es->meter = m;
+	es->collect = c;
 	es->n_sites = n_sites;
 	es->n_procs = n_procs;
 	es->sites = xcalloc(n_sites, sizeof(*es->sites));
@@ -124,12 +124,11 @@ static void count_more(const struct counters *c, const struct counters *last, do
 /* A site is taken for the thread's that called it last. */
 static struct call_rate rate_of_call(const struct estimate *es, const struct proc_state *p, uint32_t site)
 {
-	const struct mt_ages *ages = meter__ages(es->meter, site);
+	const struct mt_ages *ages = collect__ages(es->collect, site);
+	const struct times *t = &p->at_hand;
+	const struct thread_calls *of = ages ? array_first(x, t->threads, t->n_threads, x->tid == ages->caller) : NULL;
 
-	for (size_t i = 0; ages && i < p->at_hand.n_threads; i++)
-		if (p->at_hand.threads[i].tid == ages->caller)
-			return p->at_hand.threads[i].call;
-	return p->at_hand.call;
+	return of ? of->call : t->call;
 }
 
 struct stretch {
@@ -225,7 +224,7 @@ void estimate__scan(struct estimate *es)
 	for (uint32_t i = 0; i < es->n_sites; i++)
 		if (is_scanned(es, i))
 			survival__begin_scan(&es->sites[i]->life);
-	meter__blocks(es->meter, see_block, es);
+	collect__each_block(es->collect, see_block, es);
 	for (uint32_t i = 0; i < es->n_sites; i++)
 		if (is_scanned(es, i))
 			survival__end_scan(&es->sites[i]->life);
@@ -246,7 +245,7 @@ static void find_common(struct estimate *es, const struct cut *cut, uint32_t pro
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct mt_ages *ages = meter__ages(es->meter, cut->sites[i].number);
+		const struct mt_ages *ages = collect__ages(es->collect, cut->sites[i].number);
 		const struct site_state *s = cut->sites[i].number < es->n_sites ? es->sites[cut->sites[i].number] : NULL;
 
 		if (!s || !ages || cut->sites[i].proc != proc)
@@ -320,7 +319,7 @@ static double may_live(const struct site_state *s, const struct curve *c, bool b
 
 static void estimate_site(struct estimate *es, struct snap_site *row, const struct common *common, uint64_t now_ns)
 {
-	const struct mt_ages *ages = meter__ages(es->meter, row->number);
+	const struct mt_ages *ages = collect__ages(es->collect, row->number);
 	struct site_state *s = state_of(es, row);
 	double live[2], var[2], cross;
 	struct curve curve[2];
@@ -426,15 +425,6 @@ static void copy_cut(struct estimate *es, const struct cut *cut)
 				    sizeof(*had.threads));
 }
 
-/*
- * No window has met a call of it, and it ran where none was, or may have: its clock is not read again when it has ended. Nothing
- * says how many calls it made then: the error is not 0, it is not known.
- */
-static bool is_unmet(const struct proc_state *p, const struct sums *sums)
-{
-	return !sums->calls && (!p->timed || p->looks.unseen_ns > 0 || (p->ended_ns && !p->probed));
-}
-
 /* Sites are called together or not at all: what is wrong with one is wrong with the others. */
 static struct std_error process_error(const struct proc_state *p, const struct sums *sums)
 {
@@ -446,7 +436,11 @@ static struct std_error process_error(const struct proc_state *p, const struct s
 				 .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
 	double unmet = looks__unmet_variance(&p->looks), size = part(sums->whole_bytes, sums->whole_calls);
 
-	if (is_unmet(p, sums))
+	/*
+	 * no window has met a call of it, and it ran where none was, or may have: its clock is not read again when it has ended.
+	 * Nothing says how many calls it made then: the error is not 0, it is not known
+	 */
+	if (!sums->calls && (!p->timed || p->looks.unseen_ns > 0 || (p->ended_ns && !p->probed)))
 		return unknown;
 	var.live_blocks = sums->var.live_blocks + survival__error_of_calls(var.alloc_calls, sums->whole_live_blocks, sums->whole_calls, sums->calls, p->sum.n_met);
 	var.live_bytes = sums->var.live_bytes + survival__error_of_calls(var.alloc_bytes, sums->whole_live_bytes, sums->whole_bytes, sums->calls, p->sum.n_met);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
-#include "budget/meter.h"
+#include "collect/collect.h"
 #include "model/cut.h"
 
 /*
@@ -200,7 +200,7 @@ double survival__error_of_calls(double var_of_calls, double live, double calls, 
 struct estimate;
 
 /* n_sites: with the spare ones. */
-struct estimate *estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs);
+struct estimate *estimate__new(const struct collect *c, uint32_t n_sites, uint32_t n_procs);
 void estimate__free(struct estimate *es);
 
 /* What a call that was seen says. */

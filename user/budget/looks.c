@@ -374,11 +374,6 @@ void survival__end_scan(struct survival *s)
 
 /* ---- the curve */
 
-static double seen_of(const struct survival *s, size_t k, bool bytes)
-{
-	return bytes ? s->seen[k].bytes : s->seen[k].blocks;
-}
-
 /* Frees come in clusters where births do: what windows leave to chance is worth less than single events would be. */
 #define CLUSTERS 6.0
 /* A rest that is no more than this many standard errors is none. */
@@ -426,7 +421,7 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 	ret->s[0] = 1;
 	ret->var[0] = 0;
 	for (size_t k = 0; k < MT_N_AGES; k++) {
-		double seen = seen_of(s, k, bytes) / unit, at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
+		double seen = (bytes ? s->seen[k].bytes : s->seen[k].blocks) / unit, at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
 		/*
 		 * others' chance, as far as this site has been like others: it only fills in where
 		 * less than a block was watched

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The kernel's side of --overhead (bpf/budget.bpf.h): what the probes took, the limit, frees by
- * age, blocks in the table.
+ * The kernel's side of --overhead (bpf/budget.bpf.h): what the probes took, and the limit.
  */
 #ifndef MT_METER_H
 #define MT_METER_H
 
+#include "budget/pace.h"
 #include "collect/collect.h"
 #include "probe/kernel.h"
 #include "unwind/tables.h"
@@ -32,23 +32,12 @@ void meter__set_trap_ns(struct meter *m, uint64_t ns);
 /* alarm_fd becomes readable when this is passed, once; setting it arms it again. */
 void meter__set_limit(struct meter *m, uint64_t spent_ns);
 /* Half way to a limit: what was spent then, and when; false: not yet, since it was set. */
-struct mark {
-	uint64_t spent_ns, t_ns;
-};
 void meter__set_mark(struct meter *m, uint64_t spent_ns);
-bool meter__mark(const struct meter *m, struct mark *ret);
+bool meter__mark(const struct meter *m, struct reading *ret);
 int meter__alarm_fd(const struct meter *m);
-void meter__read_alarm(struct meter *m);
-bool meter__alarmed(const struct meter *m);	/* since the limit was last set */
+bool meter__read_alarm(struct meter *m);	/* was there one since the limit was last set? */
 /* A window begins: what threads had under way in an earlier one is void. after_gap: blocks may have gone unseen. */
 void meter__next_window(struct meter *m, bool after_gap);
-
-/* Frees that were seen of a site's blocks, by age. */
-const struct mt_ages *meter__ages(const struct meter *m, uint32_t site);
-
-/* Visits what the block table holds, at a cost that grows with the table. */
-typedef void (*meter_block_fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg);
-void meter__blocks(const struct meter *m, meter_block_fn fn, void *arg);
 
 /* ---- what a hit costs */
 

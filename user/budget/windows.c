@@ -76,9 +76,8 @@ static void *guard(void *arg)
 	while (poll(fds, ARRAY_SIZE(fds), -1) > 0 || errno == EINTR) {
 		if (fds[1].revents)
 			break;
-		meter__read_alarm(b->meter);
 		/* an alarm of a window that has ended says nothing about this one */
-		if (meter__alarmed(b->meter) && end_window(b)) {
+		if (meter__read_alarm(b->meter) && end_window(b)) {
 			b->limited = true;
 			eventfd_write(b->shut_fd, 1);
 		}
@@ -161,17 +160,6 @@ static void wait_for_look(struct budget *b)
 	ns = pace__gap_ns(&b->pace, b->mean_gap_ns);
 	b->due_ns = now_ns() + ns;
 	arm(b, MIN(ns, TICK_NS));
-}
-
-/*
- * The targets run, or rest, as they did not when its time was drawn. It may be drawn again at any
- * moment: how long one has waited says nothing of how long one has to wait.
- */
-static bool is_outdated(const struct budget *b)
-{
-	double mean_ns = pace__mean_gap_ns(&b->pace);
-
-	return mean_ns < b->mean_gap_ns / 2 || mean_ns > b->mean_gap_ns * 2;
 }
 
 /* What is left to do when a window has ended. */
@@ -379,7 +367,7 @@ static void tick(struct budget *b)
 static void on_timer(void *arg)
 {
 	struct budget *b = arg;
-	double chance;
+	double chance, mean_ns;
 	uint64_t n;
 
 	if (read(b->timer_fd, &n, sizeof(n)) != sizeof(n) || b->over)
@@ -395,7 +383,12 @@ static void on_timer(void *arg)
 	}
 	budget__book(b, false);
 	if (b->booked_ns < b->due_ns) {
-		if (is_outdated(b))
+		/*
+		 * the targets run, or rest, as they did not when its time was drawn. It may be drawn again at any
+		 * moment: how long one has waited says nothing of how long one has to wait
+		 */
+		mean_ns = pace__mean_gap_ns(&b->pace);
+		if (mean_ns < b->mean_gap_ns / 2 || mean_ns > b->mean_gap_ns * 2)
 			wait_for_look(b);
 		else
 			arm(b, MIN(b->due_ns - b->booked_ns, TICK_NS));
@@ -444,18 +437,11 @@ static void note_closing(struct budget *b)
 static void on_closed(void *arg)
 {
 	struct budget *b = arg;
-	size_t kept = 0;
 	eventfd_t n;
 
 	eventfd_read(b->closed_fd, &n);
 	note_closing(b);
-	for (size_t i = 0; i < b->closing.n; i++) {
-		if (closing__done(b->closing.v[i]))
-			closing__wait(b->closing.v[i]);
-		else
-			b->closing.v[kept++] = b->closing.v[i];
-	}
-	b->closing.n = kept;
+	vec_keep(c, &b->closing, !closing__done(*c) || (closing__wait(*c), false));
 }
 
 /* ---- the first and the last */
@@ -496,13 +482,10 @@ int budget__begin(struct budget *b, struct loop *l)
 	int err;
 
 	open_accounts(b);
-	err = loop__add_fd(l, b->timer_fd, on_timer, b);
-	if (!err)
-		err = loop__add_fd(l, b->closed_fd, on_closed, b);
-	if (!err)
-		err = loop__add_fd(l, b->shut_fd, on_shut, b);
-	if (!err)
-		err = start_guard(b);
+	err = loop__add_fd(l, b->timer_fd, on_timer, b) ?:
+	      loop__add_fd(l, b->closed_fd, on_closed, b) ?:
+	      loop__add_fd(l, b->shut_fd, on_shut, b) ?:
+	      start_guard(b);
 	if (err)
 		return err;
 	/* how much the targets do: a look before the first window */

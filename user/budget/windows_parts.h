@@ -53,9 +53,7 @@ struct account {
 	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
 	double gaps_cpu_ns, gaps_clock_ns;	/* all gaps: CPU time in them, and how long they were */
 	double ran_cpu_ns, ran_clock_ns;	/* all looks that found it running: the same */
-	struct tick {
-		uint64_t t_ns, cpu_ns;
-	} ticks[2];		/* of the gap at hand: two bookings 25 ms or more after each other, or its begin */
+	struct reading ticks[2];	/* of the gap at hand: two bookings 25 ms or more after each other, or its begin */
 	double before;		/* CPU time per time just before the last window */
 	struct awake opened, shut;	/* when the last window began, and ended */
 	double gap_reported_ns;	/* of the gap at hand, its CPU time so far */

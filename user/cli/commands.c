@@ -199,7 +199,7 @@ static int run(struct look *l, struct output *out, struct err *e)
 	sigprocmask(SIG_UNBLOCK, &l->ends, NULL);
 	if (!l->s->n_heaps)
 		return 0;
-	err = output__write_files(out, l->s, 0, e);
+	err = output__write_files(out, l->s, 0, false, e);
 	if (!err && output__prints(out))
 		err = output__print(out, l->s, e);
 	return err == -EPIPE ? 0 : err;
@@ -226,18 +226,6 @@ int heap_command__run(const struct opts *o, int *ret_status, struct err *e)
 /* ---- serve */
 
 /* Owns the listening socket, and the process that traces. */
-
-static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD };
-
-static sigset_t watched_set(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(watched) / sizeof(*watched); i++)
-		sigaddset(&set, watched[i]);
-	return set;
-}
 
 /* 0: this is the new one. */
 static pid_t start(const sigset_t *before)
@@ -382,7 +370,8 @@ static bool watch(pid_t pid, struct opts *o, int argc, char **argv, const sigset
 
 bool serve_command__begin(struct opts *o, int argc, char **argv, int *ret_status, int *ret_err, struct err *e)
 {
-	sigset_t set = watched_set(), before;
+	static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD };
+	sigset_t set, before;
 	bool is_next;
 	int signals;
 	pid_t pid;
@@ -393,6 +382,9 @@ bool serve_command__begin(struct opts *o, int argc, char **argv, int *ret_status
 		*ret_status = *ret_err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 		return false;
 	}
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
+		sigaddset(&set, watched[i]);
 	sigprocmask(SIG_BLOCK, &set, &before);
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	pid = signals < 0 ? -1 : start(&before);

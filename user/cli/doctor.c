@@ -76,14 +76,6 @@ static struct file ask(struct sym *sym, struct object *obj)
 	return f;
 }
 
-static bool is_known(const struct file *v, size_t n, const struct object *obj)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v[i].module.handle == obj)
-			return true;
-	return false;
-}
-
 static size_t ask_all(const struct space *space, struct sym *sym, struct file *v)
 {
 	size_t n = 0;
@@ -91,7 +83,7 @@ static size_t ask_all(const struct space *space, struct sym *sym, struct file *v
 	for (size_t i = 0; i < space->n && n < FILES_MAX; i++) {
 		struct object *obj = space->v[i].object;
 
-		if (!obj || space->v[i].gone || !obj->is_elf || is_known(v, n, obj))
+		if (!obj || space->v[i].gone || !obj->is_elf || array_first(f, v, n, f->module.handle == obj))
 			continue;
 		/* named by its file alone: is it the program's own, and not what every program has? */
 		if (frame__is_telling(&(struct frame){ .module = obj->path }))
@@ -183,20 +175,14 @@ static void print_rights(FILE *out, unsigned int missing)
 		line(out, "capabilities", "ok", geteuid() ? "all that are needed" : "root");
 }
 
-/* Of a process that has been attached to; all else is given up then. */
-static void print_settled(FILE *out)
+/* What a process holds that has been attached to, as all else is given up then; and what is missing. */
+static void print_held(FILE *out, unsigned int missing)
 {
-	_cleanup_free_ char *names = rights__settled_names();
+	_cleanup_free_ char *held = rights__settled_names(), *names = rights__names(missing), *mend = rights__mend(missing);
 
-	if (names && *names)
-		line(out, "held while tracing", "ok", names);
-}
-
-/* Names by themselves first, so that a script can take them. */
-static void print_missing(FILE *out, unsigned int missing)
-{
-	_cleanup_free_ char *names = rights__names(missing), *mend = rights__mend(missing);
-
+	if (held && *held)
+		line(out, "held while tracing", "ok", held);
+	/* names by themselves first, so that a script can take them */
 	if (missing && names && mend)
 		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
 }
@@ -233,36 +219,42 @@ static int print_memory(FILE *out, const struct opts *o, const struct selection 
 	return 0;
 }
 
+/* n_users: how many processes map it; SIZE_MAX: that is not of interest. */
+static void print_allocator(FILE *out, const struct plan *p, size_t n_users)
+{
+	fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, ", p->object->path, *p->family ? ", " : "", p->family,
+		p->n_funcs, p->n_points);
+	if (n_users != SIZE_MAX)
+		fprintf(out, "in %zu process%s, ", n_users, n_users == 1 ? "" : "es");
+	fprintf(out, "build id %s\n", p->object->build_id ? p->object->build_id : "none");
+}
+
 static void print_plan(FILE *out, const struct tracees *t, const struct plan *p)
 {
-	fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, build id %s\n", p->object->path,
-		*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, p->object->build_id ? p->object->build_id : "none");
+	print_allocator(out, p, SIZE_MAX);
 	for (size_t i = 0; i < p->n_funcs && log_level >= LOG_VERBOSE; i++)
 		fprintf(out, "    %-24.60s %s\n", t->funcs.v[p->funcs[i].func].name, p->funcs[i].why);
 }
 
-static void print_unwind(FILE *out, const struct opts *o, const struct tracee *p)
+/* Its stacks and their names; then, of the files from first on, those with an allocator. */
+static void print_process(FILE *out, const struct opts *o, const struct tracees *t, const struct tracee *p, size_t first)
 {
+	const struct space *space = &tracee__life(p)->space;
+	_cleanup_free_ char *words = NULL;
 	struct unwind *u = unwind__new(NULL, o->recording.unwind);
+	const struct runtime *r = tracee__runtime(t, p);
 	struct unwind_verdict v;
 
-	if (!unwind__update(u, 0, &p->lives.v[p->lives.n - 1]->space, 0, &v, NULL))
+	tracee__tell_room(p, out);
+	if (!unwind__update(u, 0, space, 0, &v, NULL))
 		fprintf(out, "  stacks     by %s\n", v.why);
 	unwind__free(u);
-}
-
-static void print_names(FILE *out, const struct tracee *p)
-{
-	_cleanup_free_ char *words = code_names__missing(&p->lives.v[p->lives.n - 1]->space, !p->process.container);
-
+	words = code_names__missing(space, !p->process.container);
 	if (words)
 		fprintf(out, "  names      %s\n", words);
-}
-
-static void print_runtime(FILE *out, const struct tracees *t, const struct tracee *p)
-{
-	const struct runtime *r = tracee__runtime(t, p);
-
+	for (size_t i = first; i < t->files.n; i++)
+		if (t->files.v[i]->plan.n_funcs)
+			print_plan(out, t, &t->files.v[i]->plan);
 	if (r)
 		fprintf(out, "  %-10s seen: %s\n             not seen: %s\n             %s\n", r->name, r->seen, r->unseen, r->advice);
 }
@@ -283,7 +275,7 @@ static void print_watch(FILE *out)
 /* The rights that are missing to read what a process has mapped. */
 static unsigned int print_unread(FILE *out, const struct tracee *p)
 {
-	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	const struct space *s = &tracee__life(p)->space;
 	unsigned int needs = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -295,21 +287,6 @@ static unsigned int print_unread(FILE *out, const struct tracee *p)
 		fprintf(out, "  not read   %s\n", r->label ? r->label : "");
 	}
 	return rights__lacking(needs);
-}
-
-/* Files with an allocator, and how many of the processes map each. */
-static void print_shared(FILE *out, const struct tracees *t, const size_t *n_users)
-{
-	for (size_t i = 0; i < t->files.n; i++) {
-		const struct plan *p = &t->files.v[i]->plan;
-
-		if (p->n_funcs)
-			fprintf(out,
-				"  allocator  %s%s%s\n             %zu functions, %zu points, in %zu process%s, build id %s\n",
-				p->object->path, *p->family ? ", " : "", p->family, p->n_funcs, p->n_points,
-				n_users[i], n_users[i] == 1 ? "" : "es",
-				p->object->build_id ? p->object->build_id : "none");
-	}
 }
 
 struct around {			/* the processes that are examined */
@@ -334,13 +311,10 @@ static void look_at(pid_t pid, struct around *a)
 	a->n_processes += !err;
 	for (size_t i = 0; i < space.n; i++) {
 		struct known_file *k;
-		bool again = false;
 		size_t at = 0;
 
 		/* several mappings of one file are one use */
-		for (size_t j = 0; j < i && !again; j++)
-			again = space.v[j].object == space.v[i].object;
-		if (again || !space.v[i].object)
+		if (!space.v[i].object || array_first(r, space.v, i, r->object == space.v[i].object))
 			continue;
 		k = tracees__file_of(a->t, space.v[i].object, false);
 		make_room(a);
@@ -373,7 +347,10 @@ static int print_group(FILE *out, const struct selection *selection, struct trac
 	}
 	fputc('\n', out);
 	make_room(&a);
-	print_shared(out, t, a.n_users.v);
+	/* files with an allocator, and how many of the processes map each */
+	for (size_t i = 0; i < t->files.n; i++)
+		if (t->files.v[i]->plan.n_funcs)
+			print_allocator(out, &t->files.v[i]->plan, a.n_users.v[i]);
 	vec_done(&a.n_users);
 	tracees__tell_tight(out);
 	return 0;
@@ -411,13 +388,7 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 		}
 		if (err)
 			break;
-		tracee__tell_room(t.v.v[t.v.n - 1], out);
-		print_unwind(out, o, t.v.v[t.v.n - 1]);
-		print_names(out, t.v.v[t.v.n - 1]);
-		for (size_t k = seen; k < t.files.n; k++)
-			if (t.files.v[k]->plan.n_funcs)
-				print_plan(out, &t, &t.files.v[k]->plan);
-		print_runtime(out, &t, t.v.v[t.v.n - 1]);
+		print_process(out, o, &t, t.v.v[t.v.n - 1], seen);
 	}
 	if (!err && selection->adopt == MT_ADOPT_ALL)
 		err = print_group(out, selection, &t, missing, e);
@@ -499,8 +470,7 @@ void doctor__run(FILE *out, const struct opts *o, int *ret_status)
 		err = print_targets(later, o, &selection, ret_status, &missing, &why);
 	text_stream__close(later);
 	print_rights(out, missing);
-	print_settled(out);
-	print_missing(out, missing);
+	print_held(out, missing);
 	fputs(targets, out);
 	print_answer(out, o, &selection, missing, !err && !*ret_status, err ? err_msg(&why) : NULL);
 	selection__done(&selection);

@@ -135,11 +135,7 @@ static int read_all(struct profiles *p, const struct opts *o, struct err *e)
 
 static bool is_by_thread(const struct snapshot *s)
 {
-	bool any = !s->n_sites;
-
-	for (size_t i = 0; i < s->n_sites && !any; i++)
-		any = s->sites[i].tid;
-	return any;
+	return !s->n_sites || array_first(x, s->sites, s->n_sites, x->tid);
 }
 
 /* Nothing is shown, weighed or sorted by what was not recorded. */
@@ -213,19 +209,6 @@ static int between_marks(const struct opts *o, struct snapshot *s, struct report
 	return err;
 }
 
-static int show(struct output *out, struct snapshot *s, struct err *e)
-{
-	int err = output__write_files(out, s, 0, e);
-
-	if (output__prints(out)) {
-		_cleanup_err_ struct err later = {};
-		int print_err = output__print(out, s, err ? &later : e);
-
-		err = err ? err : print_err == -EPIPE ? 0 : print_err;
-	}
-	return err;
-}
-
 int profiles__report(const struct opts *o, int *ret_status, struct err *e)
 {
 	struct profiles p = {};
@@ -240,7 +223,7 @@ int profiles__report(const struct opts *o, int *ret_status, struct err *e)
 	if (!err)
 		err = check(p.all, o, e) ?: between_marks(o, p.all, &out.export.report, e);
 	if (!err)
-		err = show(&out, p.all, e);
+		err = output__write_last(&out, p.all, e);
 	if (!err)
 		*ret_status = p.all->losses_total ? EXIT_LOSSES : 0;
 	output__done(&out);

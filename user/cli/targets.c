@@ -76,14 +76,6 @@ static int nothing(const struct kind_row *k, const struct containers *c, const c
 		       what, k->one, k->ways, k->places, root, c->n == 1 ? "is" : "are", c->n, text);
 }
 
-static int several(const struct kind_row *k, const struct containers *c, const struct container_picks *picks, const char *what, struct err *e)
-{
-	_cleanup_free_ char *text = list_containers(k, c, picks);
-
-	return err_set(e, -EINVAL, "%s %s: %zu %ss match; give more digits of the id, or the cgroup with --cgroup:%s", k->option, what,
-		       picks->n, k->one, text);
-}
-
 static void add_cgroups(struct opts *o, const struct kind_row *k, const struct container *c, const char *what)
 {
 	for (size_t i = 0; i < c->dirs.n; i++) {
@@ -97,16 +89,20 @@ static void add_cgroups(struct opts *o, const struct kind_row *k, const struct c
 
 static int find_one(struct opts *o, const struct kind_row *k, const struct containers *c, const char *what, struct err *e)
 {
+	_cleanup_free_ char *text = NULL;
 	struct container_picks picks = {};
 	int err = 0;
 
 	containers__pick(c, what, &picks);
-	if (!picks.n)
+	if (!picks.n) {
 		err = nothing(k, c, what, e);
-	else if (picks.n > 1)
-		err = several(k, c, &picks, what, e);
-	else
+	} else if (picks.n > 1) {
+		text = list_containers(k, c, &picks);
+		err = err_set(e, -EINVAL, "%s %s: %zu %ss match; give more digits of the id, or the cgroup with --cgroup:%s", k->option,
+			      what, picks.n, k->one, text);
+	} else {
 		add_cgroups(o, k, picks.v[0], what);
+	}
 	vec_done(&picks);
 	return err;
 }
@@ -218,13 +214,6 @@ static int nameds__find(const char *name, struct nameds *ret)
 	return all.dir ? 0 : all.err;
 }
 
-static void nameds__done(struct nameds *v)
-{
-	for (size_t i = 0; i < v->n; i++)
-		free(v->v[i].command);
-	vec_done(v);
-}
-
 /* ---- which of them are meant */
 
 #define LISTED 20	/* so that a name of hundreds does not flood the terminal */
@@ -256,13 +245,6 @@ static int list(const char *name, const struct nameds *v, bool takes_comm, struc
 		       name, v->n, name, text);
 }
 
-static int nobody(const char *name, bool takes_comm, struct err *e)
-{
-	if (!takes_comm)
-		return err_set(e, -ESRCH, "no process is called '%s'", name);
-	return err_set(e, -ESRCH, "no process is called '%s'; malloctrace --comm '%s' waits for one to start", name, name);
-}
-
 static int find(struct opts *o, const char *name, struct err *e)
 {
 	/* a look is at what is there: it waits for nobody */
@@ -273,12 +255,15 @@ static int find(struct opts *o, const char *name, struct err *e)
 	if (err)
 		err = err_set(e, err, "-p %s: cannot search /proc: %s", name, strerror(-err));
 	else if (!v.n)
-		err = nobody(name, takes_comm, e);
+		err = takes_comm ? err_set(e, -ESRCH, "no process is called '%s'; malloctrace --comm '%s' waits for one to start", name, name) :
+				   err_set(e, -ESRCH, "no process is called '%s'", name);
 	else if (v.n > 1)
 		err = list(name, &v, takes_comm, e);
 	else
 		opts__add_pid(o, v.v[0].pid);
-	nameds__done(&v);
+	for (size_t i = 0; i < v.n; i++)
+		free(v.v[i].command);
+	vec_done(&v);
 	return err;
 }
 

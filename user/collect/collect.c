@@ -23,14 +23,16 @@
 #define N_TABLES 13
 
 /* The tables, each with the place that points to it. */
-static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void **at[N_TABLES])
+struct table_at {
+	struct bpf_map *map;
+	void **at;
+};
+
+static void list_tables(struct collect *c, struct table_at ret[N_TABLES])
 {
 	struct malloctrace_bpf *skel = c->kernel->skel;
 	struct tables *t = &c->tables;
-	const struct {
-		struct bpf_map *map;
-		void **at;
-	} rows[N_TABLES] = {
+	const struct table_at rows[N_TABLES] = {
 		{ skel->maps.blocks, (void **)&t->buckets },
 		{ skel->maps.sites, (void **)&t->sites },
 		{ skel->maps.site_index, (void **)&t->index },
@@ -46,21 +48,18 @@ static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void 
 		{ skel->maps.spots, (void **)&t->spots },
 	};
 
-	for (size_t i = 0; i < N_TABLES; i++) {
-		maps[i] = rows[i].map;
-		at[i] = rows[i].at;
-	}
+	memcpy(ret, rows, sizeof(rows));
 }
 
-int collect__new(struct kernel *k, struct collect **ret, struct err *e)
+int collect__new(struct kernel *k, const struct code_calls *code, struct collect **ret, struct err *e)
 {
 	struct collect *c = xcalloc(1, sizeof(*c));
-	struct bpf_map *maps[N_TABLES];
-	void **at[N_TABLES];
+	struct table_at tables[N_TABLES];
 	uint32_t n_sites = k->sizes.n_sites + k->sizes.n_procs;
 	int err = 0;
 
 	c->kernel = k;
+	c->code = code;
 	c->sites = xcalloc(n_sites, sizeof(*c->sites));
 	c->procs = xcalloc(k->sizes.n_procs, sizeof(*c->procs));
 	c->cut.procs = xcalloc(k->sizes.n_procs, sizeof(*c->cut.procs));
@@ -77,9 +76,9 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	age_counts__init(&c->ages, n_sites);
 	links__init(&c->links, &c->tables);
 	evict__init(c);
-	list_tables(c, maps, at);
+	list_tables(c, tables);
 	for (size_t i = 0; i < N_TABLES && !err; i++)
-		err = kernel__map_table(maps[i], PROT_READ | PROT_WRITE, at[i], e);
+		err = kernel__map_table(tables[i].map, PROT_READ | PROT_WRITE, tables[i].at, e);
 	if (err) {
 		collect__free(c);
 		return err;
@@ -96,14 +95,13 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 
 void collect__free(struct collect *c)
 {
-	struct bpf_map *maps[N_TABLES];
-	void **at[N_TABLES];
+	struct table_at tables[N_TABLES];
 
 	if (!c)
 		return;
-	list_tables(c, maps, at);
+	list_tables(c, tables);
 	for (size_t i = 0; i < N_TABLES; i++)
-		kernel__unmap_table(maps[i], *at[i]);
+		kernel__unmap_table(tables[i].map, *tables[i].at);
 	free(c->sites);
 	scan__done(&c->scan);
 	sweep__done(&c->sweep);
@@ -320,23 +318,17 @@ void collect__doubt_live(struct collect *c, uint32_t proc)
 			c->cut.procs[i].live_unknown = true;
 }
 
+#define SOME_BUCKETS 512
+
 double collect__table_fill(const struct collect *c)
 {
-	return freed__table_fill(&c->freed);
-}
+	const struct tables *t = &c->tables;
+	uint64_t step = MAX(t->n_buckets / SOME_BUCKETS, 1ull), n = 0, taken = 0;
 
-void collect__know_code(struct collect *c, const struct code_calls *code)
-{
-	c->code = code;
-}
-
-/* Only then one address may mean several things. */
-static bool has_replaced(const struct collect *c)
-{
-	for (size_t i = 0; i < c->cut.n_procs; i++)
-		if (c->tables.procs[MT_PROC_SLOT(c->cut.procs[i].proc)].unmapped_ns)
-			return true;
-	return false;
+	for (uint64_t i = 0; i < t->n_buckets; i += step, n++)
+		for (int k = 0; k < MT_WAYS; k++)
+			taken += t->buckets[i].way[k].key != 0;
+	return n ? (double)taken / (double)(n * MT_WAYS) : 0;
 }
 
 /*
@@ -423,7 +415,9 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	read_ages(c, o);
 	evict__settle(c);
 	collect__put_looks(c, o->looks, o->n_looks);
-	code = has_replaced(c) ? c->code : NULL;
+	/* where code was replaced: only then one address may mean several things */
+	code = array_first(p, c->cut.procs, c->cut.n_procs, c->tables.procs[MT_PROC_SLOT(p->proc)].unmapped_ns) ?
+		       c->code : NULL;
 	if (code) {
 		distrust(c->cut.sites, c->cut.n_sites, code);
 		distrust(c->cut.wheres, c->cut.n_wheres, code);

@@ -3,13 +3,24 @@
 #ifndef MT_COLLECT_H
 #define MT_COLLECT_H
 
-#include "collect/freed.h"
 #include "model/cut.h"
 #include "model/traced_block.h"
 #include "probe/kernel.h"
 #include "util/err.h"
 
 struct collect;
+
+enum block_use {
+	BLOCK_IN_USE,
+	BLOCK_UNSURE,		/* it may be in use, and counts as if it was */
+	BLOCK_NOT_IN_USE,
+};
+
+struct use_calls {
+	/* What is known of a block that is in the table, with the size that it has there; born_ns on the programs' clock. */
+	enum block_use (*of)(uint32_t proc, uint64_t addr, uint64_t size, uint64_t born_ns, void *arg);
+	void *arg;
+};
 
 struct code_calls {
 	/* Was the code at an address the same at two times? */
@@ -19,13 +30,9 @@ struct code_calls {
 	void *arg;
 };
 
-int collect__new(struct kernel *k, struct collect **ret, struct err *e);
+/* Sites whose stacks mean the same by code, which is the caller's, are one row, also where code came and went in between. */
+int collect__new(struct kernel *k, const struct code_calls *code, struct collect **ret, struct err *e);
 void collect__free(struct collect *c);
-/*
- * From now on sites whose stacks mean the same are one row, also where code came and went in
- * between. code is the caller's.
- */
-void collect__know_code(struct collect *c, const struct code_calls *code);
 
 /*
  * --mode leak: what is not in use leaves the table, and counts as freed from now on. Waits for the programs that run at this moment,
@@ -92,10 +99,15 @@ bool collect__goes_on(const struct collect *c, uint32_t proc);
 bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct snap_site *ret);
 
 /*
- * Without a cut (live_blocks.c): all of a process's, by address; *ret_now_ns is when, on the programs' clock. to is the
+ * Without a cut (sums_now.c): all of a process's, by address; *ret_now_ns is when, on the programs' clock. to is the
  * caller's, vec_done().
  */
 void collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks *to, uint64_t *ret_now_ns);
+
+/* The same of all processes, in no order and without those that a realloc has in its hands. */
+void collect__each_block(const struct collect *c, void (*fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg), void *arg);
+/* --overhead: frees that were seen of a site's blocks, by age; else, or where c is NULL, NULL. */
+const struct mt_ages *collect__ages(const struct collect *c, uint32_t site);
 
 /* --mmap: the number of the site that mapped this, or most of it; 0: not all of it is known. */
 uint32_t collect__mapping_site(const struct collect *c, uint32_t proc, uint64_t start, uint64_t end);

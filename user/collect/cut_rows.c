@@ -30,11 +30,6 @@ static void add_words(void *sum, const void *more, size_t bytes)
 		to[i] += from[i];
 }
 
-static void add_counts(struct mt_counts *sum, const struct mt_counts *c)
-{
-	add_words(sum, c, sizeof(*sum));
-}
-
 static void weigh_proc(struct cut_proc *row)
 {
 	for (int i = 0; i < MT_N_CLASSES; i++) {
@@ -154,7 +149,7 @@ static void read_counts(struct collect *c, struct snap_site *row)
 	const struct memory *m = &c->sites[row->number];
 	struct mt_counts sum = m->bank[0];
 
-	add_counts(&sum, &m->bank[1]);
+	add_words(&sum, &m->bank[1], sizeof(struct mt_counts));
 	if (c->kernel->recording.sample_bytes)
 		sampler__round_counts(&sum);
 	row->c.alloc_calls = sum.alloc_calls;
@@ -185,11 +180,8 @@ struct snap_site *cut_rows__new_site(struct collect *c)
 	struct cut *cut = &c->cut;
 
 	if (cut->n_sites == c->site_room) {
-		size_t more = c->site_room ? c->site_room * 2 : 1024;
-		void *p = xreallocarray(cut->sites, more, sizeof(*cut->sites));
-
-		cut->sites = p;
-		c->site_room = more;
+		c->site_room = c->site_room ? c->site_room * 2 : 1024;
+		cut->sites = xreallocarray(cut->sites, c->site_room, sizeof(*cut->sites));
 	}
 	return &cut->sites[cut->n_sites++];
 }
@@ -208,7 +200,7 @@ static void read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint3
 	c->n_used_sites += !spare_of;
 	memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
 	for (uint32_t i = 0; i < n_shards; i++)
-		add_counts(&m->bank[bank], &c->tables.counts[((uint64_t)site * n_shards + i) * 2 + bank]);
+		add_words(&m->bank[bank], &c->tables.counts[((uint64_t)site * n_shards + i) * 2 + bank], sizeof(struct mt_counts));
 	if (c->procs[MT_PROC_SLOT(proc)].new_peak)
 		m->at_peak_bytes = share_of_peak(s, &c->tables.procs[MT_PROC_SLOT(proc)], bank);
 	if (empty(&m->bank[0]) && empty(&m->bank[1]))
@@ -278,11 +270,8 @@ void cut_rows__read_threads(struct collect *c)
 		if (!t->tid || !t->proc)
 			continue;
 		if (cut->n_threads == c->thread_room) {
-			size_t more = c->thread_room ? c->thread_room * 2 : 64;
-			void *p = xreallocarray(cut->threads, more, sizeof(*cut->threads));
-
-			cut->threads = p;
-			c->thread_room = more;
+			c->thread_room = c->thread_room ? c->thread_room * 2 : 64;
+			cut->threads = xreallocarray(cut->threads, c->thread_room, sizeof(*cut->threads));
 		}
 		row = &cut->threads[cut->n_threads++];
 		/* where only entries are seen, it is the last call, not one under way */

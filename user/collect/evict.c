@@ -40,12 +40,6 @@ struct choice {
 /* What was called least, and longest ago. */
 COMPARATOR(by_worth, struct choice, ORDER(a->calls, b->calls) ?: ORDER(a->last_ns, b->last_ns))
 
-/* Rows of --free-stacks name pairs of sites; --overhead keeps an account of each. */
-static bool can_evict(const struct collect *c)
-{
-	return !c->tables.n_links && c->kernel->sizes.n_ages <= 1;
-}
-
 void evict__init(struct collect *c)
 {
 	c->evict.rows = xcalloc(c->kernel->sizes.n_procs, sizeof(*c->evict.rows));
@@ -55,7 +49,7 @@ void evict__init(struct collect *c)
 void evict__done(struct collect *c)
 {
 	for (uint32_t i = 0; i < c->kernel->sizes.n_procs; i++)
-		vec_done(&c->evict.rows[i].v);
+		vec_done(&c->evict.rows[i]);
 	free(c->evict.rows);
 	free(c->evict.state);
 	vec_done(&c->evict.sites);
@@ -64,7 +58,8 @@ void evict__done(struct collect *c)
 
 bool collect__may_evict(const struct collect *c)
 {
-	return can_evict(c) && c->kernel->skel->bss->mt_sites_in_use > c->kernel->sizes.max_stacks &&
+	/* rows of --free-stacks name pairs of sites; --overhead keeps an account of each */
+	return !c->tables.n_links && c->kernel->sizes.n_ages <= 1 && c->kernel->skel->bss->mt_sites_in_use > c->kernel->sizes.max_stacks &&
 	       now_ns() >= c->evict.not_before_ns;
 }
 
@@ -115,27 +110,19 @@ static void list_idle(struct collect *c, uint64_t idle_ns, struct choice **ret, 
 	*ret_n = n;
 }
 
-/* Programs that begin from here on do not find it. */
-static void hide(struct collect *c, uint32_t site)
-{
-	recycle__leave_index(c, site, c->tables.sites[site].hash);
-	c->evict.state[site] = EVICT_CHOSEN;
-}
-
 /* What threads of their processes remember is void. */
 static void void_memos(struct collect *c)
 {
 	_cleanup_free_ bool *done = xcalloc(c->kernel->sizes.n_procs, sizeof(*done));
 
 	for (size_t i = 0; i < c->evict.sites.n; i++) {
-		uint32_t proc = c->tables.sites[c->evict.sites.v[i]].proc, slot = MT_PROC_SLOT(proc), *to;
+		uint32_t proc = c->tables.sites[c->evict.sites.v[i]].proc, slot = MT_PROC_SLOT(proc);
 
 		if (done[slot])
 			continue;
 		done[slot] = true;
 		__atomic_fetch_add(&c->tables.procs[slot].gen, 1, __ATOMIC_SEQ_CST);
-		to = vec_push(&c->evict.procs);
-		*to = proc;
+		*vec_push(&c->evict.procs) = proc;
 	}
 }
 
@@ -157,11 +144,10 @@ void collect__evict(struct collect *c, bool *ret_any)
 	if (n * FEW_PART < sizes->n_sites)
 		c->evict.not_before_ns = now_ns() + TRY_AGAIN_NS;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t *to = vec_push(&c->evict.sites);
-
-		/* what was not chosen is there for the next time */
-		*to = v[i].site;
-		hide(c, v[i].site);
+		/* what was not chosen is there for the next time; programs that begin from here on do not find this one */
+		*vec_push(&c->evict.sites) = v[i].site;
+		recycle__leave_index(c, v[i].site, c->tables.sites[v[i].site].hash);
+		c->evict.state[v[i].site] = EVICT_CHOSEN;
 	}
 	*ret_any = n > 0;
 	void_memos(c);
@@ -170,19 +156,14 @@ void collect__evict(struct collect *c, bool *ret_any)
 
 /* ---- settle */
 
-static bool is_over(const struct collect *c, const struct snap_site *row)
-{
-	return !recording__keeps_blocks(&c->kernel->recording) ||
-	       (row->c.alloc_calls == row->c.free_calls && row->c.alloc_bytes == row->c.free_bytes);
-}
-
 /* False: something of it is alive, and it stays. */
 static bool move_row(struct collect *c, const struct snap_site *row)
 {
 	struct evicted_rows *rows = &c->evict.rows[MT_PROC_SLOT(row->proc)];
 	struct snap_site sum = *row, *to = NULL;
 
-	if (!is_over(c, row))
+	if (recording__keeps_blocks(&c->kernel->recording) &&
+	    (row->c.alloc_calls != row->c.free_calls || row->c.alloc_bytes != row->c.free_bytes))
 		return false;
 	sum.number = c->tables.n_sites + MT_PROC_SLOT(row->proc);
 	sum.named_tid = sum.n_frames = sum.end = 0;
@@ -191,12 +172,12 @@ static bool move_row(struct collect *c, const struct snap_site *row)
 	sum.evicted_stacks++;
 	/* nothing of it is alive, and these hold until the next cut only */
 	sum.raw_ages = NULL;
-	for (size_t i = 0; i < rows->v.n && !to; i++)
-		to = rows->v.v[i].func == row->func ? &rows->v.v[i] : NULL;
+	for (size_t i = 0; i < rows->n && !to; i++)
+		to = rows->v[i].func == row->func ? &rows->v[i] : NULL;
 	if (to)
 		site__add(to, &sum);
 	else
-		*vec_push(&rows->v) = sum;
+		*vec_push(rows) = sum;
 	return true;
 }
 
@@ -234,13 +215,13 @@ void evict__settle(struct collect *c)
 		const struct cut_proc *p = &c->cut.procs[i];
 		struct evicted_rows *rows = &c->evict.rows[MT_PROC_SLOT(p->proc)];
 
-		for (size_t k = 0; k < rows->v.n; k++) {
+		for (size_t k = 0; k < rows->n; k++) {
 			struct snap_site *to = cut_rows__new_site(c);
 
 			/* what is gone held nothing at that moment */
 			if (c->procs[MT_PROC_SLOT(p->proc)].new_peak)
-				rows->v.v[k].at_peak_bytes = 0;
-			*to = rows->v.v[k];
+				rows->v[k].at_peak_bytes = 0;
+			*to = rows->v[k];
 			/* that of the sum is not known, but no site of a process had more than that one */
 			to->c.peak_bytes = MIN(to->c.peak_bytes, p->peak_bytes);
 		}

@@ -7,13 +7,8 @@
  * they change it (MT_CUT_DROPPING). Who finds it claimed leaves it alone, and a program then puts its block elsewhere. So an entry
  * that was claimed here and has still the birth that it was judged by is the one that was judged.
  */
-#include "collect/freed.h"
-
-#include <bpf/bpf.h>
-#include <errno.h>
-
-#include "collect/sweep.h"
-#include "util/util.h"
+#include "collect/collect.h"
+#include "collect/passes.h"
 
 void freed__init(struct freed *f, const struct tables *t)
 {
@@ -120,17 +115,4 @@ void freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now_ns)
 
 	while (block_walk__next(&walk, f->tables, NULL, drop, &d))
 		;
-}
-
-#define SOME_BUCKETS 512
-
-double freed__table_fill(const struct freed *f)
-{
-	const struct tables *t = f->tables;
-	uint64_t step = MAX(t->n_buckets / SOME_BUCKETS, 1ull), n = 0, taken = 0;
-
-	for (uint64_t i = 0; i < t->n_buckets; i += step, n++)
-		for (int k = 0; k < MT_WAYS; k++)
-			taken += t->buckets[i].way[k].key != 0;
-	return n ? (double)taken / (double)(n * MT_WAYS) : 0;
 }

@@ -6,10 +6,9 @@
  * rest and from what the other one held when it did; one that is given back is all
  * zero before a program can find it.
  */
-#include <errno.h>
-#include <string.h>
+#include "collect/passes.h"
 
-#include "collect/links.h"
+#include <string.h>
 
 void links__init(struct links *l, const struct tables *t)
 {
@@ -95,11 +94,6 @@ void links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cu
 
 /* ---- rows that are given back */
 
-static uint32_t proc_of(const struct tables *t, uint32_t site, uint32_t first_spare)
-{
-	return site < first_spare ? t->sites[site].proc : t->procs[site - first_spare].number;
-}
-
 /* A search passes it from now on; or ends at it, if it would end after it anyway. */
 static void leave(const struct tables *t, uint32_t at)
 {
@@ -121,9 +115,13 @@ void links__release(struct links *l, uint32_t first_spare, const struct sweep *s
 
 	for (uint32_t i = 0; i < t->n_links; i++) {
 		uint64_t key = __atomic_load_n(&t->links[i].key, __ATOMIC_ACQUIRE);
+		uint32_t site;
 
 		/* blocks are freed by their own process: both sites are its */
-		if (!is_row(t, key) || !sweep__is_dead(sweep, proc_of(t, MT_LINK_SITE(key), first_spare)))
+		if (!is_row(t, key))
+			continue;
+		site = MT_LINK_SITE(key);
+		if (!sweep__is_dead(sweep, site < first_spare ? t->sites[site].proc : t->procs[site - first_spare].number))
 			continue;
 		memset(t->links[i].bank, 0, sizeof(t->links[i].bank));
 		t->links[i].lifetime_ns = 0;

@@ -62,15 +62,14 @@ static void find_leaving(struct collect *c, const struct leave_calls *calls)
 	c->leaving.n = 0;
 	for (size_t i = 0; i < cut->n_procs; i++) {
 		const struct cut_proc *row = &cut->procs[i];
-		uint32_t slot = MT_PROC_SLOT(row->proc), *to;
+		uint32_t slot = MT_PROC_SLOT(row->proc);
 
 		if (c->procs[slot].n_ended_cuts < 2 || busy[slot] ||
 		    !calls->may_leave(row->proc, row->ended,
 				      cut->now_ns > row->ended_ns ? cut->now_ns - row->ended_ns : 0,
 				      calls->arg))
 			continue;
-		to = vec_push(&c->leaving);
-		*to = row->proc;
+		*vec_push(&c->leaving) = row->proc;
 	}
 }
 
@@ -210,7 +209,7 @@ static void free_slot(struct collect *c, uint32_t proc)
 	zero_site(c, c->kernel->sizes.n_sites + slot);
 	memset(&c->tables.hists[slot * n], 0, n * sizeof(*c->tables.hists));
 	memset(&c->procs[slot], 0, sizeof(c->procs[slot]));
-	c->evict.rows[slot].v.n = 0;
+	c->evict.rows[slot].n = 0;
 	/*
 	 * not zeroed: a process of the same number, sixteen generations later, must not believe
 	 * what this one's threads noted

@@ -4,10 +4,7 @@
 #define MT_RECYCLE_H
 
 #include "collect/collect.h"
-#include "collect/freed.h"
-#include "collect/links.h"
-#include "collect/sweep.h"
-#include "util/util.h"
+#include "collect/passes.h"
 
 /* What is remembered of a site between cuts. */
 struct memory {
@@ -32,9 +29,7 @@ enum evict_state {
 };
 
 /* The sums of a process's sites that were given up, one for each function. */
-struct evicted_rows {
-	struct vec(struct snap_site) v;
-};
+struct evicted_rows vec(struct snap_site);
 
 struct evict {
 	struct evicted_rows *rows;	/* by slot */
@@ -66,7 +61,7 @@ struct collect {
 	struct block_sample blocks;
 	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */
 	bool all_gone;			/* the last cut was taken after their sweep */
-	const struct code_calls *code;	/* the caller's; NULL: not known */
+	const struct code_calls *code;	/* the caller's */
 	bool recycled;			/* some room was given to others: a stack may have two sites */
 };
 

@@ -18,17 +18,13 @@ struct renamed {
 	uint32_t from, to;	/* numbers of sites */
 };
 
-struct renames {
-	struct vec(struct renamed) v;
-};
+struct renames vec(struct renamed);
 
 /* The same addresses: do they mean the same? */
 static bool is_same_code(const struct snap_site *a, const struct snap_site *b, const struct code_calls *code)
 {
-	for (uint32_t i = 0; i < a->n_frames; i++)
-		if (!code->is_same(a->proc, a->frames[i], a->met_ns, b->met_ns, code->arg))
-			return false;
-	return true;
+	return !array_first(one, a->frames, a->n_frames, !code->is_same(a->proc, *one, a->met_ns, b->met_ns,
+			code->arg));
 }
 
 static bool is_same(const struct snap_site *a, const struct snap_site *b, const struct code_calls *code)
@@ -53,9 +49,7 @@ static uint64_t key_of(const struct snap_site *s, const struct code_calls *code)
 
 static void join(struct snap_site *to, const struct snap_site *s, struct renames *renames)
 {
-	struct renamed *r = vec_push(&renames->v);
-
-	*r = (struct renamed){ s->number, to->number };
+	*vec_push(renames) = (struct renamed){ s->number, to->number };
 	site__add(to, s);
 	/* of one process: there was an instant at which they held this together */
 	if (to->c.peak_bytes == to->at_peak_bytes || to->c.peak_bytes == to->c.alloc_bytes - to->c.free_bytes)
@@ -99,10 +93,9 @@ static void join_sites(struct snap_site *v, size_t *n, const struct code_calls *
 /* Such moments are rare. */
 static uint32_t new_name(const struct renames *renames, uint32_t site)
 {
-	for (size_t i = 0; i < renames->v.n; i++)
-		if (renames->v.v[i].from == site)
-			return renames->v.v[i].to;
-	return site;
+	const struct renamed *r = vec_first(x, renames, x->from == site);
+
+	return r ? r->to : site;
 }
 
 static void join_frees(struct cut *cut, const struct renames *sites, const struct renames *wheres)
@@ -142,6 +135,6 @@ void collect__merge_repeats(struct cut *cut, const struct code_calls *code)
 		join_sites(cut->wheres, &cut->n_wheres, code, &wheres);
 		join_frees(cut, &sites, &wheres);
 	}
-	vec_done(&sites.v);
-	vec_done(&wheres.v);
+	vec_done(&sites);
+	vec_done(&wheres);
 }

@@ -4,12 +4,189 @@
  * has in its hands. The sums by site are 32 bytes each, so that those of ten thousand sites stay in the
  * processor's second cache.
  */
+#include "collect/passes.h"
+
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
-#include "collect/scan.h"
+#include "bpf/hash.h"
 #include "probe/kernel.h"
 #include "util/util.h"
+
+/* ---- ages */
+
+/*
+ * Owns the counts of a pass, by site and class. A table of all classes of all sites
+ * would be a hundred times what is in it, and would not stay in any cache: a site has
+ * a list of pieces instead, of the classes that it has blocks in.
+ */
+
+void age_counts__init(struct age_counts *a, uint32_t n_sites)
+{
+	*a = (struct age_counts){ .first = xcalloc(n_sites, sizeof(*a->first)), .n_sites = n_sites };
+}
+
+void age_counts__done(struct age_counts *a)
+{
+	free(a->first);
+	vec_done(&a->chunks);
+	free(a->rows);
+	*a = (struct age_counts){};
+}
+
+void age_counts__reset(struct age_counts *a)
+{
+	memset(a->first, 0, a->n_sites * sizeof(*a->first));
+	a->chunks.n = 0;
+	a->n_rows = 0;
+}
+
+/* After chunk last - 1 of the site; 0: it has none yet. */
+static struct age_chunk *new_chunk(struct age_counts *a, uint32_t site, uint32_t last, uint32_t group)
+{
+	struct age_chunk *c = vec_push(&a->chunks);
+
+	c->group = group;
+	*(last ? &a->chunks.v[last - 1].next : &a->first[site]) = (uint32_t)a->chunks.n;
+	return c;
+}
+
+void age_counts__add(struct age_counts *a, uint32_t site, uint64_t age_ns, double blocks, double bytes)
+{
+	uint32_t class = age__class(age_ns), at = a->first[site], last = 0;
+	struct age_chunk *c = NULL;
+
+	while (at && (c = &a->chunks.v[at - 1])->group != class / AGE_CHUNK) {
+		last = at;
+		at = c->next;
+	}
+	if (!at)
+		c = new_chunk(a, site, last, class / AGE_CHUNK);
+	c->of[class % AGE_CHUNK].blocks += blocks;
+	c->of[class % AGE_CHUNK].bytes += bytes;
+}
+
+void age_counts__make_rows(struct age_counts *a, size_t n_more)
+{
+	size_t n = n_more;
+
+	for (size_t i = 0; i < a->chunks.n; i++)
+		for (int k = 0; k < AGE_CHUNK; k++)
+			n += a->chunks.v[i].of[k].blocks > 0;
+	a->n_rows = 0;
+	if (n > a->row_room) {
+		free(a->rows);
+		a->rows = xcalloc(n, sizeof(*a->rows));
+		a->row_room = n;
+	}
+}
+
+static struct cut_age *put(struct age_counts *a, struct cut_age row)
+{
+	a->rows[a->n_rows] = row;
+	return &a->rows[a->n_rows++];
+}
+
+struct cut_age *age_counts__rows(struct age_counts *a, uint32_t site, struct cut_age *list)
+{
+	for (uint32_t at = a->first[site]; at; at = a->chunks.v[at - 1].next) {
+		const struct age_chunk *c = &a->chunks.v[at - 1];
+
+		for (uint32_t k = 0; k < AGE_CHUNK; k++) {
+			uint8_t class = (uint8_t)(c->group * AGE_CHUNK + k);
+
+			if (c->of[k].blocks > 0)
+				list = put(a, (struct cut_age){ list, (uint64_t)llround(c->of[k].blocks),
+								(uint64_t)llround(c->of[k].bytes), class, class });
+		}
+	}
+	return list;
+}
+
+struct cut_age *age_counts__range(struct age_counts *a, uint64_t youngest_ns, uint64_t oldest_ns,
+				  uint64_t blocks, uint64_t bytes, struct cut_age *list)
+{
+	return put(a, (struct cut_age){ list, blocks, bytes, age__class(MIN(youngest_ns, oldest_ns)),
+					age__class(oldest_ns) });
+}
+
+/* ---- some blocks, with their addresses */
+
+/*
+ * Owns a sample of the live blocks. Whether a block is in it depends on its address and
+ * nothing else: when there is no room one bit more of the hash is required, and
+ * those go that have it. So each of them stands for the same number of blocks.
+ */
+
+static uint64_t hash_of(uint32_t proc, uint64_t addr)
+{
+	return mt_mix(addr ^ (uint64_t)proc << 48);
+}
+
+void block_sample__done(struct block_sample *s)
+{
+	vec_done(&s->kind[0].blocks);
+	vec_done(&s->kind[1].blocks);
+	vec_done(&s->all);
+}
+
+void block_sample__reset(struct block_sample *s)
+{
+	for (int i = 0; i < 2; i++) {
+		s->kind[i].blocks.n = 0;
+		s->kind[i].mask = 0;
+	}
+	s->all.n = 0;
+}
+
+static void thin_out(struct block_sample *s, bool large)
+{
+	size_t to = 0;
+
+	s->kind[large].mask = s->kind[large].mask << 1 | 1;
+	for (size_t i = 0; i < s->kind[large].blocks.n; i++) {
+		const struct cut_block *b = &s->kind[large].blocks.v[i];
+
+		if (!(hash_of(b->proc, b->addr) & s->kind[large].mask))
+			s->kind[large].blocks.v[to++] = *b;
+	}
+	s->kind[large].blocks.n = to;
+}
+
+void block_sample__add(struct block_sample *s, uint32_t proc, uint64_t addr, uint64_t size)
+{
+	bool large = size >= BLOCK_SAMPLE_LARGE;
+
+	if (hash_of(proc, addr) & s->kind[large].mask)
+		return;
+	if (s->kind[large].blocks.n == BLOCK_SAMPLE_MAX) {
+		thin_out(s, large);
+		if (hash_of(proc, addr) & s->kind[large].mask)
+			return;
+	}
+	*vec_push(&s->kind[large].blocks) = (struct cut_block){ .addr = addr, .size = size, .proc = proc };
+}
+
+COMPARATOR(by_place, struct cut_block, ORDER(a->proc, b->proc) ?: ORDER(a->addr, b->addr))
+
+void block_sample__all(struct block_sample *s, const struct cut_block **ret, size_t *ret_n)
+{
+	s->all.n = 0;
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < s->kind[k].blocks.n; i++) {
+			struct cut_block *b = vec_push(&s->all);
+
+			*b = s->kind[k].blocks.v[i];
+			b->stands_for = (uint32_t)MIN(s->kind[k].mask + 1, (uint64_t)UINT32_MAX);
+		}
+	if (s->all.n)
+		qsort(s->all.v, s->all.n, sizeof(*s->all.v), by_place);
+	*ret = s->all.v;
+	*ret_n = s->all.n;
+}
+
+/* ---- a pass */
 
 _Static_assert(sizeof(struct seen) == 32, "two in a cache line, none in two");
 

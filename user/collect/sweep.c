@@ -6,14 +6,12 @@
  * `gone`. What always holds: of a process that has ended, both and what is in the
  * table still add up to its live blocks.
  */
-#include <bpf/bpf.h>
+#include "collect/passes.h"
+
 #include <string.h>
 #include <time.h>
 
 #include "bpf/hash.h"
-#include "collect/sweep.h"
-#include "probe/kernel.h"
-#include "util/util.h"
 
 void sweep__init(struct sweep *s, const struct tables *t)
 {

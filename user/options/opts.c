@@ -134,12 +134,8 @@ static int take_short(struct parser *p, const char *s, struct err *e)
 	int err = 0;
 
 	for (; *s && !err && !p->over; s++) {
-		const struct row *r = NULL;
+		const struct row *r = array_first(x, opt_rows, n_opt_rows, x->letter == *s);
 
-		for (size_t i = 0; i < n_opt_rows && !r; i++) {
-			if (opt_rows[i].letter == *s)
-				r = &opt_rows[i];
-		}
 		if (!r)
 			return err_set(e, -EINVAL, "-%c: no such option" SEE_HELP, *s);
 		if (r->arg && s[1])
@@ -151,12 +147,9 @@ static int take_short(struct parser *p, const char *s, struct err *e)
 
 static int take_file(struct opts *o, const char *w, const struct command_row *command, struct err *e)
 {
-	const char **slot;
-
 	if (o->files.n == command->max_files)
 		return err_set(e, -EINVAL, "%s: '%s' is one argument too many", command->name, w);
-	slot = vec_push(&o->files);
-	*slot = w;
+	*vec_push(&o->files) = w;
 	return 0;
 }
 
@@ -282,7 +275,7 @@ static int complete(struct parser *p, struct err *e)
 
 	/* it is for whole machines, and lasts: what it costs is bounded unless something else was said */
 	if (o->serve.on) {
-		bool others = asked__target(&p->all) || asked__find(&p->all, "overhead") || asked__find(&p->all, "sample") || asked__find(&p->all, "mode");
+		bool others = asked__target(&p->all) || asked__find(&p->all, "overhead sample mode");
 
 		o->all |= !asked__target(&p->all);
 		o->recording.overhead_pct = others ? o->recording.overhead_pct : SERVE_OVERHEAD_PCT;
@@ -463,29 +456,22 @@ bool opts__oldest_blocks(const struct opts *o)
 
 void opts__done(struct opts *o)
 {
+	struct strings *const lists[] = {
+		&o->comms, &o->cgroups, &o->containers, &o->pods, &o->objects, &o->syms, &o->tags, &o->withins,
+		&o->start_on, &o->stop_on, &o->marks, &o->outputs, &o->whens, &o->files,
+	};
+
 	vec_done(&o->pids);
 	for (size_t i = 0; i < o->names.n; i++)
 		free(o->names.v[i]);
 	vec_done(&o->names);
-	vec_done(&o->comms);
-	vec_done(&o->cgroups);
-	vec_done(&o->containers);
-	vec_done(&o->pods);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		vec_done(lists[i]);
 	for (size_t i = 0; i < o->found_cgroups.n; i++)
 		free(o->found_cgroups.v[i]);
 	vec_done(&o->found_cgroups);
-	vec_done(&o->objects);
-	vec_done(&o->syms);
-	vec_done(&o->tags);
-	vec_done(&o->withins);
 	free(o->within_names);
 	o->within_names = NULL;
-	vec_done(&o->start_on);
-	vec_done(&o->stop_on);
-	vec_done(&o->marks);
-	vec_done(&o->outputs);
-	vec_done(&o->whens);
-	vec_done(&o->files);
 	free(o->serve.config_text);
 	o->serve.config_text = NULL;
 }

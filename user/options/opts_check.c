@@ -19,34 +19,27 @@
 #include "present/views.h"
 #include "util/util.h"
 
-const struct given *asked__find(const struct asked *a, const char *name)
+const struct given *asked__find(const struct asked *a, const char *names)
 {
-	for (size_t i = 0; i < n_opt_rows; i++) {
-		if (!strcmp(opt_rows[i].name, name) && a->given[i].row)
+	for (size_t i = 0; i < n_opt_rows; i++)
+		if (a->given[i].row && in_words(names, opt_rows[i].name, strlen(opt_rows[i].name)))
 			return &a->given[i];
-	}
 	return NULL;
 }
 
 const struct given *asked__target(const struct asked *a)
 {
-	static const char *const ways[] = { "pid", "all", "comm", "cgroup", "container", "pod" };
-	const struct given *any = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ways) && !any; i++)
-		any = asked__find(a, ways[i]);
-	return any;
+	return asked__find(a, "pid all comm cgroup container pod");
 }
 
 /* Of a command that is no trace. */
 static int check_command(const struct asked *a, struct err *e)
 {
 	const struct command_row *c = a->command;
+	const struct given *other = array_first(x, a->given, n_opt_rows, x->row && !(x->row->flags & c->flag));
 
-	for (size_t i = 0; i < n_opt_rows; i++) {
-		if (a->given[i].row && !(opt_rows[i].flags & c->flag))
-			return err_set(e, -EINVAL, "%s: takes no %s", c->name, a->given[i].as);
-	}
+	if (other)
+		return err_set(e, -EINVAL, "%s: takes no %s", c->name, other->as);
 	if (a->o->cmd)
 		return err_set(e, -EINVAL, "%s: takes no -- CMD", c->name);
 	if (c->takes_target && !asked__target(a) && !a->o->serve.on)
@@ -61,12 +54,13 @@ static int check_command(const struct asked *a, struct err *e)
 static int check_serve(const struct asked *a, struct err *e)
 {
 	const struct serve_options *s = &a->o->serve;
+	const char **untimed;
 
 	if (a->o->follow && !asked__target(a))
 		return err_set(e, -EINVAL, "%s: want targets whose children to follow: -p, --comm or --cgroup", asked__find(a, "follow")->as);
-	for (size_t i = 0; i < a->o->outputs.n; i++)
-		if (!outname__has_time(a->o->outputs.v[i]))
-			return err_set(e, -EINVAL, "-o %s: want a name with %%t in it, the time: serve writes many files", a->o->outputs.v[i]);
+	untimed = vec_first(o, &a->o->outputs, !outname__has_time(*o));
+	if (untimed)
+		return err_set(e, -EINVAL, "-o %s: want a name with %%t in it, the time: serve writes many files", *untimed);
 	if (a->o->whens.n && !a->o->outputs.n)
 		return err_set(e, -EINVAL, "--when: goes with -o FILE, whose name has %%t in it: where its profiles are written");
 	if (!s->cert != !s->key)
@@ -78,11 +72,11 @@ static int check_serve(const struct asked *a, struct err *e)
 
 static int check_trace(const struct asked *a, struct err *e)
 {
-	for (size_t i = 0; i < n_opt_rows; i++)
-		if (a->given[i].row && opt_rows[i].flags & NO_TRACE)
-			return err_set(e, -EINVAL, "%s: goes with %s only", a->given[i].as,
-				       opt_rows[i].flags & REPORT ? "report" : opt_rows[i].flags & DIFF ? "diff" : opt_rows[i].flags & SERVE ? "serve" : "heap");
-	return 0;
+	const struct given *g = array_first(x, a->given, n_opt_rows, x->row && x->row->flags & NO_TRACE);
+	unsigned int flags = g ? g->row->flags : 0;
+
+	return !g ? 0 : err_set(e, -EINVAL, "%s: goes with %s only", g->as,
+				flags & REPORT ? "report" : flags & DIFF ? "diff" : flags & SERVE ? "serve" : "heap");
 }
 
 /* There must be a target, and it must be clear which. */
@@ -148,7 +142,7 @@ static int check_together(const struct asked *a, struct err *e)
 	return a->command ? 0 : check_trace(a, e);
 }
 
-/* Pairs of which one makes the other meaningless. NULL: any value, or an option without one. */
+/* Pairs of which one makes the other meaningless: any of the first with any of the second. NULL: any value, or an option without one. */
 static const struct {
 	const char *a, *a_value, *b, *b_value, *why;
 } clashes[] = {
@@ -160,20 +154,15 @@ static const struct {
 	{ "size", "usable", "mode", "growth", "that mode sees no allocations" },
 	{ "max-live", NULL, "mode", "count", "that mode keeps no table of blocks" },
 	{ "max-live", NULL, "mode", "growth", "that mode keeps no table of blocks" },
-	{ "min-size", NULL, "mode", "growth", "that mode sees no allocations" },
-	{ "max-size", NULL, "mode", "growth", "that mode sees no allocations" },
-	{ "object", NULL, "mode", "growth", "that mode probes no allocator" },
-	{ "prefix", NULL, "mode", "growth", "that mode probes no allocator" },
-	{ "sym", NULL, "mode", "growth", "that mode probes no allocator" },
+	{ "min-size max-size", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "object prefix sym", NULL, "mode", "growth", "that mode probes no allocator" },
 	{ "within", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "within", NULL, "overhead", NULL, "the cost of probes in other functions is not measured" },
 	{ "free-stacks", NULL, "mode", "count", "that mode sees no frees" },
 	{ "free-stacks", NULL, "mode", "growth", "that mode sees no frees" },
 	{ "free-stacks", NULL, "sample", NULL, "that skips most blocks, and so their frees" },
 	{ "free-stacks", NULL, "overhead", NULL, "that skips most frees" },
-	{ "start-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
-	{ "stop-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
-	{ "mark", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "start-on stop-on mark", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "view", "peak", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "metric", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "sort", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
@@ -184,18 +173,14 @@ static const struct {
 	{ "mmap", NULL, "free-stacks", NULL, "where parts of mappings are given back is not recorded" },
 	{ "mmap", NULL, "overhead", NULL, "what is unmapped while there are no probes would seem to be mapped still" },
 	{ "all", NULL, "mode", "leak", "the heap of every process would have to be read; choose with -p" },
-	{ "comm", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
-	{ "cgroup", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
-	{ "container", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
-	{ "pod", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
+	{ "comm cgroup container pod", NULL, "mode", "leak", "the heaps of processes that come and go would have to be read; choose with -p" },
 	{ "overhead", NULL, "mode", "leak", "probes are in place part of the time only, and addresses come again unseen" },
 	{ "sample", NULL, "mode", "leak", "that skips most blocks" },
 	{ "free-stacks", NULL, "mode", "leak", "that mode sees no frees" },
 	{ "mmap", NULL, "mode", "leak", "that mode does not see what is given back" },
 	{ "events", NULL, "mode", "leak", "that mode sees no frees" },
 	{ "within", NULL, "mode", "leak", "a block that another function gets at the same address would not be seen" },
-	{ "min-size", NULL, "mode", "leak", "a block of another size at the same address would not be seen" },
-	{ "max-size", NULL, "mode", "leak", "a block of another size at the same address would not be seen" },
+	{ "min-size max-size", NULL, "mode", "leak", "a block of another size at the same address would not be seen" },
 	{ "reachable", NULL, "mode", "leak", "use the command heap for that: malloctrace heap --reachable PID" },
 	{ "roots", NULL, "mode", "leak", "use the command heap for that: malloctrace heap --roots PID" },
 	{ "events", NULL, "mode", "growth", "that mode sees no allocations" },
@@ -204,16 +189,11 @@ static const struct {
 	{ "reachable", NULL, "mode", "count", "that mode does not see where blocks are" },
 	{ "reachable", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "reachable", NULL, "sample", NULL, "that skips most blocks" },
-	{ "no-reachable", NULL, "reachable", NULL, "one of them searches, the other does not" },
-	{ "no-reachable", NULL, "roots", NULL, "one of them searches, the other does not" },
+	{ "no-reachable", NULL, "reachable roots", NULL, "one of them searches, the other does not" },
 	{ "roots", NULL, "mode", "count", "that mode does not see where blocks are" },
 	{ "roots", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "roots", NULL, "sample", NULL, "that skips most blocks" },
-	{ "all", NULL, "pid", NULL, "-a selects every process" },
-	{ "all", NULL, "comm", NULL, "-a selects every process" },
-	{ "all", NULL, "cgroup", NULL, "-a selects every process" },
-	{ "all", NULL, "container", NULL, "-a selects every process" },
-	{ "all", NULL, "pod", NULL, "-a selects every process" },
+	{ "all", NULL, "pid comm cgroup container pod", NULL, "-a selects every process" },
 	{ "all", NULL, "follow", NULL, "-a selects every process, children too" },
 	{ "pid", NULL, "comm", NULL, "a process is named by its number or by its name" },
 	{ "pid", NULL, "cgroup", NULL, "a process is named by its number or by its cgroup" },

@@ -250,9 +250,8 @@ static void put_names(FILE *out, const struct row *r, const char *between)
 
 static void put_commands(FILE *out)
 {
-	for (size_t i = 0, n = 0; i < n_opt_commands; i++)
-		if (opt_commands[i].command >= 0)
-			fprintf(out, "%s%s", n++ ? " " : "", opt_commands[i].name);
+	for (size_t i = 0; i < n_opt_commands; i++)
+		fprintf(out, "%s%s", i ? " " : "", opt_commands[i].name);
 }
 
 static void put_valued(FILE *out)
@@ -269,8 +268,7 @@ static void put_valued(FILE *out)
 static void each_command(FILE *out, void (*print)(FILE *out, const char *name, const struct command_row *c))
 {
 	for (size_t i = 0; i < n_opt_commands; i++)
-		if (opt_commands[i].command >= 0)
-			print(out, opt_commands[i].name, &opt_commands[i]);
+		print(out, opt_commands[i].name, &opt_commands[i]);
 	print(out, "trace", NULL);
 }
 
@@ -303,7 +301,7 @@ static void put_flag_elsewhere(FILE *out, const struct row *r)
 		if (other == r || other->arg || !is_offered(other) || strcmp(other->name, r->name))
 			continue;
 		for (size_t k = 0; k < n_opt_commands; k++)
-			if (opt_commands[k].command >= 0 && takes(&opt_commands[k], other))
+			if (takes(&opt_commands[k], other))
 				fprintf(out, " [ \"$command\" != %s ] || return 1;", opt_commands[k].name);
 	}
 }
@@ -426,7 +424,7 @@ static void fish_options(FILE *out)
 		if (takes(NULL, r))
 			fputs(" trace", out);
 		for (size_t j = 0; j < n_opt_commands; j++)
-			if (opt_commands[j].command >= 0 && takes(&opt_commands[j], r))
+			if (takes(&opt_commands[j], r))
 				fprintf(out, " %s", opt_commands[j].name);
 		fputc('\'', out);
 		if (r->letter)

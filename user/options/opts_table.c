@@ -165,7 +165,7 @@ const struct row opt_rows[] = {
 		  "one row", .preset = "process; with -a comm in reports, where what has ended is apart" },
 	{ 0, "metric", "METRIC", REPORTING, REPORT | DIFF, take_choice, FIELD(metric), .choices = METRICS,
 	  .help = "the weights in folded stacks, graphs and trees", .preset = "live-bytes; alloc-bytes with --mode count" },
-	{ 0, "sort", "KEY", REPORTING, REPORT, take_words, FIELD(sort), .words = rank__words,
+	{ 0, "sort", "KEY", REPORTING, REPORT, take_choice, FIELD(sort), .words = rank__words,
 	  .help = "order of the rows: the title of a column, or a metric", .preset = "by the view" },
 	{ 'T', "top", "N", REPORTING, REPORT | DIFF | HEAP, take_number, FIELD(top), 1, TOP_MAX,
 	  .help = "rows shown", .preset = "10" },

@@ -69,7 +69,7 @@ void opts__add_output(struct opts *o, const char *output);
 
 typedef int take_value(struct opts *o, const struct given *g, struct err *e);
 take_value take_flag, take_string, take_list, take_size, take_room, take_number, take_keep,
-	take_age, take_between, take_duration, take_percent, take_choice, take_words, take_enum,
+	take_age, take_between, take_duration, take_percent, take_choice, take_enum,
 	take_threshold, take_regex, take_pids, take_when, take_sym, take_function, take_tag,
 	take_output, take_views, take_verbosity, take_command, take_completion;
 
@@ -95,8 +95,9 @@ struct asked {
 	struct given given[OPT_ROWS_MAX];	/* the last one of each, in the order of opt_rows */
 };
 
-/* NULL: not given. */
-const struct given *asked__find(const struct asked *a, const char *name);
+/* The first, in the order of the table, of these options, whose names have spaces between them. NULL: none was given. */
+const struct given *asked__find(const struct asked *a, const char *names);
+bool in_words(const char *words, const char *w, size_t len);
 
 /* An option that selects running processes. NULL: none was given. */
 const struct given *asked__target(const struct asked *a);

@@ -22,7 +22,7 @@
 #include "util/text.h"
 #include "util/util.h"
 
-static bool in_words(const char *words, const char *w, size_t len)
+bool in_words(const char *words, const char *w, size_t len)
 {
 	while (words && *words) {
 		size_t n = strcspn(words, " ");
@@ -199,11 +199,6 @@ static int bad_choice(const struct given *g, const char *word, size_t len, struc
 	return meant ? err_set(e, -EINVAL, "%s %s: want %s; did you mean %s?", g->as, g->val, want, meant) : bad(g, want, e);
 }
 
-static int check_choice(const struct given *g, const char *word, size_t len, struct err *e)
-{
-	return in_words(g->row->choices, word, len) ? 0 : bad_choice(g, word, len, e);
-}
-
 int take_enum(struct opts *o, const struct given *g, struct err *e)
 {
 	return choices__find(g->row->of, g->val, field(o, g)) ? 0 : bad_choice(g, g->val, strlen(g->val), e);
@@ -211,18 +206,12 @@ int take_enum(struct opts *o, const struct given *g, struct err *e)
 
 int take_choice(struct opts *o, const struct given *g, struct err *e)
 {
-	int err = check_choice(g, g->val, strlen(g->val), e);
+	_cleanup_free_ char *words = row__words(g->row);
 
-	if (!err && g->row->field)
-		*(const char **)field(o, g) = g->val;
-	return err;
-}
-
-int take_words(struct opts *o, const struct given *g, struct err *e)
-{
-	if (!in_words(g->row->words(), g->val, strlen(g->val)))
+	if (!in_words(words, g->val, strlen(g->val)))
 		return bad_choice(g, g->val, strlen(g->val), e);
-	*(const char **)field(o, g) = g->val;
+	if (g->row->field)
+		*(const char **)field(o, g) = g->val;
 	return 0;
 }
 
@@ -309,27 +298,18 @@ const char *opts__output_format(const struct opts *o, const char *output)
 
 bool opts__has_series(const struct opts *o)
 {
-	for (size_t i = 0; i < o->outputs.n; i++)
-		if (outname__is_pattern(o->outputs.v[i]))
-			return true;
-	return false;
+	return vec_first(one, &o->outputs, outname__is_pattern(*one));
 }
 
 void opts__add_pid(struct opts *o, pid_t pid)
 {
-	for (size_t i = 0; i < o->pids.n; i++)
-		if (o->pids.v[i] == pid)
-			return;
-	*(pid_t *)vec_push(&o->pids) = pid;
+	if (!vec_first(had, &o->pids, *had == pid))
+		*vec_push(&o->pids) = pid;
 }
 
 bool opts__has_output(const struct opts *o, const char *output)
 {
-	for (size_t i = 0; i < o->outputs.n; i++) {
-		if (!strcmp(o->outputs.v[i], output))
-			return true;
-	}
-	return false;
+	return vec_first(had, &o->outputs, !strcmp(*had, output));
 }
 
 void opts__add_output(struct opts *o, const char *output)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "bpf/abi.h"
-#include "probe/allocators.h"
+#include "probe/plan.h"
 #include "util/util.h"
 
 #define NO MT_NO_ARG
@@ -351,11 +351,6 @@ void alloc_funcs__init_growth(struct alloc_funcs *f)
 	add_rows(f, growth_rows, ARRAY_SIZE(growth_rows), 0);
 }
 
-bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i)
-{
-	return i >= f->n_builtin && i < f->n;
-}
-
 bool alloc_funcs__is_c(size_t i)
 {
 	return i < ARRAY_SIZE(c_rows);	/* builtin[] begins with them */
@@ -363,9 +358,7 @@ bool alloc_funcs__is_c(size_t i)
 
 int alloc_funcs__find(const struct alloc_funcs *f, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->v[i].name, name))
 			return i;
 	return -1;
@@ -401,12 +394,11 @@ static int add_row(struct alloc_funcs *f, const struct alloc_func *like, char *n
 
 int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct err *e)
 {
-	size_t i;
 	int r;
 
 	if (!*prefix)
 		return err_set(e, -EINVAL, "--prefix '': want what stands before malloc and free, such as je_");
-	for (i = 0; i < ARRAY_SIZE(c_rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(c_rows); i++) {
 		char *name = xasprintf("%s%s", prefix, c_rows[i].name);
 
 		/* a built-in row may know more of a function than its prefix says */
@@ -481,9 +473,7 @@ uint64_t alloc_funcs__cookie(const struct alloc_funcs *f, size_t i)
 
 void alloc_funcs__done(struct alloc_funcs *f)
 {
-	size_t i;
-
-	for (i = f->n_builtin; i < f->n; i++)
+	for (size_t i = f->n_builtin; i < f->n; i++)
 		free((char *)f->v[i].name);
 	vec_done(f);
 }

@@ -59,12 +59,13 @@ static struct bpf_program *program_of(struct kernel *k, const struct step *s)
 	return of[s->role][s->side];
 }
 
-struct attachment *attachment__new(struct kernel *k, pid_t pid)
+struct attachment *attachment__new(struct kernel *k, pid_t pid, bool parked)
 {
 	struct attachment *a = xcalloc(1, sizeof(*a));
 
 	a->kernel = k;
 	a->pid = pid;
+	a->parked = parked;
 	return a;
 }
 
@@ -84,10 +85,7 @@ static void chosen_done(struct chosen *c)
 
 static const struct planned_func *planned(const struct plan *p, uint32_t func)
 {
-	for (size_t i = 0; i < p->n_funcs; i++)
-		if (p->funcs[i].func == func)
-			return &p->funcs[i];
-	return NULL;
+	return array_first(one, p->funcs, p->n_funcs, one->func == func);
 }
 
 /* What an entry must know of how its call will be seen to return. */
@@ -97,9 +95,8 @@ static uint64_t return_flags(const struct plan *p, uint32_t func)
 		return 0;
 	if (planned(p, func) && planned(p, func)->no_return)
 		return MT_COOKIE_NO_RETURN;
-	for (size_t i = 0; i < p->n_points; i++)
-		if (p->points[i].func == func && p->points[i].how == ON_RETURN)
-			return 0;
+	if (array_first(pt, p->points, p->n_points, pt->func == func && pt->how == ON_RETURN))
+		return 0;
 	/* return instructions, its own or shared with another function */
 	return MT_COOKIE_AT_RET;
 }
@@ -326,11 +323,6 @@ static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs,
 	return 0;
 }
 
-void attachment__park(struct attachment *a)
-{
-	a->parked = true;
-}
-
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e)
 {
@@ -373,10 +365,9 @@ int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_
 
 int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e)
 {
-	struct attachment *new = attachment__new(old->kernel, old->pid);
+	struct attachment *new = attachment__new(old->kernel, old->pid, old->parked);
 	int err = 0;
 
-	new->parked = old->parked;
 	if (old->plans.n)
 		err = attachment__add(new, old->funcs, old->plans.v, old->plans.n, e);
 	if (err)
@@ -398,11 +389,9 @@ static int attach_spots(struct attachment *a, size_t step, struct bpf_program *p
 			const struct spot_points *points, struct err *e)
 {
 	__attribute__((cleanup(chosen_done))) struct chosen c = {};
-	bool counted = false;
+	bool counted = vec_first(p, points, p->counter);
 	int err;
 
-	for (size_t i = 0; i < points->n; i++)
-		counted |= points->v[i].counter != 0;
 	for (size_t i = 0; i < points->n; i++) {
 		*vec_push(&c.offsets) = points->v[i].offset;
 		*vec_push(&c.cookies) = points->v[i].cookie;
@@ -434,13 +423,12 @@ static int attach_refusals(struct attachment *a, const struct refusing *r, struc
 int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			     struct err *e)
 {
-	struct refusing *slot;
+	struct refusing r = { obj, points };
 
 	if (!points->n)
 		return 0;
-	slot = vec_push(&a->refusals);
-	*slot = (struct refusing){ obj, points };
-	return a->parked ? 0 : attach_refusals(a, slot, e);
+	*vec_push(&a->refusals) = r;
+	return a->parked ? 0 : attach_refusals(a, &r, e);
 }
 
 /* ---- and in again */
@@ -459,12 +447,6 @@ static int put_in_refusals(struct attachment *a, struct err *e)
 			return err_set(e, -ENOMEM, "%s", err_msg(&why));
 	}
 	return 0;
-}
-
-/* Steps that the target meets with each call, and the others. */
-static bool is_hot(const struct step *s)
-{
-	return s->role == ROLE_ALLOC || s->role == ROLE_FREE;
 }
 
 /* Watched first, like any other: a file that came while all were parked, and has no anchor, is not yet. */
@@ -494,7 +476,8 @@ int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot
 		for (size_t i = 0; i < n; i++)
 			for (size_t k = 0; v[i] && k < v[i]->plans.n; k++)
 				for (size_t step = 0; step < N_STEPS && !err; step++) {
-					if (is_hot(&steps[step]) != hot)
+					/* those that the target meets with each call, or the others */
+					if ((steps[step].role == ROLE_ALLOC || steps[step].role == ROLE_FREE) != hot)
 						continue;
 					err = put_in(v[i], v[i]->plans.v[k], step);
 					/* a target that has ended is no failure: its end is reported elsewhere */

@@ -10,6 +10,7 @@
 #include "probe/kernel.h"
 #include "probe/plan.h"
 #include "probe/spots.h"
+#include "space/space.h"
 #include "util/err.h"
 
 /*
@@ -33,9 +34,9 @@ struct attachment;
 
 /*
  * The links live as long as the attachment. Nothing is left attached on failure. pid 0: every
- * process that maps the objects.
+ * process that maps the objects. parked: no point is probed until attachments__unpark().
  */
-struct attachment *attachment__new(struct kernel *k, pid_t pid);
+struct attachment *attachment__new(struct kernel *k, pid_t pid, bool parked);
 /* Adds the probes of some objects, all steps across all of them. funcs: the table that the plans refer to. */
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e);
@@ -53,10 +54,8 @@ int attachment__renew(const struct attachment *old, struct attachment **ret, str
 void attachment__remove(struct attachment *a, const struct object *obj, bool at_once);
 /* Reports when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
-/* One that does nothing but be there, also where no code is: see breakpoints.h. */
+/* One that does nothing but be there, also where no code is: see below. */
 int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
-/* Before anything is added: no point is probed until attachments__unpark(). */
-void attachment__park(struct attachment *a);
 /* Places that no allocator's plan has. They stay while the others are parked. */
 enum spots_for {
 	FOR_USER,	/* that the user named */
@@ -150,6 +149,59 @@ bool faults__have_all(const struct faults *f);
 /* Those that there are will do, until CPUs are switched on or off again. */
 void faults__settle_for(struct faults *f);
 void faults__close(struct faults *f);	/* takes NULL */
+
+/*
+ * Are the breakpoints where they should be? They are read back from the memory of a process. The
+ * kernel sets them in mappings of a file; a debugger may have taken some out, and a program may
+ * have moved its code to anonymous memory (huge pages).
+ */
+
+struct breakpoints {
+	size_t n_points;	/* in what the process maps */
+	size_t n_gone;		/* of them those without a breakpoint */
+	size_t n_foreign;	/* of them those with one that is not the kernel's: a debugger's */
+	size_t n_never;		/* besides: in mappings that can be written, where the kernel sets none */
+	size_t n_moved;		/* besides: where the file's code was there is other code now */
+};
+
+/*
+ * space: what is known to be mapped, for files whose numbers are not enough; or NULL. -errno if it
+ * cannot be read.
+ */
+int breakpoints__check(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n,
+		   struct breakpoints *ret);
+/* What is at a point: how many bytes of it are read, and what they are, next to the file's own. */
+#define BREAKPOINT_BYTES 10
+enum breakpoint_kind { BREAKPOINT_IN_PLACE, BREAKPOINT_FOREIGN, BREAKPOINT_GONE };
+enum breakpoint_kind breakpoint__kind(uint16_t machine, const unsigned char *mem, const unsigned char *file);
+/* Can a debugger's breakpoint be distinguished from the kernel's? On x86_64 they are the same instruction. */
+bool breakpoints__tell_foreign(void);
+
+/*
+ * ---- one file under two names
+ *
+ * Containers that share a layer of an image see it through overlays of their own, with device and
+ * inode numbers of their own, but a probe acts on the file below: probed through one overlay, it is
+ * probed in all of them, and a second set of probes would count everything twice.
+ *
+ * A breakpoint that is seen through the other name is no proof: it may be another tracer's, in a
+ * copy of the file. So the file is marked by a probe that no other tracer can have: for
+ * malloctrace's own process alone, and in the ELF header, which is never executed. Whichever name
+ * the mark is seen through is a name of the same file.
+ */
+
+/*
+ * Does a process that maps the object meet a breakpoint at this place already, whatever set it? A
+ * mapping of our own shows it.
+ */
+bool breakpoint__is_at(const struct object *obj, uint64_t offset);
+
+/*
+ * -errno if the kernel does not let us; then it is not known whose other names it has.
+ * attachment__free() takes the mark out.
+ */
+int file_mark__set(struct kernel *k, const struct object *obj, struct attachment **ret);
+bool file_mark__is_seen(const struct object *obj);
 
 /* ---- does a plan see what it should? Tried on a child of our own before a target is touched */
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "elf/elffile.h"
-#include "probe/breakpoints.h"
+#include "probe/attach.h"
 #include "process/maps.h"
 #include "process/memory.h"
 #include "process/process.h"
@@ -23,10 +23,7 @@ static const struct trap {
 
 static const struct trap *trap_of(uint16_t machine)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(traps); i++)
-		if (traps[i].machine == machine)
-			return &traps[i];
-	return NULL;
+	return table_first(one, traps, one->machine == machine);
 }
 
 bool breakpoints__tell_foreign(void)
@@ -239,7 +236,7 @@ int file_mark__set(struct kernel *k, const struct object *obj, struct attachment
 	/* another tracer's, for every process */
 	if (file_mark__is_seen(obj))
 		return -EBUSY;
-	a = attachment__new(k, getpid());
+	a = attachment__new(k, getpid(), false);
 	err = attachment__add_mark(a, obj, MARK_OFFSET, NULL);
 	if (!err && !file_mark__is_seen(obj))
 		err = -ENOENT;	/* it cannot be seen, say through a mount without exec */

@@ -221,11 +221,6 @@ static void detach(struct check *c)
 
 /* ---- what was seen */
 
-static void reset_hits(struct check *c)
-{
-	__atomic_store_n(&c->kernel->skel->bss->mt_n_hits, 0, __ATOMIC_SEQ_CST);
-}
-
 struct seen {
 	unsigned int n_entries, n_returns;	/* of the call itself */
 	unsigned int n_untold;	/* returns that would count although they are of another call */
@@ -234,15 +229,8 @@ struct seen {
 
 static bool has_point(const struct plan *p, uint32_t func, enum how how, bool return_only)
 {
-	for (size_t i = 0; i < p->n_points; i++)
-		if (p->points[i].func == func && p->points[i].how == how && p->points[i].return_only == return_only)
-			return true;
-	return false;
-}
-
-static bool has_uretprobe(const struct plan *p, uint32_t func)
-{
-	return has_point(p, func, ON_RETURN, false) || has_point(p, func, ON_RETURN, true);
+	return array_first(one, p->points, p->n_points, one->func == func && one->how == how &&
+			one->return_only == return_only);
 }
 
 static void read_hits(const struct check *c, uint32_t func, const struct check_request *r,
@@ -272,7 +260,8 @@ static void read_hits(const struct check *c, uint32_t func, const struct check_r
 			break;
 		case ON_RET_INSN:
 			/* the kernel side goes by the stack pointer alone; one with a uretprobe waits for that */
-			if (h->sp == a->sp && !has_uretprobe(c->plan, func)) {
+			if (h->sp == a->sp && !has_point(c->plan, func, ON_RETURN, false) &&
+			    !has_point(c->plan, func, ON_RETURN, true)) {
 				s->n_returns++;
 				s->result_ok &= h->result == a->result;
 			}
@@ -363,7 +352,7 @@ static int try_function(struct check *c, const struct planned_func *f, uint64_t 
 	if (row->role != ROLE_ALLOC && !block)
 		return 0;
 	r = request_of(c, f, block, size);
-	reset_hits(c);
+	__atomic_store_n(&c->kernel->skel->bss->mt_n_hits, 0, __ATOMIC_SEQ_CST);
 	if (call(c, &r, &a))
 		return -1;
 	c->result->n_called++;

@@ -81,21 +81,17 @@ struct closing {
 	struct writes *writes;	/* not ours */
 };
 
-static void close_link(struct link *l, struct writes *w)
-{
-	if (l->perf) {
-		bpf_link__destroy(l->perf);
-		return;
-	}
-	writes__drop_link(w, l->fd);
-	close(l->fd);
-}
-
 static void close_one(void *arg, size_t i)
 {
 	struct closing *c = arg;
+	struct link *l = &c->links.v[i];
 
-	close_link(&c->links.v[i], c->writes);
+	if (l->perf) {
+		bpf_link__destroy(l->perf);
+	} else {
+		writes__drop_link(c->writes, l->fd);
+		close(l->fd);
+	}
 	if (__atomic_add_fetch(&c->n_closed, 1, __ATOMIC_ACQ_REL) != c->links.n)
 		return;
 	__atomic_store_n(&c->ended_ns, now_ns(), __ATOMIC_RELEASE);
@@ -219,7 +215,6 @@ uint64_t leaving__wait(struct leaving *l)
 void attachment__remove(struct attachment *a, const struct object *obj, bool at_once)
 {
 	struct closing anchors = {};
-	size_t kept = 0;
 
 	for (int often = 1; often >= 0; often--) {
 		struct closing c = {};
@@ -230,15 +225,8 @@ void attachment__remove(struct attachment *a, const struct object *obj, bool at_
 	}
 	move_links(a, ANCHORS, ANCHORS + 1, obj, false, &anchors);
 	close_now(a->kernel, &anchors);
-	for (size_t i = 0; i < a->plans.n; i++)
-		if (a->plans.v[i]->object != obj)
-			a->plans.v[kept++] = a->plans.v[i];
-	a->plans.n = kept;
-	kept = 0;
-	for (size_t i = 0; i < a->refusals.n; i++)
-		if (a->refusals.v[i].object != obj)
-			a->refusals.v[kept++] = a->refusals.v[i];
-	a->refusals.n = kept;
+	vec_keep(plan, &a->plans, (*plan)->object != obj);
+	vec_keep(r, &a->refusals, r->object != obj);
 }
 
 void attachment__free(struct attachment *a)

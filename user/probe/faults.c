@@ -81,23 +81,6 @@ static int open_events(struct faults *f, const struct kernel *k, pid_t tid, int 
 	return err;
 }
 
-static bool known(const struct faults *f, pid_t tid)
-{
-	for (size_t i = 0; i < f->threads.n; i++)
-		if (f->threads.v[i] == tid)
-			return true;
-	return false;
-}
-
-static int add_thread(struct faults *f, const struct kernel *k, pid_t tid)
-{
-	int err;
-
-	*vec_push(&f->threads) = tid;
-	err = open_events(f, k, tid, -1);
-	return err == -ESRCH ? 0 : err;	/* it has ended */
-}
-
 /* Threads that have no events yet get some; how many those were, or -errno. */
 static int add_threads(struct faults *f, const struct kernel *k)
 {
@@ -110,9 +93,14 @@ static int add_threads(struct faults *f, const struct kernel *k)
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && (d = readdir(dir))) {
-		if (!isdigit((unsigned char)d->d_name[0]) || parse_u64(d->d_name, 1, INT32_MAX, &tid) || known(f, tid))
+		if (!isdigit((unsigned char)d->d_name[0]) || parse_u64(d->d_name, 1, INT32_MAX, &tid) ||
+		    vec_first(known, &f->threads, *known == (pid_t)tid))
 			continue;
-		err = add_thread(f, k, tid);
+		*vec_push(&f->threads) = (pid_t)tid;
+		err = open_events(f, k, (pid_t)tid, -1);
+		/* it has ended */
+		if (err == -ESRCH)
+			err = 0;
 		n++;
 	}
 	closedir(dir);

@@ -66,9 +66,9 @@ static const struct {
 
 static void note_family(struct search *s, const char *name)
 {
-	size_t len = strlen(name), i;
+	size_t len = strlen(name);
 
-	for (i = 0; i < ARRAY_SIZE(families); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		size_t want = strlen(families[i].symbol);
 
 		if (families[i].is_suffix ? len >= want && !strcmp(name + len - want, families[i].symbol) :
@@ -114,10 +114,7 @@ static const struct {
 
 static bool begins_so(const char *name, const char *const *with, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!strncmp(name, with[i], strlen(with[i])))
-			return true;
-	return false;
+	return array_first(one, with, n, !strncmp(name, *one, strlen(*one)));
 }
 
 /* Only a library of that kind is searched, and a program that may have one in it. */
@@ -132,13 +129,12 @@ static void choose_searches(struct search *s)
 
 struct spot_point *spot_points__at(struct spot_points *points, uint64_t offset)
 {
-	struct spot_point *p;
+	struct spot_point *p = vec_first(x, points, x->offset == offset);
 
-	for (size_t i = 0; i < points->n; i++)
-		if (points->v[i].offset == offset)
-			return &points->v[i];
-	p = vec_push(points);
-	p->offset = offset;
+	if (!p) {
+		p = vec_push(points);
+		p->offset = offset;
+	}
 	return p;
 }
 
@@ -172,23 +168,17 @@ static void note_spot(struct search *s, const struct object_symbol *sym, const s
 
 bool plan__may_throw(const struct plan *p, const struct alloc_funcs *funcs)
 {
-	for (size_t i = 0; i < p->n_funcs; i++)
-		if (funcs->v[p->funcs[i].func].flags & FUNC_THROWS)
-			return true;
-	return false;
+	return array_first(one, p->funcs, p->n_funcs, funcs->v[one->func].flags & FUNC_THROWS);
 }
 
-bool plan__may_pass_on(const struct plan *p)
+bool plan__has_usable(const struct plan *p)
 {
-	for (size_t i = 0; i < p->n_funcs; i++)
-		if (p->funcs[i].usable)
-			return true;
-	return false;
+	return array_first(one, p->funcs, p->n_funcs, one->usable);
 }
 
 static void take_spots(struct search *s, struct plan *plan)
 {
-	for (size_t i = 0; i < s->passers.n && plan__may_pass_on(plan); i++) {
+	for (size_t i = 0; i < s->passers.n && plan__has_usable(plan); i++) {
 		struct spot_point *p = spot_points__at(&s->refusals, s->passers.v[i].offset);
 
 		*p = p->cookie ? *p : s->passers.v[i];
@@ -237,36 +227,22 @@ COMPARATOR(by_address_and_row, struct found, ORDER(a->vaddr, b->vaddr) ?: ORDER(
  */
 static bool counts(const struct search *s, const struct found *f)
 {
-	size_t i;
-
 	if (!f->local)
 		return true;
 	if (!s->asked && !s->obj->is_exec && !(f->flags & FUNC_OWN_NAME))
 		return false;
-	for (i = 0; i < s->found.n; i++)
-		if (s->found.v[i].row == f->row && s->found.v[i].vaddr != f->vaddr)
-			return false;
-	return true;
-}
-
-static void mark_doubtful(struct search *s)
-{
-	struct found *v = s->found.v;
-	size_t i;
-
-	for (i = 0; i < s->found.n; i++)
-		v[i].doubtful = !counts(s, &v[i]);
+	return !vec_first(other, &s->found, other->row == f->row && other->vaddr != f->vaddr);
 }
 
 /* One per address: the first row names it, and what is said of any of its names holds. */
 static void merge(struct search *s)
 {
 	struct found *v = s->found.v;
-	size_t i, n = 0;
+	size_t n = 0;
 
 	if (s->found.n)
 		qsort(v, s->found.n, sizeof(*v), by_address_and_row);
-	for (i = 0; i < s->found.n; i++) {
+	for (size_t i = 0; i < s->found.n; i++) {
 		if (v[i].doubtful)
 			continue;
 		if (n && v[n - 1].vaddr == v[i].vaddr) {
@@ -282,9 +258,8 @@ static void merge(struct search *s)
 static bool is_allocator(const struct search *s)
 {
 	bool core = false, frees = false, maps = false, named = false;
-	size_t i;
 
-	for (i = 0; i < s->found.n; i++) {
+	for (size_t i = 0; i < s->found.n; i++) {
 		core |= s->found.v[i].flags & FUNC_CORE;
 		named |= s->found.v[i].flags & FUNC_NAMED;
 		frees |= s->funcs->v[s->found.v[i].row].role == ROLE_FREE;
@@ -401,10 +376,8 @@ static void complete_code(const struct search *s, const struct alloc_func *row, 
 
 static void place_all(const struct search *s, struct plan *plan, struct points *points)
 {
-	size_t i;
-
 	plan->funcs = xcalloc(s->found.n, sizeof(*plan->funcs));
-	for (i = 0; i < s->found.n; i++) {
+	for (size_t i = 0; i < s->found.n; i++) {
 		const struct found *f = &s->found.v[i];
 		struct planned_func *pf = &plan->funcs[plan->n_funcs];
 		struct alloc_func row = s->funcs->v[f->row];
@@ -432,16 +405,16 @@ static void make(struct search *s, struct object *obj, struct plan *ret)
 {
 	struct points points = { 0 };
 	struct plan plan = { 0 };
-	size_t i;
 
 	s->by_name = xcalloc(s->funcs->n, sizeof(*s->by_name));
-	for (i = 0; i < s->funcs->n; i++)
+	for (size_t i = 0; i < s->funcs->n; i++)
 		s->by_name[i] = &s->funcs->v[i];
 	qsort(s->by_name, s->funcs->n, sizeof(*s->by_name), by_name);
 
 	choose_searches(s);
 	object__for_each_function(obj, look_at, s);
-	mark_doubtful(s);
+	for (size_t i = 0; i < s->found.n; i++)
+		s->found.v[i].doubtful = !counts(s, &s->found.v[i]);
 	merge(s);
 	if (is_allocator(s)) {
 		fill_sizes(s);

@@ -320,21 +320,7 @@ static const struct {
 	/* not `ldr literal`: kernels from 6.12 on, and stable ones, refuse a uprobe there */
 };
 
-static const char *simulated_name(uint32_t w)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(simulated); i++)
-		if ((w & simulated[i].mask) == simulated[i].value)
-			return simulated[i].name;
-	return NULL;
-}
-
 /* arm64: instructions of a prologue */
-
-/* Registers that carry arguments or the way back. */
-static bool is_precious(uint32_t reg)
-{
-	return reg < 8 || reg == LR || reg == SP;
-}
 
 static const struct {
 	uint32_t mask, value;
@@ -354,9 +340,12 @@ static const struct {
 
 static bool is_prologue(uint32_t w)
 {
+	uint32_t reg = w & 31;
+
+	/* one that carries an argument or the way back is not to be set */
 	for (size_t i = 0; i < ARRAY_SIZE(prologue); i++)
 		if ((w & prologue[i].mask) == prologue[i].value)
-			return !(prologue[i].sets && is_precious(w & 31));
+			return !prologue[i].sets || !(reg < 8 || reg == LR || reg == SP);
 	return false;
 }
 
@@ -366,12 +355,12 @@ static bool arm64_cheapest(const uint8_t *code, size_t n, uint64_t vaddr, struct
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t w = word(code + 4 * i);
-		const char *name = simulated_name(w);
+		const __typeof__(*simulated) *by_kernel = table_first(s, simulated, (w & s->mask) == s->value);
 		struct insn insn = {};
 
-		if (name) {
+		if (by_kernel) {
 			/* by now x30 may be signed, or on the stack */
-			*ret = (struct entry_point){ .vaddr = vaddr + 4 * i, .sp_delta = below, .ra_in_place = !i, .insn = name };
+			*ret = (struct entry_point){ .vaddr = vaddr + 4 * i, .sp_delta = below, .ra_in_place = !i, .insn = by_kernel->name };
 			return true;
 		}
 		arm64_sp(w, &insn);

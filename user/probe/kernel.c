@@ -61,15 +61,11 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.python_prints, o->python ? MT_PYTHON_CODES : 1 },
 		{ skel->maps.python_ring, o->python ? MT_PYTHON_RING_BYTES : (uint64_t)sysconf(_SC_PAGESIZE) },
 	};
-	size_t i;
-	int err;
+	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sizes) && !err; i++)
 		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].n);
-		if (err)
-			return err;
-	}
-	return 0;
+	return err;
 }
 
 /* ---- tables, made by two threads at once: the kernel zeroes them, which takes a good part of the time to attach */
@@ -307,18 +303,16 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 			goto fail;
 		}
 	}
-	err = kernel__map_table(k->skel->maps.procs, PROT_READ | PROT_WRITE, (void **)&k->procs, e);
-	if (!err)
-		err = kernel__map_table(k->skel->maps.unwind_rows, PROT_READ | PROT_WRITE, (void **)&k->unwind_rows, e);
+	err = kernel__map_table(k->skel->maps.procs, PROT_READ | PROT_WRITE, (void **)&k->procs, e) ?:
+	      kernel__map_table(k->skel->maps.unwind_rows, PROT_READ | PROT_WRITE, (void **)&k->unwind_rows, e);
 	if (!err)
 		err = kernel__map_table(k->skel->maps.unwind_pages, PROT_READ | PROT_WRITE,
 					(void **)&k->unwind_pages, e);
 	if (err)
 		goto fail;
 	kernel__clock_ns(k);	/* also: which pid namespace is ours */
-	err = kernel__open_rings(k, o, e);
-	if (!err)
-		err = kernel__follow(k, e);
+	err = kernel__open_rings(k, o, e) ?:
+	      kernel__follow(k, e);
 	if (err)
 		goto fail;
 	*ret = k;
@@ -366,15 +360,13 @@ void kernel__freeze(struct kernel *k, bool frozen)
 	if (frozen)
 		kernel__check_borrowers(k, 0);
 	k->skel->bss->mt_over = frozen;
-	if (frozen) {
+	if (frozen)
 		k->unrecorded_before = k->skel->bss->mt_unrecorded;
-		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
-		k->frozen_ns = kernel__clock_ns(k);
-	} else {
+	else
 		k->frozen_ns = 0;
-		points_changed(k);
-		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
-	}
+	kernel__pause(k, frozen);
+	if (frozen)
+		k->frozen_ns = kernel__clock_ns(k);
 }
 
 void kernel__pause(struct kernel *k, bool paused)

@@ -195,12 +195,13 @@ bool kernel__sees_own_only(const struct kernel *k);
 bool kernel__has_ended(const struct kernel *k, uint32_t proc);
 /* Was it thrown out, so that it is in no report? */
 bool kernel__was_dropped(const struct kernel *k, uint32_t proc);
-uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc);
-uint64_t kernel__peak_bytes(const struct kernel *k, uint32_t proc);
-uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc);	/* of the programs' clock */
+/* Its record, which the programs go on writing to. */
+static inline const volatile struct mt_proc *kernel__proc(const struct kernel *k, uint32_t proc)
+{
+	return &k->procs[MT_PROC_SLOT(proc)];
+}
 /* Did this life begin before that one? So did one whose place was given back. */
 bool kernel__is_older(const struct kernel *k, uint32_t proc, uint32_t than);
-uint64_t kernel__hits(const struct kernel *k, uint32_t proc);	/* of threads that have ended */
 /* Those that began longer ago than that and have not ended. */
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
 			   void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg);

@@ -22,14 +22,14 @@
 
 #define MAX_CHECKED 4096	/* of a table of a quarter of that, in which processes come and go */
 
-static int ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t proc, uint32_t *ret)
+/* What `manage` says, or -errno. */
+static int64_t ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t proc)
 {
 	struct mt_request request = { .kind = kind, .pid = pid, .proc = proc };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof(request));
 	int err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.manage), &run);
 
-	*ret = err ? 0 : run.retval;
-	return err;
+	return err ? (int64_t)err : (int64_t)run.retval;
 }
 
 int kernel__follow(struct kernel *k, struct err *e)
@@ -75,44 +75,39 @@ int kernel__follow(struct kernel *k, struct err *e)
 
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)
 {
-	int err = ask(k, MT_ASK_ADD, pid, 0, ret_proc);
+	int64_t proc = ask(k, MT_ASK_ADD, pid, 0);
 
-	if (err)
-		return err_set(e, err, "table of processes: %s", strerror(-err));
-	return *ret_proc ? 0 : err_set(e, -ENOSPC, "no room for more than %u processes", k->sizes.n_procs - 1);
+	if (proc < 0)
+		return err_set(e, (int)proc, "table of processes: %s", strerror((int)-proc));
+	*ret_proc = (uint32_t)proc;
+	return proc ? 0 : err_set(e, -ENOSPC, "no room for more than %u processes", k->sizes.n_procs - 1);
 }
 
 uint32_t kernel__ignore(struct kernel *k, pid_t pid, uint32_t proc)
 {
-	uint32_t had;
+	int64_t had;
 
 	do
-		ask(k, MT_ASK_IGNORE, pid, proc, &had);
+		had = ask(k, MT_ASK_IGNORE, pid, proc);
 	while (had == MT_ASK_MOVED);
-	return had;
+	return had > 0 ? (uint32_t)had : 0;
 }
 
 bool kernel__ignore_unless_moved(struct kernel *k, pid_t pid, uint32_t proc)
 {
-	uint32_t had;
-
-	ask(k, MT_ASK_IGNORE, pid, proc, &had);
-	return had != MT_ASK_MOVED;
+	return ask(k, MT_ASK_IGNORE, pid, proc) != MT_ASK_MOVED;
 }
 
 void kernel__reconsider(struct kernel *k, pid_t pid)
 {
-	uint32_t none;
-
-	ask(k, MT_ASK_RECONSIDER, pid, 0, &none);
+	ask(k, MT_ASK_RECONSIDER, pid, 0);
 }
 
 uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc)
 {
-	uint32_t now;
+	int64_t now = ask(k, MT_ASK_RENEW, pid, proc);
 
-	ask(k, MT_ASK_RENEW, pid, proc, &now);
-	return now;
+	return now > 0 ? (uint32_t)now : 0;
 }
 
 bool kernel__is_dying(const struct kernel *k, pid_t pid)
@@ -125,9 +120,7 @@ bool kernel__is_dying(const struct kernel *k, pid_t pid)
 
 void kernel__share(struct kernel *k, pid_t pid, uint32_t proc)
 {
-	uint32_t none;
-
-	ask(k, MT_ASK_SHARE, pid, proc, &none);
+	ask(k, MT_ASK_SHARE, pid, proc);
 }
 
 bool kernel__sees_sharers(const struct kernel *k)
@@ -145,14 +138,13 @@ bool kernel__has_borrowers(const struct kernel *k)
 pid_t kernel__check_borrowers(struct kernel *k, uint32_t left_by)
 {
 	int fd = bpf_map__fd(k->skel->maps.borrowers);
-	uint32_t pid, unseen = 0, is_unseen;
+	uint32_t pid, unseen = 0;
 
 	/* if one exits meanwhile, the kernel begins again with the first */
 	for (int err = bpf_map_get_next_key(fd, NULL, &pid), n = 0; !err && n < MAX_CHECKED; n++) {
 		uint32_t last = pid;
 
-		ask(k, MT_ASK_CHECK, pid, left_by, &is_unseen);
-		if (is_unseen)
+		if (ask(k, MT_ASK_CHECK, pid, left_by) > 0)
 			unseen = pid;
 		err = bpf_map_get_next_key(fd, &last, &pid);
 	}
@@ -188,31 +180,11 @@ bool kernel__was_dropped(const struct kernel *k, uint32_t proc)
 	return p->number == proc && __atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) == MT_ENDED_DROPPED;
 }
 
-uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc)
-{
-	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].live_bytes, __ATOMIC_RELAXED);
-}
-
-uint64_t kernel__peak_bytes(const struct kernel *k, uint32_t proc)
-{
-	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].peak_bytes, __ATOMIC_RELAXED);
-}
-
-uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc)
-{
-	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].started_ns, __ATOMIC_RELAXED);
-}
-
 bool kernel__is_older(const struct kernel *k, uint32_t proc, uint32_t than)
 {
 	const struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
 
 	return p->number != proc || p->nth < k->procs[MT_PROC_SLOT(than)].nth;
-}
-
-uint64_t kernel__hits(const struct kernel *k, uint32_t proc)
-{
-	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].probe_hits, __ATOMIC_RELAXED);
 }
 
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,

@@ -262,12 +262,6 @@ static uint64_t weight(uint32_t class, uint64_t sample_bytes)
 	return (uint64_t)llround(ldexp(-1 / expm1(-rounded / (double)sample_bytes), MT_CALLS_SHIFT));
 }
 
-/* log2(1 + i / MT_LOG_STEPS), with 16 fractional bits. */
-static uint64_t log_of(uint32_t i)
-{
-	return (uint64_t)llround(ldexp(log2(1 + i / (double)MT_LOG_STEPS), 16));
-}
-
 double sampler__weight_of(uint64_t size, uint64_t sample_bytes)
 {
 	uint32_t bits, shift;
@@ -326,7 +320,8 @@ int sampler__fill(int weights_fd, int logs_fd, uint64_t sample_bytes)
 			return -errno;
 	}
 	for (uint32_t i = 0; i <= MT_LOG_STEPS; i++) {
-		uint64_t l = log_of(i);
+		/* with 16 fractional bits */
+		uint64_t l = (uint64_t)llround(ldexp(log2(1 + i / (double)MT_LOG_STEPS), 16));
 
 		if (bpf_map_update_elem(logs_fd, &i, &l, BPF_ANY))
 			return -errno;

@@ -44,14 +44,6 @@ static bool ends_in(const char *name, const char *end, size_t *ret_stem)
 	return len > n && !strcmp(name + len - n, end);
 }
 
-static bool is_internal(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(internal); i++)
-		if (!strncmp(name, internal[i], strlen(internal[i])))
-			return true;
-	return false;
-}
-
 #define MAX_NAME 128	/* bytes */
 
 /* It is shown, and pasted into a shell: names of a hostile file may be anything. */
@@ -65,12 +57,10 @@ static bool is_plain(const char *name)
 static int look_at(const struct object_symbol *sym, void *arg)
 {
 	struct names *n = arg;
-	bool wanted = false;
 	size_t stem;
 
-	for (size_t i = 0; i < ARRAY_SIZE(pairs) && !wanted; i++)
-		wanted = ends_in(sym->name, pairs[i].allocates, &stem) || ends_in(sym->name, pairs[i].frees, &stem);
-	if (!wanted || n->v.n >= MAX_NAMES || !is_plain(sym->name) || is_internal(sym->name) ||
+	if (!table_first(p, pairs, ends_in(sym->name, p->allocates, &stem) || ends_in(sym->name, p->frees, &stem)) || n->v.n >= MAX_NAMES || !is_plain(sym->name) ||
+	    table_first(s, internal, !strncmp(sym->name, *s, strlen(*s))) ||
 	    alloc_funcs__find(n->funcs, sym->name) >= 0)
 		return 0;
 	*vec_push(&n->v) = xstrdup(sym->name);

@@ -80,11 +80,9 @@ struct walk {
 	struct region *regions[MAX_REGIONS];
 	size_t n_regions;
 	struct vec(struct step) todo;
-	struct vec(uint64_t) returns;
+	struct exits exits;	/* jumps: as tails, also where the stack pointer is not known */
 	struct vec(uint64_t) targets;	/* of jumps and branches */
 	struct vec(uint64_t) tails;	/* jumps out of its own bytes, the stack pointer as at entry */
-	/* the same, also where the stack pointer is not known; for place__exits() */
-	struct vec(struct exit_jump) jumps;
 	bool tangled;		/* its own bytes are left or entered in other ways, too */
 	bool reentered;		/* some code that is not its own jumps into the middle of it */
 	bool open;		/* some code that it may run in is not known */
@@ -130,21 +128,9 @@ static void add_region(struct walk *w, uint64_t start, uint64_t end)
 
 static struct region *region_of(struct walk *w, uint64_t addr)
 {
-	size_t i;
+	struct region **r = array_first(x, w->regions, w->n_regions, addr >= (*x)->start && addr < (*x)->end);
 
-	for (i = 0; i < w->n_regions; i++)
-		if (addr >= w->regions[i]->start && addr < w->regions[i]->end)
-			return w->regions[i];
-	return NULL;
-}
-
-/* From the nearest known start to the next one. */
-static void bounds_of(const struct walk *w, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
-{
-	size_t n = sorted__count(start, w->starts, w->n_starts, *start <= addr);
-
-	*ret_start = n && addr - w->starts[n - 1] < MAX_REGION_BYTES / 2 ? w->starts[n - 1] : addr;
-	*ret_end = n < w->n_starts ? w->starts[n] : UINT64_MAX;
+	return r ? *r : NULL;
 }
 
 static void go_to(struct walk *w, uint64_t target, int64_t sp)
@@ -165,20 +151,11 @@ static void note_crossing(struct walk *w, uint64_t addr, const struct insn *i, i
 		return;
 	w->reentered |= !is_own(w, addr);
 	if (is_own(w, addr) && i->flow == FLOW_JUMP && (!sp || sp == SP_LOST))
-		*vec_push(&w->jumps) = (struct exit_jump){ addr, i->target };
+		*vec_push(&w->exits.jumps) = (struct exit_jump){ addr, i->target };
 	if (!is_own(w, addr) || i->flow != FLOW_JUMP || sp)
 		w->tangled = true;
 	else
 		*vec_push(&w->tails) = addr;
-}
-
-/* Can control come to somewhere after first, up to last, other than by running on from first? */
-static bool is_entered(const struct walk *w, uint64_t first, uint64_t last)
-{
-	for (size_t i = 0; i < w->targets.n; i++)
-		if (w->targets.v[i] > first && w->targets.v[i] <= last)
-			return true;
-	return false;
 }
 
 /* Programs are free to bring these themselves: the object's own may not be the one that is jumped to. */
@@ -186,12 +163,8 @@ static bool is_replaceable(const char *name)
 {
 	static const char *const names[] = { "malloc", "calloc", "realloc", "memalign", "aligned_alloc",
 					     "posix_memalign", "valloc", "pvalloc", "reallocarray" };
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return !strncmp(name, "_Znw", 4) || !strncmp(name, "_Zna", 4);
+	return table_first(s, names, !strcmp(name, *s)) || !strncmp(name, "_Znw", 4) || !strncmp(name, "_Zna", 4);
 }
 
 /* tcmalloc and mimalloc reach even their own functions through the PLT. */
@@ -231,7 +204,7 @@ static void end_with(struct walk *w, const struct insn *i, uint64_t addr, int64_
 		if (sp && sp != SP_LOST)
 			give_up(w, "it returns with another stack pointer");
 		else
-			*vec_push(&w->returns) = addr;
+			*vec_push(&w->exits.returns) = addr;
 		break;
 	default:
 		break;
@@ -247,10 +220,11 @@ static void follow(struct walk *w, struct step from)
 	bool after_call = false;
 
 	if (!r) {
-		uint64_t start, end;
+		size_t n = sorted__count(start, w->starts, w->n_starts, *start <= addr);
+		bool is_near = n && addr - w->starts[n - 1] < MAX_REGION_BYTES / 2;
 
-		bounds_of(w, addr, &start, &end);
-		add_region(w, start, end);
+		/* from the nearest known start to the next one */
+		add_region(w, is_near ? w->starts[n - 1] : addr, n < w->n_starts ? w->starts[n] : UINT64_MAX);
 		r = region_of(w, addr);
 		if (!r) {
 			if (!w->unclear)
@@ -287,33 +261,38 @@ static void follow(struct walk *w, struct step from)
 
 static void walk_done(struct walk *w)
 {
-	size_t i;
-
-	for (i = 0; i < w->n_regions; i++)
+	for (size_t i = 0; i < w->n_regions; i++)
 		free(w->regions[i]);
 	free(w->starts);
 	vec_done(&w->todo);
-	vec_done(&w->returns);
 	vec_done(&w->targets);
 	vec_done(&w->tails);
-	vec_done(&w->jumps);
+	exits__done(&w->exits);
 	decoder__free(w->decoder);
+}
+
+/* False: nothing can be followed. */
+static bool begin(struct walk *w, uint64_t vaddr, uint64_t size)
+{
+	w->decoder = decoder__new(w->obj->machine);
+	if (!w->decoder || !size) {
+		lose_way(w, w->decoder ? "where it ends is not known" : "no decoder for this architecture");
+		return false;
+	}
+	w->start = vaddr;
+	w->end = size > UINT64_MAX - vaddr ? UINT64_MAX : vaddr + size;
+	object__function_starts(w->obj, &w->starts, &w->n_starts);
+	add_region(w, w->start, w->end);
+	go_to(w, vaddr, 0);
+	return true;
 }
 
 static void find_returns(struct walk *w, const struct planned_func *f)
 {
 	const char *why;
 
-	w->decoder = decoder__new(w->obj->machine);
-	if (!w->decoder || !f->size) {
-		lose_way(w, w->decoder ? "where it ends is not known" : "no decoder for this architecture");
+	if (!begin(w, f->vaddr, f->size))
 		return;
-	}
-	w->start = f->vaddr;
-	w->end = f->size > UINT64_MAX - f->vaddr ? UINT64_MAX : f->vaddr + f->size;
-	object__function_starts(w->obj, &w->starts, &w->n_starts);
-	add_region(w, w->start, w->end);
-	go_to(w, f->vaddr, 0);
 	while (!w->unclear && w->todo.n)
 		follow(w, w->todo.v[--w->todo.n]);
 	/* which code is its own is of interest all the same */
@@ -322,7 +301,7 @@ static void find_returns(struct walk *w, const struct planned_func *f)
 		follow(w, w->todo.v[--w->todo.n]);
 	if (why)
 		w->unclear = why;
-	if (!w->unclear && !w->returns.n)
+	if (!w->unclear && !w->exits.returns.n)
 		give_up(w, "no return was found in its code");
 }
 
@@ -391,7 +370,9 @@ static struct entry_point choose_entry(const struct placing *at, bool for_uretpr
 		return plain;
 	if (e.vaddr == f->vaddr)
 		return e;
-	if (at->w->unclear || is_entered(at->w, f->vaddr, e.vaddr) || (for_uretprobe && !e.ra_in_place))
+	/* control must not come to somewhere between the two, other than by running on from the first instruction */
+	if (at->w->unclear || vec_first(target, &at->w->targets, *target > f->vaddr && *target <= e.vaddr) ||
+	    (for_uretprobe && !e.ra_in_place))
 		return plain;
 	return e;
 }
@@ -429,11 +410,11 @@ static int place_return_insns(const struct placing *at)
 	char entry[sizeof(f->why)];
 	int r = 0;
 
-	for (size_t i = 0; !r && i < w->returns.n; i++)
-		r = ADD_POINT(at->obj, at->p, w->returns.v[i], .how = ON_RET_INSN,
-			      .own_return = one_entry && is_own(w, w->returns.v[i]));
+	for (size_t i = 0; !r && i < w->exits.returns.n; i++)
+		r = ADD_POINT(at->obj, at->p, w->exits.returns.v[i], .how = ON_RET_INSN,
+			      .own_return = one_entry && is_own(w, w->exits.returns.v[i]));
 	snprintf(entry, sizeof(entry), "%s", f->why);
-	because(f, "%.60s, %zu ret", entry, w->returns.n);
+	because(f, "%.60s, %zu ret", entry, w->exits.returns.n);
 	return r;
 }
 
@@ -446,11 +427,11 @@ static int place_without_entry(const struct placing *at)
 
 	for (size_t i = 0; !r && i < w->tails.n; i++)
 		r = ADD_POINT(at->obj, at->p, w->tails.v[i], .how = ON_ENTRY, .no_args = true);
-	for (size_t i = 0; !r && i < w->returns.n; i++) {
-		bool own = is_own(w, w->returns.v[i]);
+	for (size_t i = 0; !r && i < w->exits.returns.n; i++) {
+		bool own = is_own(w, w->exits.returns.v[i]);
 
 		n_own += own;
-		r = ADD_POINT(at->obj, at->p, w->returns.v[i], .how = ON_RET_INSN, .return_only = own);
+		r = ADD_POINT(at->obj, at->p, w->exits.returns.v[i], .how = ON_RET_INSN, .return_only = own);
 	}
 	because(at->f, "no entry, %zu ret%s", n_own, w->tails.n ? "; jumps to elsewhere, and the returns there" : "");
 	return r;
@@ -521,33 +502,19 @@ int place__function(const struct object *obj, const struct alloc_func *row, cons
 /* What cannot be followed is left out, and the rest is followed all the same. */
 void place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret)
 {
-	struct walk w = { .obj = obj, .start = vaddr, .end = size > UINT64_MAX - vaddr ? UINT64_MAX : vaddr + size };
+	struct walk w = { .obj = obj };
 
-	*ret = (struct exits){};
-	w.decoder = decoder__new(obj->machine);
-	if (!w.decoder || !size) {
-		walk_done(&w);
-		return;
-	}
-	object__function_starts(obj, &w.starts, &w.n_starts);
-	add_region(&w, w.start, w.end);
-	go_to(&w, vaddr, 0);
-	while (w.todo.n) {
+	for (bool begun = begin(&w, vaddr, size); begun && w.todo.n;) {
 		w.unclear = NULL;
 		follow(&w, w.todo.v[--w.todo.n]);
 	}
-	ret->returns = w.returns.v;
-	ret->n_returns = w.returns.n;
-	ret->jumps = w.jumps.v;
-	ret->n_jumps = w.jumps.n;
-	w.returns.v = NULL;
-	w.jumps.v = NULL;
+	*ret = w.exits;
+	w.exits = (struct exits){};
 	walk_done(&w);
 }
 
 void exits__done(struct exits *x)
 {
-	free(x->returns);
-	free(x->jumps);
-	*x = (struct exits){};
+	vec_done(&x->returns);
+	vec_done(&x->jumps);
 }

@@ -118,13 +118,8 @@ const struct reader_question plan_question = { READ_PLAN, &request_type, &answer
 
 static bool are_rows(const struct plan *p, const struct object *obj, size_t n_rows)
 {
-	for (size_t i = 0; i < p->n_funcs; i++)
-		if (p->funcs[i].func >= n_rows || !object__is_code(obj, p->funcs[i].vaddr))
-			return false;
-	for (size_t i = 0; i < p->n_points; i++)
-		if (p->points[i].func >= n_rows)
-			return false;
-	return p->family;
+	return p->family && !array_first(pt, p->points, p->n_points, pt->func >= n_rows) &&
+	       !array_first(f, p->funcs, p->n_funcs, f->func >= n_rows || !object__is_code(obj, f->vaddr));
 }
 
 /* A uretprobe kills programs where it does not belong, so its function must be the one that the row names. */

@@ -80,9 +80,8 @@ int spots__add(struct spots *s, enum mt_spot_kind kind, const char *option, cons
 	struct spot spot = { .kind = kind, .option = option };
 	int err;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (s->v[i].kind == kind && !strcmp(s->v[i].text, text))
-			return 0;
+	if (vec_first(had, s, had->kind == kind && !strcmp(had->text, text)))
+		return 0;
 	if (s->n + 1 >= MT_MAX_SPOTS)
 		return err_set(e, -E2BIG, "%s %s: no more than %d functions can be named", option, text,
 			       MT_MAX_SPOTS - 1);
@@ -107,10 +106,7 @@ void spots__done(struct spots *s)
 
 const struct spot *spots__first(const struct spots *s, enum mt_spot_kind kind)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->v[i].kind == kind)
-			return &s->v[i];
-	return NULL;
+	return vec_first(one, s, one->kind == kind);
 }
 
 /*
@@ -255,11 +251,6 @@ struct search {
 	struct spot *full;	/* found where too many are already */
 };
 
-static enum mt_spot_kind kind_at(const struct search *s, uint64_t number)
-{
-	return s->spots->v[number - 1].kind;
-}
-
 /* One more of what a point is: in the order of kinds, none twice. */
 static int join(const struct search *s, struct spot_point *p, const struct spot *spot)
 {
@@ -273,7 +264,7 @@ static int join(const struct search *s, struct spot_point *p, const struct spot 
 			return 0;
 	if (n == MT_SPOTS_AT_ONCE)
 		return -E2BIG;
-	for (at = 0; at < n && kind_at(s, v[at]) <= spot->kind; at++)
+	for (at = 0; at < n && s->spots->v[v[at] - 1].kind <= spot->kind; at++)
 		;
 	memmove(v + at + 1, v + at, n - at);
 	v[at] = (uint8_t)spot->number;

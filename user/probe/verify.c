@@ -57,10 +57,8 @@ static void read_headers(struct file *f)
 /* The segment that has a place of the file, with this flag; NULL: none. */
 static const Elf64_Phdr *segment_at(const struct file *f, uint64_t off, uint32_t flag)
 {
-	for (size_t i = 0; i < f->n_ph; i++)
-		if (f->ph[i].p_type == PT_LOAD && f->ph[i].p_flags & flag && off >= f->ph[i].p_offset && off - f->ph[i].p_offset < f->ph[i].p_filesz)
-			return &f->ph[i];
-	return NULL;
+	return array_first(one, f->ph, f->n_ph, one->p_type == PT_LOAD && one->p_flags & flag &&
+			off >= one->p_offset && off - one->p_offset < one->p_filesz);
 }
 
 static uint64_t vaddr_at(const struct file *f, uint64_t off, uint32_t flag)
@@ -77,20 +75,13 @@ static size_t first_from(const struct file *f, uint64_t vaddr)
 	return sorted__count(p, f->known, f->n_known, (*p)->vaddr < vaddr);
 }
 
-/* Of the first point behind it alone: pass_starts_on() does the rest. */
+/* Of the first point behind it alone: verify__points() passes it on to the others. */
 static void note_start(struct file *f, uint64_t vaddr)
 {
 	size_t i = first_from(f, vaddr);
 
 	if (i < f->n_known && (f->known[i]->start == UNKNOWN || vaddr > f->known[i]->start))
 		f->known[i]->start = vaddr;
-}
-
-static void pass_starts_on(struct file *f)
-{
-	for (size_t i = 1; i < f->n_known; i++)
-		if (f->known[i]->start == UNKNOWN)
-			f->known[i]->start = f->known[i - 1]->start;
 }
 
 /* "malloc", "malloc@@GLIBC_2.17" */
@@ -288,7 +279,9 @@ void verify__points(const struct object *obj, struct verified_point *v, size_t n
 			read_unwind_starts(&f, &f.ph[i]);
 	if (f.n_ph)
 		read_sections(&f);
-	pass_starts_on(&f);
+	for (size_t i = 1; i < f.n_known; i++)
+		if (f.known[i]->start == UNKNOWN)
+			f.known[i]->start = f.known[i - 1]->start;
 	d = f.n_ph ? decoder__new(f.eh.e_machine) : NULL;
 	for (size_t i = 0; i < f.n_known && d && !stint__is_over();)
 		i += look_at_code(&f, d, f.known + i, f.n_known - i);

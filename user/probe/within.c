@@ -30,28 +30,22 @@ COMPARATOR(by_value, uint64_t, ORDER(*a, *b))
 static uint64_t end_of(const struct search *s, uint64_t vaddr)
 {
 	const struct object_segment *code = object__segment_at(s->obj, vaddr, true);
+	const uint64_t *start, *named;
 	uint64_t end;
 
 	if (!code)
 		return vaddr;
 	end = code->vaddr + code->file_size;
-	for (size_t i = 0; i < s->n_starts; i++)
-		if (s->starts[i] > vaddr) {
-			end = MIN(end, s->starts[i]);
-			break;
-		}
-	for (size_t i = 0; i < s->named.n; i++)
-		if (s->named.v[i] > vaddr)
-			return MIN(end, s->named.v[i]);
-	return end;
+	start = array_first(at, s->starts, s->n_starts, *at > vaddr);
+	if (start)
+		end = MIN(end, *start);
+	named = vec_first(at, &s->named, *at > vaddr);
+	return named ? MIN(end, *named) : end;
 }
 
 static bool is_in(const struct mt_within_list *l, uint64_t vaddr)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (vaddr >= l->range[i].from && vaddr < l->range[i].to)
-			return true;
-	return false;
+	return array_first(one, l->range, l->n, vaddr >= one->from && vaddr < one->to);
 }
 
 static void add_range(struct search *s, uint64_t vaddr, uint64_t end)
@@ -78,9 +72,8 @@ static void add_point(struct search *s, uint64_t vaddr, enum mt_within_kind kind
 
 	if (!object__vaddr_to_offset(s->obj, vaddr, &offset))
 		return;
-	for (size_t i = 0; i < s->w->points.n; i++)
-		if (s->w->points.v[i].offset == offset)
-			return;
+	if (vec_first(p, &s->w->points, p->offset == offset))
+		return;
 	*vec_push(&s->w->points) = (struct spot_point){ .offset = offset, .cookie = MT_WITHIN_COOKIE(kind, 0, vaddr) };
 }
 
@@ -128,10 +121,7 @@ static int note_inlined(const char *name, uint64_t low, uint64_t high, bool firs
 /* Has the file that was searched last inlined copies? */
 static bool has_inlined(const struct spots *spots)
 {
-	for (size_t i = 0; i < spots->n; i++)
-		if (spots->v[i].kind == MT_SPOT_WITHIN_ENTER && spots->v[i].n_inlined_here)
-			return true;
-	return false;
+	return vec_first(one, spots, one->kind == MT_SPOT_WITHIN_ENTER && one->n_inlined_here);
 }
 
 /* ---- points */
@@ -150,11 +140,11 @@ static void add_exits(struct search *s, uint64_t vaddr)
 	struct exits x;
 
 	place__exits(s->obj, vaddr, end_of(s, vaddr) - vaddr, &x);
-	for (size_t i = 0; i < x.n_jumps; i++)
-		if (is_in(&s->w->ranges, x.jumps[i].vaddr) && !is_in(&s->w->ranges, x.jumps[i].target))
-			add_point(s, x.jumps[i].vaddr, MT_WITHIN_JUMP);
-	for (size_t i = 0; i < x.n_returns; i++)
-		add_point(s, x.returns[i], is_in(&s->w->ranges, x.returns[i]) ? MT_WITHIN_LEAVE : MT_WITHIN_LANDED);
+	for (size_t i = 0; i < x.jumps.n; i++)
+		if (is_in(&s->w->ranges, x.jumps.v[i].vaddr) && !is_in(&s->w->ranges, x.jumps.v[i].target))
+			add_point(s, x.jumps.v[i].vaddr, MT_WITHIN_JUMP);
+	for (size_t i = 0; i < x.returns.n; i++)
+		add_point(s, x.returns.v[i], is_in(&s->w->ranges, x.returns.v[i]) ? MT_WITHIN_LEAVE : MT_WITHIN_LANDED);
 	exits__done(&x);
 }
 
@@ -186,12 +176,9 @@ int within__find(const struct spots *spots, struct object *obj, const struct spo
 		 struct within *ret, struct err *e)
 {
 	struct search s = { .spots = spots, .obj = obj, .w = ret };
-	bool any = has_inlined(spots);
 
 	*ret = (struct within){};
-	for (size_t i = 0; i < found->n && !any; i++)
-		any = is_wanted(spots, found->v[i].cookie);
-	if (!any)
+	if (!has_inlined(spots) && !vec_first(p, found, is_wanted(spots, p->cookie)))
 		return 0;
 	if (readers__are_apart())
 		return spots_apart__within(spots, obj, found, ret, e);

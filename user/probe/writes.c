@@ -63,9 +63,8 @@ static void take_out(const struct writes *w, int fd)
 /* Once, however many steps of an attachment find out. */
 static void report(struct writes *w, const struct object *obj)
 {
-	for (size_t i = 0; i < w->reported.n; i++)
-		if (w->reported.v[i] == obj)
-			return;
+	if (vec_first(one, &w->reported, *one == obj))
+		return;
 	*vec_push(&w->reported) = obj;
 	eventfd_write(w->reported_fd, 1);
 }
@@ -84,26 +83,23 @@ static void take_out_of(struct writes *w, const struct object *obj, bool anchors
 }
 
 /*
- * Anchors last (attach.h), but not after the kernel has given the others back: an anchor is a
- * breakpoint in the new code, too, and would be there for those 50 ms.
+ * A number is an inode's, and several objects may be its versions. Anchors last (attach.h), but not after the kernel has given the
+ * others back: an anchor is a breakpoint in the new code, too, and would be there for those 50 ms.
  */
-static void unprobe(struct writes *w, const struct object *obj)
-{
-	take_out_of(w, obj, false);
-	take_out_of(w, obj, true);
-	report(w, obj);
-}
-
-/* A number is an inode's, and several objects may be its versions. */
 static void on_written(struct writes *w, int wd)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < w->watched.n; i++) {
-		if (w->watched.v[i].wd == wd)
-			unprobe(w, w->watched.v[i].object);
-		else
+		const struct object *obj = w->watched.v[i].object;
+
+		if (w->watched.v[i].wd != wd) {
 			w->watched.v[kept++] = w->watched.v[i];
+			continue;
+		}
+		take_out_of(w, obj, false);
+		take_out_of(w, obj, true);
+		report(w, obj);
 	}
 	/* not IN_ONESHOT, with which a watch that is added at that moment may be the one that is about to go */
 	if (kept < w->watched.n)
@@ -219,10 +215,7 @@ int writes__fd(const struct writes *w)
 
 static bool is_watched(const struct writes *w, const struct object *obj)
 {
-	for (size_t i = 0; i < w->watched.n; i++)
-		if (w->watched.v[i].object == obj)
-			return true;
-	return false;
+	return vec_first(one, &w->watched, one->object == obj);
 }
 
 /* The last one of these goes, and the number with it unless it is another's. */
@@ -230,10 +223,7 @@ static void unwatch_last(struct writes *w)
 {
 	int wd = w->watched.v[--w->watched.n].wd;
 
-	for (size_t i = 0; i < w->watched.n; i++)
-		if (w->watched.v[i].wd == wd)
-			return;
-	if (wd >= 0)
+	if (wd >= 0 && !vec_first(other, &w->watched, other->wd == wd))
 		inotify_rm_watch(w->notify_fd, wd);
 }
 

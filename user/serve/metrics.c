@@ -146,10 +146,7 @@ COMPARATOR(by_weight, struct row *const,
 
 static struct series *series_of(struct family *f, const char *name)
 {
-	for (size_t i = 0; i < METRICS_NAMES; i++)
-		if (f->v[i].name && !strcmp(f->v[i].name, name))
-			return &f->v[i];
-	return NULL;
+	return array_first(one, f->v, METRICS_NAMES, one->name && !strcmp(one->name, name));
 }
 
 /* One of its own, or that of a name that is no more; only who runs may take that. */
@@ -327,52 +324,27 @@ struct column {
 	const char *name;	/* between malloctrace_LABEL_ and the suffix */
 	unsigned int needs;	/* enum counter_bit */
 	bool exact;		/* never an estimate */
-	bool if_known;		/* left out where a row has none */
-	double (*of)(const struct series *x);	/* NULL: it is `total`, or what that is now if it is an estimate */
+	bool growth;		/* left out where a row has none */
+	size_t figure;		/* in struct row; 0: it is `total`, or what that is now if it is an estimate */
 	size_t total;
 	const char *help;
 };
 
-static double live_bytes(const struct series *x)
-{
-	return (double)x->row.live_bytes;
-}
-
-static double live_blocks(const struct series *x)
-{
-	return (double)x->row.live_blocks;
-}
-
-static double growth(const struct series *x)
-{
-	return x->row.has_growth ? x->row.growth : NAN;
-}
-
-static double rss(const struct series *x)
-{
-	return (double)x->row.rss_bytes;
-}
-
-static double processes(const struct series *x)
-{
-	return (double)x->row.n_processes;
-}
-
 static const struct column columns[] = {
-	{ "live_bytes", HAS_LIVE_BYTES, .of = live_bytes, .help = "Bytes that are allocated and not freed, of processes that run." },
-	{ "live_blocks", HAS_LIVE_BLOCKS, .of = live_blocks, .help = "Blocks that are allocated and not freed, of processes that run." },
+	{ "live_bytes", HAS_LIVE_BYTES, .figure = offsetof(struct row, live_bytes), .help = "Bytes that are allocated and not freed, of processes that run." },
+	{ "live_blocks", HAS_LIVE_BLOCKS, .figure = offsetof(struct row, live_blocks), .help = "Blocks that are allocated and not freed, of processes that run." },
 	{ "allocations", HAS_ALLOC_CALLS, .total = ALLOCATIONS, .help = "Calls of malloc and its kin." },
 	{ "allocated_bytes", HAS_ALLOC_BYTES, .total = ALLOCATED_BYTES, .help = "Bytes that these calls asked for." },
 	{ "frees", HAS_FREE_CALLS, .total = FREES, .help = "Blocks that were freed." },
 	{ "freed_bytes", HAS_FREE_BYTES, .total = FREED_BYTES, .help = "Bytes of blocks that were freed." },
-	{ "growth_bytes_per_second", HAS_LIVE_BYTES, .if_known = true, .of = growth, .help = "How fast live bytes grow, by the judgement of the last minutes." },
-	{ "resident_memory_bytes", 0, .exact = true, .of = rss, .help = "Resident memory of processes that run." },
-	{ "processes", 0, .exact = true, .of = processes, .help = "Traced processes that run." },
+	{ "growth_bytes_per_second", HAS_LIVE_BYTES, .growth = true, .help = "How fast live bytes grow, by the judgement of the last minutes." },
+	{ "resident_memory_bytes", 0, .exact = true, .figure = offsetof(struct row, rss_bytes), .help = "Resident memory of processes that run." },
+	{ "processes", 0, .exact = true, .figure = offsetof(struct row, n_processes), .help = "Traced processes that run." },
 };
 
 static void put_column(FILE *out, const struct family *f, const struct column *c, const struct snapshot *s)
 {
-	bool estimated = s->estimated && !c->exact, total = !c->of && !estimated;
+	bool estimated = s->estimated && !c->exact, total = !c->figure && !c->growth && !estimated;
 	char name[96];
 
 	if (c->needs & ~s->known)
@@ -381,16 +353,14 @@ static void put_column(FILE *out, const struct family *f, const struct column *c
 	put_head(out, name, "", total ? "counter" : "gauge", c->help);
 	for (size_t i = 0; i <= METRICS_NAMES; i++) {
 		const struct series *x = &f->v[i];
-		double v;
+		const uint64_t *n = c->figure ? (const uint64_t *)((const char *)&x->row + c->figure) :
+						&(estimated ? x->row.now : x->total)[c->total];
 
-		if (!x->name || !x->here || (estimated && !x->row.met))
-			continue;
-		v = c->of ? c->of(x) : (double)(estimated ? x->row.now : x->total)[c->total];
-		if (c->if_known && isnan(v))
+		if (!x->name || !x->here || (estimated && !x->row.met) || (c->growth && !x->row.has_growth))
 			continue;
 		fprintf(out, "%s{%s=\"", name, f->label);
 		put_label(out, x->name);
-		fprintf(out, "\"} %.17g\n", v);
+		fprintf(out, "\"} %.17g\n", c->growth ? x->row.growth : (double)*n);
 	}
 }
 
@@ -408,13 +378,6 @@ static void put_family(FILE *out, const struct family *f, const struct snapshot 
 			put_label(out, f->v[i].name);
 			fprintf(out, "\",verdict=\"%s\"} %llu\n", verdicts[k], (unsigned long long)f->v[i].sites[k]);
 		}
-}
-
-static void put_losses(FILE *out, const struct snapshot *s)
-{
-	put_head(out, "malloctrace_losses", "_total", "counter", "What was missed, by kind: figures may lack so much.");
-	for (size_t i = 0; i < s->n_losses; i++)
-		fprintf(out, "malloctrace_losses_total{kind=\"%s\"} %llu\n", s->losses[i].name, (unsigned long long)s->losses[i].n);
 }
 
 static void put_conditions(FILE *out, const struct snapshot *s, const struct metrics_own *own)
@@ -465,7 +428,9 @@ void metrics__write(struct metrics *m, FILE *out, const struct snapshot *s, cons
 		take(&m->families[i], s);
 	for (size_t i = 0; i < N_FAMILIES; i++)
 		put_family(out, &m->families[i], s);
-	put_losses(out, s);
+	put_head(out, "malloctrace_losses", "_total", "counter", "What was missed, by kind: figures may lack so much.");
+	for (size_t i = 0; i < s->n_losses; i++)
+		fprintf(out, "malloctrace_losses_total{kind=\"%s\"} %llu\n", s->losses[i].name, (unsigned long long)s->losses[i].n);
 	put_conditions(out, s, own);
 	put_own(out, s, own);
 }

@@ -82,19 +82,13 @@ void secrets__done(struct serve_secrets *s);
 
 #define WEB_CHILD_NAME "malloctrace-web"
 
-struct web_opts {
-	int listen_fd;
-	const char *token;	/* what requests must carry; NULL: nothing */
-	/* the contents of PEM files; NULL: plain HTTP; client_ca NULL: whoever comes */
-	const char *cert, *key, *client_ca;
-};
-
 struct web {
 	pid_t pid;
 	int fd;			/* struct serve_ask comes from here, struct serve_answer goes there */
 };
 
-int web__start(const struct web_opts *o, struct web *ret, struct err *e);
+/* Without a token requests need none, without a certificate it is plain HTTP, without a client_ca whoever comes is answered. */
+int web__start(int listen_fd, const struct serve_secrets *secrets, struct web *ret, struct err *e);
 void web__end(struct web *w);
 
 /* Its main(), under WEB_CHILD_NAME. */

@@ -64,7 +64,7 @@ static int await_ready(int fd, const char *who, struct err *e)
 /* ---- the process */
 
 /* Secrets pass in memory that no file system has. */
-static int write_settings(const struct web_opts *o, struct err *e)
+static int write_settings(const struct serve_secrets *o, struct err *e)
 {
 	const char *texts[N_WEB_TEXTS] = { [WEB_TOKEN] = o->token, [WEB_CERT] = o->cert, [WEB_KEY] = o->key, [WEB_CLIENT_CA] = o->client_ca };
 	int fd = memfd_create("settings", MFD_CLOEXEC);
@@ -82,10 +82,10 @@ static int write_settings(const struct web_opts *o, struct err *e)
 	return fd;
 }
 
-int web__start(const struct web_opts *o, struct web *ret, struct err *e)
+int web__start(int listen_fd, const struct serve_secrets *secrets, struct web *ret, struct err *e)
 {
 	static char *const argv[] = { WEB_CHILD_NAME, NULL }, *const envp[] = { NULL };
-	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC), settings = write_settings(o, e);
+	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC), settings = write_settings(secrets, e);
 	int pair[2], err;
 	pid_t pid;
 
@@ -95,7 +95,7 @@ int web__start(const struct web_opts *o, struct web *ret, struct err *e)
 		return err_set(e, -errno, "the HTTP process: %s", strerror(errno));
 	pid = fork();
 	if (!pid) {
-		const int fds[] = { pair[1], o->listen_fd, -1, settings };
+		const int fds[] = { pair[1], listen_fd, -1, settings };
 
 		lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
 	}
@@ -167,10 +167,7 @@ const char *web_query__take(struct serve_ask *ask, const char *key, const char *
 		memcpy(to, value, strlen(value) + 1);
 		return NULL;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		if (!strcmp(key, ignored[i]))
-			return NULL;
-	return "not known; there are pid, comm, cgroup, container, pod and seconds";
+	return table_first(s, ignored, !strcmp(key, *s)) ? NULL : "not known; there are pid, comm, cgroup, container, pod and seconds";
 }
 
 bool web_query__is_local(const char *host)

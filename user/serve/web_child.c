@@ -84,14 +84,6 @@ static enum MHD_Result put_text(struct MHD_Connection *c, unsigned int status, c
 	return ok;
 }
 
-static void count_unread(struct request *q, uint64_t bytes)
-{
-	pthread_mutex_lock(&web.lock);
-	web.unread_bytes += bytes - q->unread_bytes;
-	q->unread_bytes = bytes;
-	pthread_mutex_unlock(&web.lock);
-}
-
 static enum MHD_Result put_answer(struct MHD_Connection *c, const struct slot *s, struct request *q)
 {
 	const struct served *w = &served[s->what];
@@ -123,8 +115,12 @@ static enum MHD_Result put_answer(struct MHD_Connection *c, const struct slot *s
 	}
 	ok = MHD_queue_response(c, 200, r);
 	MHD_destroy_response(r);
-	if (ok == MHD_YES)
-		count_unread(q, (uint64_t)st.st_size);
+	if (ok != MHD_YES)
+		return ok;
+	pthread_mutex_lock(&web.lock);
+	web.unread_bytes += (uint64_t)st.st_size - q->unread_bytes;
+	q->unread_bytes = (uint64_t)st.st_size;
+	pthread_mutex_unlock(&web.lock);
 	return ok;
 }
 
@@ -229,17 +225,9 @@ static enum MHD_Result put_paths(struct MHD_Connection *c)
 	return put_text(c, 404, text, NULL, NULL);
 }
 
-static const struct served *find_path(const char *url)
-{
-	for (size_t i = 0; i < N_SERVED; i++)
-		if (!strcmp(url, served[i].path))
-			return &served[i];
-	return NULL;
-}
-
 static enum MHD_Result begin(struct MHD_Connection *c, const char *url, const char *method, void **request)
 {
-	const struct served *w = find_path(url);
+	const struct served *w = array_first(x, served, N_SERVED, !strcmp(url, x->path));
 	bool is_open = w == &served[SERVE_HEALTH];
 	struct serve_ask a = {};
 	struct query q = { .ask = &a };

@@ -9,6 +9,7 @@
  * is up nothing else writes to the terminal: messages go to live_open.c.
  */
 #include <errno.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
 #include "model/runtimes.h"
@@ -101,8 +102,9 @@ void live__draw(struct live *l)
 static void on_said(void *arg)
 {
 	struct live *l = arg;
+	eventfd_t n;
 
-	if (said__is_new(&l->said))
+	if (!eventfd_read(l->said.fd, &n))
 		live__draw(l);
 }
 
@@ -170,16 +172,6 @@ void live__choose_rows(struct live *l)
 
 	l->by = !o->by && o->all ? &grouping_programs : grouping__find(o->by);
 	l->other = l->by->group_of ? (o->all ? &grouping_crowd : grouping__find("process")) : &grouping_programs;
-}
-
-static void switch_rows(struct live *l)
-{
-	const struct grouping *by = l->by;
-
-	l->by = l->other;
-	l->other = by;
-	live__update(l);
-	say("A row is %s.", l->by->row);
 }
 
 /* ---- the heap */
@@ -331,6 +323,8 @@ static void read_source(struct live *l)
 
 static void act(struct live *l, enum top_action action)
 {
+	const struct grouping *by;
+
 	switch (action) {
 	case TOP_NONE:
 		break;
@@ -349,7 +343,11 @@ static void act(struct live *l, enum top_action action)
 		live__update(l);
 		break;
 	case TOP_GROUP:
-		switch_rows(l);
+		by = l->by;
+		l->by = l->other;
+		l->other = by;
+		live__update(l);
+		say("A row is %s.", l->by->row);
 		break;
 	case TOP_SOURCE:
 		read_source(l);
@@ -439,22 +437,15 @@ int live__fill_loop(struct live *l)
 {
 	struct loop *loop = l->s->loop;
 	sigset_t set;
-	int err;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGWINCH);
 	sigaddset(&set, SIGTSTP);
 	sigaddset(&set, SIGHUP);
-	err = loop__add_signals(loop, &set, on_signal, l);
-	if (!err)
-		err = loop__add_fd(loop, STDIN_FILENO, on_input, l);
-	if (!err)
-		err = loop__add_fd(loop, l->timer_fd, on_timer, l);
-	if (!err)
-		err = loop__add_fd(loop, l->said.fd, on_said, l);
-	if (!err)
-		err = loop__add_fd(loop, names__fd(l->names), on_names, l);
-	if (!err)
-		err = loop__add_fd(loop, l->respite_timer_fd, on_respite_over, l);
-	return err;
+	return loop__add_signals(loop, &set, on_signal, l) ?:
+	       loop__add_fd(loop, STDIN_FILENO, on_input, l) ?:
+	       loop__add_fd(loop, l->timer_fd, on_timer, l) ?:
+	       loop__add_fd(loop, l->said.fd, on_said, l) ?:
+	       loop__add_fd(loop, names__fd(l->names), on_names, l) ?:
+	       loop__add_fd(loop, l->respite_timer_fd, on_respite_over, l);
 }

@@ -33,15 +33,6 @@
 
 #define SAID_MAX 200			/* messages kept for the end */
 
-static void wake(struct said *s)
-{
-	uint64_t one = 1;
-
-	if (write(s->fd, &one, sizeof(one)) < 0) {
-		/* it is readable already */
-	}
-}
-
 static void on_say(const char *text, void *arg)
 {
 	struct said *s = arg;
@@ -57,7 +48,7 @@ static void on_say(const char *text, void *arg)
 	}
 	*vec_push(&s->all) = xstrdup(text);
 	pthread_mutex_unlock(&s->lock);
-	wake(s);
+	eventfd_write(s->fd, 1);
 }
 
 static void on_progress(const char *text, void *arg)
@@ -68,7 +59,7 @@ static void on_progress(const char *text, void *arg)
 	free(s->progress);
 	s->progress = text ? xstrdup(text) : NULL;
 	pthread_mutex_unlock(&s->lock);
-	wake(s);
+	eventfd_write(s->fd, 1);
 }
 
 static void on_step(const char *text, void *arg)
@@ -77,13 +68,6 @@ static void on_step(const char *text, void *arg)
 
 	if (s->starts)
 		on_progress(text, arg);
-}
-
-bool said__is_new(struct said *s)
-{
-	uint64_t n;
-
-	return read(s->fd, &n, sizeof(n)) == sizeof(n);
 }
 
 void said__show(struct said *s, struct top *t)
@@ -104,15 +88,6 @@ bool said__show_progress(struct said *s, struct top *t)
 		top__progress(t, s->progress);
 	pthread_mutex_unlock(&s->lock);
 	return any;
-}
-
-/* From a thread that ends the process now: what was said is said again, and nobody says any more. */
-static void said__leave(struct said *s)
-{
-	pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < s->all.n; i++)
-		if (isatty(STDERR_FILENO))
-			dprintf(STDERR_FILENO, "malloctrace: %s\n", s->all.v[i]);
 }
 
 /* Messages go to stderr again; what was said is said again. */
@@ -144,20 +119,49 @@ static void said__close(struct said *s)
  * the program; those that arrive later are the loop's.
  */
 
-struct starting_calls {
-	void (*draw)(void *arg);	/* now and then, and whenever said_fd is readable */
-	void (*quit)(void *arg);	/* q, Ctrl-C, or the terminal is gone: does not return */
-	void *arg;
-};
-
 #define REDRAW_MS 250	/* ages go on */
 
 struct starting {
-	struct starting_calls calls;
-	int said_fd, signal_fd;
+	struct live *live;
+	int signal_fd;
 	struct ending end;	/* of the thread */
 	pthread_t thread;
 };
+
+/* What will be traced; of several processes, the sum. */
+static void show_target(struct live *l)
+{
+	const struct opts *o = l->s->opts;
+	uint64_t age_ns = 0, rss_bytes = 0;
+	char who[256];
+
+	snprintf(who, sizeof(who), "%s", o->cmd ? o->cmd[0] : l->s->uname.nodename);
+	for (size_t i = 0; i < o->pids.n; i++) {
+		struct process p;
+
+		rss_bytes += process__rss_bytes(o->pids.v[i]);
+		if (o->pids.n > 1 || process__look(o->pids.v[i], &p, NULL))
+			continue;
+		snprintf(who, sizeof(who), "%s (%d)", p.comm, (int)p.pid);
+		age_ns = p.age_ns;
+		process__done(&p);
+	}
+	if (o->pids.n > 1)
+		snprintf(who, sizeof(who), "%zu processes", o->pids.n);
+	top__target(l->top, who, age_ns, rss_bytes);
+}
+
+/* What is loaded and attached goes with the process, as if it was killed. */
+static _Noreturn void quit_start(struct live *l)
+{
+	term__close();
+	/* what was said is said again, and nobody says any more */
+	pthread_mutex_lock(&l->said.lock);
+	for (size_t i = 0; i < l->said.all.n && isatty(STDERR_FILENO); i++)
+		dprintf(STDERR_FILENO, "malloctrace: %s\n", l->said.all.v[i]);
+	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
+	_exit(l->s->opts->cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED);	/* nothing was recorded */
+}
 
 static void on_keys(struct starting *s)
 {
@@ -169,12 +173,12 @@ static void on_keys(struct starting *s)
 		if (ev.mouse)
 			continue;
 		if (ev.key == 'q' || ev.key == 'Q')
-			s->calls.quit(s->calls.arg);
+			quit_start(s->live);
 		if (ev.key == TOP_KEY_REDRAW)
 			term__repaint();
 	}
 	if (!any && term__gone())
-		s->calls.quit(s->calls.arg);
+		quit_start(s->live);
 }
 
 static void on_signals(struct starting *s)
@@ -187,7 +191,7 @@ static void on_signals(struct starting *s)
 		else if (info.ssi_signo == SIGTSTP)
 			term__stop();
 		else
-			s->calls.quit(s->calls.arg);
+			quit_start(s->live);
 	}
 }
 
@@ -198,10 +202,11 @@ static void *show_progress(void *arg)
 
 	for (;;) {
 		struct pollfd fds[] = {
-			{ s->end.fd, POLLIN, 0 }, { s->signal_fd, POLLIN, 0 }, { STDIN_FILENO, POLLIN, 0 }, { s->said_fd, POLLIN, 0 },
+			{ s->end.fd, POLLIN, 0 }, { s->signal_fd, POLLIN, 0 }, { STDIN_FILENO, POLLIN, 0 }, { s->live->said.fd, POLLIN, 0 },
 		};
 
-		s->calls.draw(s->calls.arg);
+		show_target(s->live);
+		live__draw(s->live);
 		if (poll(fds, ARRAY_SIZE(fds), REDRAW_MS) < 0 && errno != EINTR)
 			return NULL;
 		if (fds[0].revents)
@@ -210,25 +215,23 @@ static void *show_progress(void *arg)
 			on_signals(s);
 		if (fds[2].revents)
 			on_keys(s);
-		if (fds[3].revents && read(s->said_fd, &n, sizeof(n)) < 0)
+		if (fds[3].revents && read(s->live->said.fd, &n, sizeof(n)) < 0)
 			return NULL;
 	}
 }
 
 /*
- * From here to starting__end() the terminal belongs to a thread, which alone
- * calls these. The signals of the session and of the live view are blocked
- * already. said_fd, an eventfd, stays the caller's.
+ * From here to starting__end() the terminal belongs to a thread. The signals of
+ * the session and of the live view are blocked already.
  */
-static int starting__begin(const struct starting_calls *calls, int said_fd, struct starting **ret, struct err *e)
+static int starting__begin(struct live *l, struct err *e)
 {
 	struct starting *s = xcalloc(1, sizeof(*s));
 	sigset_t set;
 	int err;
 
-	s->calls = *calls;
+	s->live = l;
 	s->end = ENDING_NONE;
-	s->said_fd = said_fd;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -238,7 +241,7 @@ static int starting__begin(const struct starting_calls *calls, int said_fd, stru
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	err = s->signal_fd < 0 || ending__open(&s->end) ? errno : pthread_create(&s->thread, NULL, show_progress, s);
 	if (!err) {
-		*ret = s;
+		l->starting = s;
 		return 0;
 	}
 	if (s->signal_fd >= 0)
@@ -270,59 +273,11 @@ static bool is_wanted(const struct opts *o)
 {
 	if (o->interval_ns || o->batch || o->json || (o->cmd && !o->cmd_output) || o->events)
 		return false;
-	for (size_t i = 0; i < o->outputs.n; i++)
-		if (!strcmp(o->outputs.v[i], "-"))
-			return false;
-	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-}
-
-/* ---- until the trace begins */
-
-/* What will be traced; of several processes, the sum. */
-static void show_target(struct live *l)
-{
-	const struct opts *o = l->s->opts;
-	uint64_t age_ns = 0, rss_bytes = 0;
-	char who[256];
-
-	snprintf(who, sizeof(who), "%s", o->cmd ? o->cmd[0] : l->s->uname.nodename);
-	for (size_t i = 0; i < o->pids.n; i++) {
-		struct process p;
-
-		rss_bytes += process__rss_bytes(o->pids.v[i]);
-		if (o->pids.n > 1 || process__look(o->pids.v[i], &p, NULL))
-			continue;
-		snprintf(who, sizeof(who), "%s (%d)", p.comm, (int)p.pid);
-		age_ns = p.age_ns;
-		process__done(&p);
-	}
-	if (o->pids.n > 1)
-		snprintf(who, sizeof(who), "%zu processes", o->pids.n);
-	top__target(l->top, who, age_ns, rss_bytes);
-}
-
-static void draw_start(void *arg)
-{
-	struct live *l = arg;
-
-	show_target(l);
-	live__draw(l);
-}
-
-/* What is loaded and attached goes with the process, as if it was killed. */
-static _Noreturn void quit_start(void *arg)
-{
-	struct live *l = arg;
-
-	term__close();
-	said__leave(&l->said);
-	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
-	_exit(l->s->opts->cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED);	/* nothing was recorded */
+	return !opts__has_output(o, "-") && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
 static int open_screen(struct live *l, struct err *e)
 {
-	struct starting_calls calls = { draw_start, quit_start, l };
 	struct top_opts o = {
 		.leak_after_ns = l->s->opts->leak_after_ns,
 		.name = live__fill_names,
@@ -356,7 +311,7 @@ static int open_screen(struct live *l, struct err *e)
 		return err;
 	l->said.starts = true;
 	log__redirect(&(struct log_sink){ on_say, on_progress, on_step, &l->said });
-	return starting__begin(&calls, l->said.fd, &l->starting, e);
+	return starting__begin(l, e);
 }
 
 /* ---- begin and end */

@@ -24,8 +24,6 @@ struct said {			/* all zero but fd, which is -1: it was never begun */
 	char *progress;		/* the last one; NULL: none */
 };
 
-/* Has something been said since the last call? */
-bool said__is_new(struct said *s);
 /* Messages that have not been on the screen yet. */
 void said__show(struct said *s, struct top *t);
 /* False: there is none, and the screen stays as it is. */

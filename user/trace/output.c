@@ -169,11 +169,6 @@ bool output__is_read(const struct output *o)
 	return read;
 }
 
-bool output__carries_ages(const struct output *o)
-{
-	return o->to_stdout->carries_ages;
-}
-
 bool output__has_age_classes(const struct output *o)
 {
 	bool has = o->to_stdout->carries_ages || o->opts->views & VIEW_LIFETIMES || o->writes_any;
@@ -357,14 +352,9 @@ static void tell_tags(struct output *o, const struct snapshot *s)
 	if (o->said_tags || !s->ended)
 		return;
 	o->said_tags = true;
-	for (uint32_t i = 0; i < s->n_tags; i++) {
-		bool found = s->tags[i].thread || s->tags[i].entered != UINT64_MAX;
-
-		for (size_t k = 0; k < s->n_sites && !found; k++)
-			found = s->sites[k].tag == i + 1;
-		if (!found)
+	for (uint32_t i = 0; i < s->n_tags; i++)
+		if (!s->tags[i].thread && s->tags[i].entered == UINT64_MAX && !array_first(x, s->sites, s->n_sites, x->tag == i + 1))
 			say("--tag %s: no stack of the trace has such a function: check its name, or trace for longer", s->tags[i].name);
-	}
 }
 
 /* What is shown of s; itself, or the caller's. */
@@ -401,13 +391,8 @@ static void give_source(struct output *o, struct snapshot *s, const struct expor
 /* Do its paths mean files of this machine? Not those of a container, of a process with mounts of its own, nor of a profile that was read. */
 static bool is_local(const struct snapshot *s, const struct missing_names *m)
 {
-	bool local = true;
-
-	for (size_t i = 0; i < s->n_processes; i++)
-		local &= !s->processes[i].container;
-	for (size_t i = 0; i < m->n_files; i++)
-		local &= m->files[i]->handle && object__is_here(m->files[i]->handle);
-	return local;
+	return !array_first(p, s->processes, s->n_processes, p->container) &&
+	       !array_first(f, m->files, m->n_files, !(*f)->handle || !object__is_here((*f)->handle));
 }
 
 char *output__missing_names(const struct output *o, const struct snapshot *s)
@@ -428,13 +413,17 @@ char *output__missing_names(const struct output *o, const struct snapshot *s)
 	return missing_names__words(&m, install, o->debuginfod, traced);
 }
 
+static struct snapshot *rows_of(struct output *o, const struct snapshot *s)
+{
+	tellings__begin(&o->tellings, s);
+	return rows__of(s, &o->tellings, o->opts->leak_after_ns, NULL);
+}
+
 /* One screen has rows, which are sums of sites: the caller's; of s, which has the names that rows are found by. */
 static struct snapshot *make_rows(struct output *o, struct snapshot *s)
 {
-	struct snapshot *rows;
+	struct snapshot *rows = rows_of(o, s);
 
-	tellings__begin(&o->tellings, s);
-	rows = rows__of(s, &o->tellings, o->opts->leak_after_ns, NULL);
 	names__pause(o->names);
 	name_shown(o, rows, true);
 	names__resume(o->names);
@@ -444,11 +433,9 @@ static struct snapshot *make_rows(struct output *o, struct snapshot *s)
 /* The same in every view of a snapshot: about rows, not about the stacks that one of them shows each by itself. The caller's. */
 static char *sentence_of(struct output *o, const struct snapshot *s)
 {
-	struct snapshot *rows;
+	struct snapshot *rows = rows_of(o, s);
 	char *ret;
 
-	tellings__begin(&o->tellings, s);
-	rows = rows__of(s, &o->tellings, o->opts->leak_after_ns, NULL);
 	tellings__begin(&o->tellings, rows);
 	ret = sentence__of(rows, &o->tellings, SENTENCE_NAME_COLS);
 	snapshot__free(rows);
@@ -520,18 +507,12 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	return 0;
 }
 
-/* A whole machine has thousands of processes, most of them over soon: people get programs. */
-static const struct grouping *grouping_of(const struct output *o, const struct snapshot *s, const struct export_format *f)
-{
-	if (o->opts->by || !s->machine.known)
-		return grouping__find(o->opts->by);
-	return f->for_people ? &grouping_programs : &grouping_crowd;
-}
-
 /* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */
 static struct snapshot *grouped(const struct output *o, struct snapshot *s, const struct export_format *f, struct snapshot **ret_own)
 {
-	const struct grouping *by = grouping_of(o, s, f);
+	bool asked = o->opts->by || !s->machine.known;
+	/* a whole machine has thousands of processes, most of them over soon: people get programs */
+	const struct grouping *by = asked ? grouping__find(o->opts->by) : f->for_people ? &grouping_programs : &grouping_crowd;
 
 	*ret_own = grouping__changes(by) ? snapshot__group(s, by) : NULL;
 	return grouping__changes(by) ? *ret_own : s;
@@ -604,7 +585,7 @@ static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned
 	return err;
 }
 
-static int write_outputs(struct output *o, struct snapshot *s, unsigned int n, bool series_only, struct err *e)
+int output__write_files(struct output *o, struct snapshot *s, unsigned int n, bool series_only, struct err *e)
 {
 	int first = 0;
 
@@ -623,27 +604,25 @@ static int write_outputs(struct output *o, struct snapshot *s, unsigned int n, b
 	return first;
 }
 
-int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e)
+int output__write_last(struct output *o, struct snapshot *s, struct err *e)
 {
-	return write_outputs(o, s, n, false, e);
+	_cleanup_err_ struct err later = {};
+	int err = output__write_files(o, s, 0, false, e), print_err;
+
+	if (!output__prints(o))
+		return err;
+	print_err = output__print(o, s, err ? &later : e);
+	return err ? err : print_err == -EPIPE ? 0 : print_err;
 }
 
 bool output__has_files(const struct output *o)
 {
-	for (size_t i = 0; i < o->opts->outputs.n; i++)
-		if (strcmp(o->opts->outputs.v[i], "-"))
-			return true;
-	return false;
+	return vec_first(one, &o->opts->outputs, strcmp(*one, "-"));
 }
 
 const struct outname_series *output__kept(const struct output *o)
 {
 	return o->opts->outputs.n ? &o->series[0] : NULL;
-}
-
-int output__write_series(struct output *o, struct snapshot *s, struct err *e)
-{
-	return write_outputs(o, s, 0, true, e);
 }
 
 int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e)

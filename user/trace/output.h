@@ -41,15 +41,18 @@ void output__done(struct output *o);
 bool output__prints(const struct output *o);
 /* Do people read what is written at the end: a report, a page? */
 bool output__is_read(const struct output *o);
-/* Does what goes to standard output show exact ages, or what the block table holds? */
-bool output__carries_ages(const struct output *o);
 /* Does anything that may be written next have ages by class? They cost more than a scan does. */
 bool output__has_age_classes(const struct output *o);
 
 /* A report on standard output. -EPIPE, without a message: its reader has seen enough, as `| head` does. */
 int output__print(struct output *o, struct snapshot *s, struct err *e);
-/* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is returned. */
-int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
+/*
+ * Every file of -o, or (series_only) those whose name is a pattern; n: its number for SIGUSR1, 0 for the last one. All are tried;
+ * the first error is returned.
+ */
+int output__write_files(struct output *o, struct snapshot *s, unsigned int n, bool series_only, struct err *e);
+/* All files of -o, and what goes to standard output. */
+int output__write_last(struct output *o, struct snapshot *s, struct err *e);
 /*
  * Names for the only stack of s, as far as its telling frame and the n_frames from there on; all of
  * them, if that decides whether it is shown. False: --filter and its like hide it.
@@ -61,8 +64,6 @@ char *output__missing_names(const struct output *o, const struct snapshot *s);
 bool output__has_files(const struct output *o);
 /* What there is of the first file of -o, if its name is a pattern; NULL: no -o. The last one of them is the newest. */
 const struct outname_series *output__kept(const struct output *o);
-/* Those files alone. */
-int output__write_series(struct output *o, struct snapshot *s, struct err *e);
 /* The same into a stream, for whoever asks for it; shown_first: as of struct export_opts. */
 int output__write_stream(struct output *o, struct snapshot *s, const struct export_format *f, const char *shown_first, FILE *out, struct err *e);
 /* One file more, named by the user; its suffix says the format. */

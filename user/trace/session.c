@@ -114,12 +114,11 @@ static bool is_python(const char *path)
 static bool runs_python(pid_t pid)
 {
 	struct maps maps;
-	bool found = false;
+	bool found;
 
 	if (maps__read(pid, &maps, NULL))
 		return false;
-	for (size_t i = 0; i < maps.n && !found; i++)
-		found = maps.v[i].path && is_python(maps.v[i].path);
+	found = vec_first(m, &maps, m->path && is_python(m->path));
 	maps__done(&maps);
 	return found;
 }
@@ -153,7 +152,7 @@ static int check_usage(struct session *s, struct err *e)
 	int err = 0;
 
 	s->status = EXIT_USAGE;
-	tracees__init(&s->tracees, session__is_growth(o));
+	tracees__init(&s->tracees, recording__is_growth(&o->recording));
 	s->tracees.want = plan_want__of(&o->recording);
 	s->tracees.names_to_come = o->debuginfod;
 	if (o->recording.mmap || wants_arenas(o))
@@ -258,14 +257,13 @@ static int load(struct session *s, struct err *e)
 
 	if (!err)
 		err = kernel__load_spots(s->kernel, &s->tracees.spots, e);
+	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
 	if (!err)
-		err = collect__new(s->kernel, &s->collect, e);
+		err = collect__new(s->kernel, &s->code, &s->collect, e);
 	if (err)
 		return err;
 	s->model = model__new();
 	s->unwind = unwind__new(s->kernel, o->recording.unwind);
-	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
-	collect__know_code(s->collect, &s->code);
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
 	s->tracees.unwind = s->unwind;
@@ -459,13 +457,7 @@ static int finish(struct session *s, struct err *e)
 	}
 	session__tell_trigger(s, snap);
 	/* what `serve` writes, its conditions have asked for */
-	err = s->opts->serve.on ? 0 : output__write_files(&s->output, snap, 0, e);
-	if (output__prints(&s->output)) {
-		_cleanup_err_ struct err later = {};
-		int print_err = output__print(&s->output, snap, err ? &later : e);
-
-		err = err ? err : print_err == -EPIPE ? 0 : print_err;
-	}
+	err = s->opts->serve.on ? 0 : output__write_last(&s->output, snap, e);
 	/* nothing but CMD is waited for now, if even that */
 	signals__end_report();
 	/* what could not be written is worse than what it would have said of losses */

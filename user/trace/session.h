@@ -24,7 +24,6 @@
 #include "process/spawn.h"
 #include "trace/output.h"
 #include "tracee/resident.h"
-#include "tracee/selection.h"
 #include "tracee/tracee.h"
 #include "util/err.h"
 #include "util/loop.h"
@@ -143,11 +142,6 @@ extern const struct session_module uses_module;		/* --mode leak: session_uses.c 
 extern const struct session_module triggers_module;	/* --when: session_events.c */
 extern const struct session_module calls_module;	/* --events: session_calls.c */
 extern const struct session_module recycle_module;	/* room in the kernel's tables: session_recycle.c */
-
-static inline bool session__is_growth(const struct opts *o)
-{
-	return recording__is_growth(&o->recording);
-}
 
 /* Ends the loop; why is in s->failure, if there is a reason. */
 void session__fail(struct session *s);

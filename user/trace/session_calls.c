@@ -119,15 +119,6 @@ static void write_out(struct session *s, bool wait)
 	c->size = c->at = 0;
 }
 
-/* `| head` has seen enough, though there is no line to find that out by. */
-static void look_for_reader(struct session *s)
-{
-	struct pollfd p = { .fd = STDOUT_FILENO };
-
-	if (!s->calls->gone && poll(&p, 1, 0) == 1 && p.revents & POLLERR)
-		reader_left(s);
-}
-
 /* ---- names */
 
 /* A snapshot of one stack. *ret_fixed: these places will have no other names. */
@@ -323,8 +314,11 @@ static void on_calls(void *arg)
 {
 	struct session *s = arg;
 	struct calls *c = s->calls;
+	struct pollfd p = { .fd = STDOUT_FILENO };
 
-	look_for_reader(s);
+	/* `| head` has seen enough, though there is no line to find that out by */
+	if (!c->gone && poll(&p, 1, 0) == 1 && p.revents & POLLERR)
+		reader_left(s);
 	write_out(s, false);
 	for (int i = 0; i < AT_MOST && !c->gone && c->size - c->at <= WAITING_MAX; i++) {
 		/* what waits already comes first: nothing is read that could not be kept */

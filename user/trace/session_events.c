@@ -100,18 +100,14 @@ static void on_death(struct session *s, const struct mt_event *ev)
 
 /* ---- --when */
 
-static bool is_over(const struct session *s)
-{
-	return !s->live && s->selection.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees);
-}
-
 /* Takes the snapshot that one of them requests, if any does; after messages. */
 static void fire(struct session *s)
 {
 	_cleanup_free_ char *reasons = NULL;
 
 	/* where the report comes next, it is the snapshot */
-	if (!s->triggers || !s->attached || s->finishing || is_over(s))
+	if (!s->triggers || !s->attached || s->finishing ||
+	    (!s->live && s->selection.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees)))
 		return;
 	reasons = triggers__reasons(s->triggers, now_ns(), false);
 	if (!reasons)

@@ -556,14 +556,6 @@ void session__use_heaps(struct session *s, struct cut_opts *how)
 	how->n_looks = h->shown.sites.n;
 }
 
-static const struct snap_process *process_of(const struct snapshot *snap, uint32_t id)
-{
-	for (size_t i = 0; i < snap->n_processes && id; i++)
-		if (snap->processes[i].id == id)
-			return &snap->processes[i];
-	return NULL;
-}
-
 /* From the kernel's number of a site to its row. A number that was given to another site since is none. */
 static void number_blocks(const struct snapshot *snap, uint32_t process, uint64_t looked_ns, struct snap_heap *h)
 {
@@ -613,7 +605,8 @@ static void on_snapshot(struct session *s, struct snapshot *snap, const struct m
 		return;
 	v = snapshot__alloc(snap, h->shown.v.n, sizeof(*v));
 	for (size_t i = 0; i < h->shown.v.n; i++) {
-		const struct snap_process *p = process_of(snap, h->shown.v.v[i].id);
+		uint32_t id = h->shown.v.v[i].id;
+		const struct snap_process *p = id ? array_first(p, snap->processes, snap->n_processes, p->id == id) : NULL;
 		struct snap_heap *to = &v[n];
 
 		if (!p)

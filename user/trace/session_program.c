@@ -127,12 +127,9 @@ static void end_named(struct cmd_output *c)
 void cmd_output__close(struct cmd_output *c)
 {
 	end_named(c);
-	if (c->fds[STDIN_FILENO])
-		close(c->fds[STDIN_FILENO]);
-	if (c->fds[STDOUT_FILENO])
-		close(c->fds[STDOUT_FILENO]);
-	if (c->fds[STDERR_FILENO] && c->fds[STDERR_FILENO] != c->fds[STDOUT_FILENO])
-		close(c->fds[STDERR_FILENO]);
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		if (c->fds[i] && (i != STDERR_FILENO || c->fds[i] != c->fds[STDOUT_FILENO]))
+			close(c->fds[i]);
 	*c = (struct cmd_output){};
 }
 
@@ -203,12 +200,9 @@ int session__start_program(struct session *s, struct err *e)
 		return err;
 	memcpy(how.fds, s->cmd_output.fds, sizeof(how.fds));
 	/* also with a text report on -o -, and lines of --events: what CMD prints must not be mixed with it */
-	how.stdout_to_stderr |= o->events;
-	for (size_t i = 0; i < o->outputs.n; i++)
-		how.stdout_to_stderr |= !strcmp(o->outputs.v[i], "-");
-	err = spawn__new(&how, &calls, &s->spawn, e);
-	if (!err)
-		err = tracees__add_own(&s->tracees, spawn__pid(s->spawn), e);
+	how.stdout_to_stderr |= o->events || opts__has_output(o, "-");
+	err = spawn__new(&how, &calls, &s->spawn, e) ?:
+	      tracees__add_own(&s->tracees, spawn__pid(s->spawn), e);
 	return err;
 }
 

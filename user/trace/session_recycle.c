@@ -62,7 +62,7 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 
 	session__settle_calls(s, procs, n);
 	model__keep_modules(s->model, &modules);
-	model__archive(s->model, procs, n, s->cut, tracees__n_mappings(&s->tracees), &calls);
+	model__archive(s->model, procs, n, s->cut, s->tracees.n_changes, &calls);
 	archived_ns = now_ns();
 	for (size_t i = 0; i < n; i++) {
 		if (s->budget)

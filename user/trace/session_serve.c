@@ -48,7 +48,6 @@ struct serving {
 
 int session__open_server(struct session *s, struct err *e)
 {
-	struct web_opts o = { .listen_fd = -1 };
 	struct serve_secrets secrets = {};
 	struct serving *v;
 	int err;
@@ -60,13 +59,8 @@ int session__open_server(struct session *s, struct err *e)
 	v->web = (struct web){ 0, -1 };
 	v->metrics = metrics__new();
 	err = secrets__read(&s->opts->serve, &secrets, e);
-	o.listen_fd = s->opts->serve.listen_fd;
-	o.token = secrets.token;
-	o.cert = secrets.cert;
-	o.key = secrets.key;
-	o.client_ca = secrets.client_ca;
 	if (!err)
-		err = web__start(&o, &v->web, e);
+		err = web__start(s->opts->serve.listen_fd, &secrets, &v->web, e);
 	secrets__done(&secrets);
 	/* neither is traced with the machine: each answer would make work that the next one shows */
 	readers__claim(getppid());

@@ -164,7 +164,7 @@ int session__take_cut(struct session *s, const struct cut_opts *how, enum patien
 
 static struct cut_opts how_to_cut(const struct session *s, bool ages)
 {
-	return (struct cut_opts){ .scan = ages && !session__is_growth(s->opts), .older_ns = s->opts->recording.older_ns,
+	return (struct cut_opts){ .scan = ages && !recording__is_growth(&s->opts->recording), .older_ns = s->opts->recording.older_ns,
 				  .ages = output__has_age_classes(&s->output),
 				  .blocks = !recording__is_estimated(&s->opts->recording) };
 }
@@ -230,7 +230,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.tool_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 		.unit_ns = s->kernel->born_unit_ns,
 		.leak_after_ns = o->leak_after_ns,
-		.mappings = tracees__n_mappings(&s->tracees),
+		.mappings = s->tracees.n_changes,
 		.unwind_full = unwind__n_full(s->unwind),
 		.codes_full = codes__n_full(s->kernel->codes),
 		.n_unprobed = tracees__n_unprobed(&s->tracees),
@@ -283,7 +283,7 @@ static struct snapshot *build(struct session *s, const struct making *m)
 
 	tracees__list_probes(&s->tracees, snap);
 	/* where nothing was recorded, or page faults are, there is nothing to be missed */
-	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0 && !s->tracees.scout)
+	if (!s->spots.waiting && !recording__is_growth(&s->opts->recording) && info.observed_share > 0 && !s->tracees.scout)
 		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
 	if (s->opts->all)
 		put_machine(snap);
@@ -401,7 +401,7 @@ void session__put_out(struct session *s, struct snapshot *snap, const char *reas
 		say("%s", reason);
 		if (!s->live && output__print(&s->output, snap, &s->failure))
 			session__fail(s);
-	} else if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, e)) {
+	} else if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, false, e)) {
 		/* a full disk now may have room again later: the trace goes on */
 		say("%s%ssnapshot: %s", lead, colon, err_msg(e));
 	} else {
@@ -480,7 +480,7 @@ static void requests_done(struct session *s)
 /* Do the reports of intervals need exact ages? A table of the top rows does not. */
 static bool intervals_need_ages(const struct session *s)
 {
-	return s->opts->recording.older_ns || output__carries_ages(&s->output) || opts__has_series(s->opts);
+	return s->opts->recording.older_ns || s->output.to_stdout->carries_ages || opts__has_series(s->opts);
 }
 
 /* A point for the trends, unless a report has just added one. */
@@ -545,7 +545,7 @@ void session__on_interval(void *arg)
 	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
 		session__fail(s);
 	/* a full disk now may have room again later: the trace goes on */
-	if (snap && opts__has_series(s->opts) && output__write_series(&s->output, snap, &e))
+	if (snap && opts__has_series(s->opts) && output__write_files(&s->output, snap, 0, true, &e))
 		say("snapshot: %s", err_msg(&e));
 	end_output(s, &before);
 	s->n_reports++;

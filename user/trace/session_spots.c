@@ -130,11 +130,9 @@ static uint64_t n_marks(const struct session *s, const struct cut *cut)
 static uint64_t live_then(const struct session *s, const struct mt_reached *r, const struct snapshot *whole)
 {
 	uint32_t id = model__life_id(s->model, r->proc);
+	const struct snap_process *p = whole ? array_first(x, whole->processes, whole->n_processes, x->id == id) : NULL;
 
-	for (size_t i = 0; whole && i < whole->n_processes; i++)
-		if (whole->processes[i].id == id)
-			return whole->processes[i].c.live_bytes;
-	return 0;
+	return p ? p->c.live_bytes : 0;
 }
 
 static void note(struct session *s, const struct mt_reached *r, const struct snapshot *whole)

@@ -146,16 +146,6 @@ static void add_new(struct uses *u, const struct tracee *p)
 	}
 }
 
-static const struct tracee *tracee_of(const struct uses *u, uint32_t proc)
-{
-	const struct tracees *t = &u->s->tracees;
-
-	for (size_t i = 0; i < t->v.n; i++)
-		if (t->v.v[i]->lives.n && tracee__life(t->v.v[i])->proc == proc)
-			return t->v.v[i];
-	return NULL;
-}
-
 /*
  * Its last reading: of the memory that it left. One that has allocated nothing has nothing to be found. If Ctrl-C comes meanwhile, it
  * is made at the end of the trace, which is near then. Where nobody kept that memory, or the kernel has taken pages of it, none of its
@@ -209,9 +199,9 @@ void session__follow_uses(struct session *s)
 	for (size_t i = 0; i < s->tracees.v.n; i++)
 		add_new(u, s->tracees.v.v[i]);
 	for (size_t i = 0; i < u->v.n; i++) {
-		const struct tracee *p = tracee_of(u, u->v.v[i]->proc);
+		uint32_t proc = u->v.v[i]->proc;
 
-		if (p && !p->ended)
+		if (vec_first(p, &s->tracees.v, (*p)->lives.n && tracee__life(*p)->proc == proc && !(*p)->ended))
 			continue;
 		read_last(u, u->v.v[i]);
 		any |= u->v.v[i]->n_readings > 0 || u->v.v[i]->is_lost;
@@ -277,15 +267,10 @@ static void take_signals(void)
 		;
 }
 
-static uint64_t cpu_ns(void)
-{
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 /* Since then heaps were read, or the same pass went on. */
 static void charge_budget(struct uses *u, uint64_t since_cpu_ns)
 {
-	u->cost_ns += cpu_ns() - since_cpu_ns;
+	u->cost_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - since_cpu_ns;
 	u->not_before_ns = now_ns() + u->cost_ns * (BUDGET - 1);
 }
 
@@ -348,7 +333,7 @@ static void order(struct uses *u)
 void session__read_uses(struct session *s, unsigned int how)
 {
 	struct uses *u = s->uses;
-	uint64_t now = now_ns(), began_cpu_ns = cpu_ns(), tick_ns = 0;
+	uint64_t now = now_ns(), began_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), tick_ns = 0;
 	bool any = false, none = false, force = how & READ_NOW;
 
 	/* one that no cut was taken of yet is as good as another one; and what was found for the last cut holds for all that is made of it */
@@ -403,7 +388,7 @@ void session__read_uses(struct session *s, unsigned int how)
 
 void session__bound_uses(struct session *s)
 {
-	uint64_t began_cpu_ns = cpu_ns();
+	uint64_t began_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool has_read;
 
 	if (!s->uses)

@@ -51,16 +51,15 @@ static enum block_use judge(const struct user_of_heap *h, uint64_t addr, uint64_
 	for (size_t i = h->n_readings; i; i--)
 		if (reading__has(&h->readings[i - 1], addr, usable))
 			return i == h->n_readings && !reading__may_be_libcs(&h->readings[i - 1], addr) ? BLOCK_IN_USE : BLOCK_UNSURE;
-	for (size_t i = 0; i < h->n_readings; i++)
-		if (is_unsettled(&h->readings[i].census, addr))
-			return BLOCK_UNSURE;
+	if (array_first(r, h->readings, h->n_readings, is_unsettled(&r->census, addr)))
+		return BLOCK_UNSURE;
 	/* of one that stands still all is known */
 	if (born_ns >= h->born_before_ns && !h->target.stopped)
 		return BLOCK_UNSURE;
 	/* a block with a mapping of its own that was missed lies in none, wherever its alignment has put it */
-	for (size_t i = 0; i < h->n_readings && h->is_partial; i++)
-		if (!sorted__range_of(h->readings[i].census.ranges.v, h->readings[i].census.ranges.n, addr))
-			return BLOCK_UNSURE;
+	if (h->is_partial && array_first(r, h->readings, h->n_readings,
+					 !sorted__range_of(r->census.ranges.v, r->census.ranges.n, addr)))
+		return BLOCK_UNSURE;
 	return BLOCK_NOT_IN_USE;
 }
 

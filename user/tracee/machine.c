@@ -264,7 +264,7 @@ int tracees__probe_shared(struct tracees *t, struct err *e)
 {
 	int err;
 
-	t->shared_probes = attachment__new(t->kernel, 0);
+	t->shared_probes = attachment__new(t->kernel, 0, false);
 	err = tracees__probe_asked(t, e);
 	/* a later process most likely maps what malloctrace does */
 	if (!err && t->machine->selection->adopt == MT_ADOPT_ALL)

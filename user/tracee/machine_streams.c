@@ -251,10 +251,10 @@ static void note_unread_file(struct machine *m, uint32_t proc)
 			unread = &l->space.v[i];
 	}
 	/* of one without any range nothing was read at all */
-	if (!l || (l->space.n && !unread) || kernel__hits(m->t->kernel, proc) || m->t->want.recording.mode == MT_MODE_GROWTH ||
+	if (!l || (l->space.n && !unread) || kernel__proc(m->t->kernel, proc)->probe_hits || m->t->want.recording.mode == MT_MODE_GROWTH ||
 	    m->t->pause.since_ns)
 		return;
-	began_ns = kernel__began_ns(m->t->kernel, proc);
+	began_ns = kernel__proc(m->t->kernel, proc)->started_ns;
 	now = kernel__clock_ns(m->t->kernel);
 	model__set_unseen(m->t->model, proc, MAX(l->tracee->unseen_ns, now > began_ns ? now - began_ns : 1));
 	if (unread && !m->said_unread)
@@ -330,9 +330,8 @@ static int on_met(struct machine *m, const struct mt_event *ev, struct err *e)
 		tracees__add_gone(m->t, ev, NULL);
 		return 0;
 	}
-	err = machine__add_running(m, ev->pid, ev->proc, NULL, e);
-	if (!err)
-		err = take_over_images(m, ev, looked_ns, e);
+	err = machine__add_running(m, ev->pid, ev->proc, NULL, e) ?:
+	      take_over_images(m, ev, looked_ns, e);
 	/* it has ended already */
 	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
 		tracees__add_gone(m->t, ev, NULL);

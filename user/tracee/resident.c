@@ -88,9 +88,8 @@ bool resident__is_glibc(const struct tracees *t, const struct tracee *p)
 
 		if (!k || !k->plan.n_funcs)
 			continue;
-		for (size_t f = 0; f < k->plan.n_funcs; f++)
-			if (k->plan.funcs[f].usable)
-				return false;
+		if (plan__has_usable(&k->plan))
+			return false;
 		if (k->plan.family && !strcmp(k->plan.family, "glibc"))
 			glibc = true;
 		else if (!starts(path_basename(k->plan.object->path), "libstdc++.so") &&
@@ -373,52 +372,26 @@ static bool is_arena(const struct memmap_parser *p, const struct mapping *m, boo
 	return info.arena && info.size <= ARENA_BYTES && info.usable == MIN(m->end - m->start, ARENA_BYTES);
 }
 
-enum memmap_kind { MEMMAP_NOTHING, MEMMAP_HEAP, MEMMAP_STACK, MEMMAP_ANON, MEMMAP_FILE };
-
-static void count(struct memmap_parser *p, const struct mapping *m, enum memmap_kind kind)
-{
-	struct memmap *s = &p->sums;
-	bool first = false;
-
-	switch (kind) {
-	case MEMMAP_NOTHING:
-	case MEMMAP_FILE:
-		break;
-	case MEMMAP_STACK:
-		p->resident(m->start, m->end, &s->stack, p->arg);
-		break;
-	case MEMMAP_ANON:
-		if (!is_arena(p, m, &first)) {
-			s->other_mapped += m->end - m->start;
-			p->resident(m->start, m->end, &s->other, p->arg);
-			break;
-		}
-		s->n_arenas += first;
-		/* fallthrough */
-	case MEMMAP_HEAP:
-		s->heap_mapped += m->end - m->start;
-		p->resident(m->start, m->end, &s->heap, p->arg);
-		break;
-	}
-}
-
-static enum memmap_kind kind_of(const struct mapping *m)
-{
-	if (m->ino)
-		return MEMMAP_FILE;
-	if (starts(m->path, "[heap]"))
-		return MEMMAP_HEAP;
-	if (starts(m->path, "[stack]"))
-		return MEMMAP_STACK;
-	if ((!*m->path || starts(m->path, "[anon")) && (m->read || m->write || m->exec))
-		return MEMMAP_ANON;
-	return MEMMAP_NOTHING;		/* the vdso and its like are no memory of the process */
-}
-
 void memmap_parser__take(struct memmap_parser *p, const struct mapping *m)
 {
-	count(p, m, kind_of(m));
-	p->sums.n_mappings++;
+	bool is_anon = (!*m->path || starts(m->path, "[anon")) && (m->read || m->write || m->exec), first = false;
+	struct memmap *s = &p->sums;
+
+	s->n_mappings++;
+	/* a file's */
+	if (m->ino)
+		return;
+	if (starts(m->path, "[stack]")) {
+		p->resident(m->start, m->end, &s->stack, p->arg);
+	} else if (starts(m->path, "[heap]") || (is_anon && is_arena(p, m, &first))) {
+		s->n_arenas += first;
+		s->heap_mapped += m->end - m->start;
+		p->resident(m->start, m->end, &s->heap, p->arg);
+	} else if (is_anon) {
+		s->other_mapped += m->end - m->start;
+		p->resident(m->start, m->end, &s->other, p->arg);
+	}
+	/* the vdso and its like are no memory of the process */
 }
 
 /* ---- a process */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "process/mounts.h"
-#include "tracee/selection.h"
+#include "tracee/tracee.h"
 #include "tracee/tracee_parts.h"
 #include "util/hash.h"
 #include "util/invoker.h"
@@ -129,14 +129,6 @@ static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 	return found || !seen;
 }
 
-static void add_cgroup(struct selection *s, const char *arg, const char *mounts)
-{
-	/* a name that is a link to another one, such as cpu to cpu,cpuacct */
-	_cleanup_free_ char *real = arg[0] == '/' ? invoker__real_path(arg) : NULL;
-
-	selection__parse_cgroup(real ? real : arg, mounts, vec_push(&s->cgroups));
-}
-
 static bool is_member(const struct selection_cgroup *want, const char *text)
 {
 	for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
@@ -168,8 +160,12 @@ void selection__init(struct selection *s, bool all, bool follow, const struct st
 	s->adopt = all || comms->n || cgroups->n ? MT_ADOPT_ALL : follow ? MT_ADOPT_CHILDREN : MT_ADOPT_NONE;
 	if (cgroups->n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
 		mounts = NULL;
-	for (size_t i = 0; i < cgroups->n; i++)
-		add_cgroup(s, cgroups->v[i], mounts ? mounts : "");
+	for (size_t i = 0; i < cgroups->n; i++) {
+		/* a name that is a link to another one, such as cpu to cpu,cpuacct */
+		_cleanup_free_ char *real = cgroups->v[i][0] == '/' ? invoker__real_path(cgroups->v[i]) : NULL;
+
+		selection__parse_cgroup(real ? real : cgroups->v[i], mounts ? mounts : "", vec_push(&s->cgroups));
+	}
 }
 
 int selection__check(const struct selection *s, struct err *e)
@@ -210,13 +206,8 @@ static bool is_named(const char *glob, const char *comm)
 
 bool selection__wants(const struct selection *s, const char *comm, const char *cgroups)
 {
-	bool named = !s->comms->n, member = !s->cgroups.n;
-
-	for (size_t i = 0; i < s->comms->n && !named; i++)
-		named = is_named(s->comms->v[i], comm);
-	for (size_t i = 0; i < s->cgroups.n && !member; i++)
-		member = cgroups && is_member(&s->cgroups.v[i], cgroups);
-	return named && member;
+	return (!s->comms->n || vec_first(glob, s->comms, is_named(*glob, comm))) &&
+	       (!s->cgroups.n || (cgroups && vec_first(c, &s->cgroups, is_member(c, cgroups))));
 }
 
 /* ---- who is watched by turns */

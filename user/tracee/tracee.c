@@ -88,10 +88,7 @@ void tracees__done(struct tracees *t)
 
 bool object_list__has(const struct object_list *l, const struct object *obj)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->v[i] == obj)
-			return true;
-	return false;
+	return vec_first(one, l, *one == obj);
 }
 
 void tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n)
@@ -477,9 +474,7 @@ int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *
 			      p->process.comm, (int)p->process.pid, (int)p->process.pid);
 	/* a program of our own has its entry point probed for itself alone */
 	if (!err && (!tracees__are_shared(t) || p->own))
-		p->attachment = attachment__new(t->kernel, p->process.pid);
-	if (!err && parked)
-		attachment__park(p->attachment);
+		p->attachment = attachment__new(t->kernel, p->process.pid, parked);
 	if (!err && !tracees__are_shared(t) && t->want.recording.mode == MT_MODE_GROWTH)
 		err = faults__open(t->kernel, p->process.pid, &p->faults, e);
 	p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
@@ -592,17 +587,13 @@ void tracees__forget(struct tracees *t, uint32_t proc)
 {
 	struct tracee_life *l = hash__remove(&t->by_proc, proc);
 	struct tracee *p = l ? l->tracee : NULL;
-	size_t kept = 0;
 
 	if (!l)
 		return;
-	for (size_t i = 0; i < p->lives.n; i++)
-		if (p->lives.v[i] != l)
-			p->lives.v[kept++] = p->lives.v[i];
-	p->lives.n = kept;
+	vec_keep(one, &p->lives, *one != l);
 	life_free(l);
 	t->n_changes++;
-	if (kept)
+	if (p->lives.n)
 		return;
 	if (p->cpu_ns > p->cpu_at_attach_ns)
 		t->gone_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;

@@ -27,10 +27,42 @@
 #include "util/util.h"
 
 struct machine;
-struct selection;
 struct tracee;
 struct tracees;
 struct watch_record;
+
+/* Which processes are selected, where they come and go: -a, --comm, --cgroup and -f. */
+
+struct selection_cgroup {
+	char *hierarchy;	/* owned; the part of a line of /proc/PID/cgroup between its colons; NULL: any */
+	char *path;		/* owned; without a slash at its end: "" is the root */
+};
+
+struct selection {
+	enum mt_adopt adopt;	/* MT_ADOPT_NONE: only the processes that were named */
+	bool follow;		/* children of those that are selected, whatever their names */
+	const struct strings *comms;
+	struct vec(struct selection_cgroup) cgroups;
+};
+
+/* all: whatever they are called. comms has to outlive it; what cgroups point to need not. */
+void selection__init(struct selection *s, bool all, bool follow, const struct strings *comms, const struct strings *cgroups);
+/* -ENOENT: a cgroup that the user named is not there. */
+int selection__check(const struct selection *s, struct err *e);
+void selection__done(struct selection *s);
+
+/* Does a process have to be examined to know whether it is selected? No, if all are. */
+bool selection__selects(const struct selection *s);
+/*
+ * comm: one of the globs, if there are any; and cgroups, the text of
+ * /proc/PID/cgroup, equal to one of the paths or below it, if there are any. NULL: could not be read.
+ */
+bool selection__wants(const struct selection *s, const char *comm, const char *cgroups);
+
+/* For the tests: a mount table as /proc/self/mountinfo has it. */
+void selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret);
+
+/* ---- the processes themselves */
 
 /* How the tracees get their probes: the one thing in which -p and -- CMD differ from -a, --comm, --cgroup and -f. */
 struct probing {
@@ -187,7 +219,7 @@ struct tracees {
 	struct hash by_pid;	/* of struct tracee: those that live */
 	struct hash by_proc;	/* of struct tracee_life */
 	size_t n_live;		/* tracees that have not ended */
-	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
+	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before; also for snapshot_info */
 	uint64_t gone_cpu_ns;	/* of those that were forgotten */
 	uint64_t gone_unprobed;	/* the same; inlined copies of --mark and its like; each time that CPUs came or went (--mode growth) */
 	size_t turn;		/* which is sampled next */
@@ -310,9 +342,6 @@ void tracees__list_probes(const struct tracees *t, struct snapshot *s);
  * not all that is seen is recorded.
  */
 void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial);
-
-/* Another number whenever an address may lie elsewhere than before: for snapshot_info. */
-uint64_t tracees__n_mappings(const struct tracees *t);
 
 /* Does any file that was read look like a Python interpreter's? */
 bool tracees__may_run_python(const struct tracees *t);

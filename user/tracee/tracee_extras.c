@@ -213,13 +213,8 @@ int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file 
 
 static bool may_throw(struct tracees *t, const struct space *space)
 {
-	for (size_t i = 0; i < space->n; i++) {
-		const struct known_file *k = space->v[i].object ? tracees__known_file(t, space->v[i].object) : NULL;
-
-		if (k && !space->v[i].gone && !space->v[i].object->changed && plan__may_throw(&k->plan, &t->funcs))
-			return true;
-	}
-	return false;
+	return vec_first(r, space, r->object && !r->gone && !r->object->changed && tracees__known_file(t, r->object) &&
+			 plan__may_throw(&tracees__known_file(t, r->object)->plan, &t->funcs));
 }
 
 int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind kind, struct err *e)
@@ -241,7 +236,7 @@ int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind ki
 		 * a C++ library is no allocator: it is searched once something throws; where calls are passed on
 		 * unseen it is the allocator's own file
 		 */
-		if (kind != EXTRA_REFUSALS || throws || plan__may_pass_on(&k->plan))
+		if (kind != EXTRA_REFUSALS || throws || plan__has_usable(&k->plan))
 			err = tracees__probe_extra(t, p, k, kind, e);
 	}
 	return err;
@@ -258,15 +253,6 @@ void known_file__forget_probes(struct known_file *k)
 }
 
 /* ---- what is found nowhere */
-
-/* Is the file that was named mapped by anyone? */
-static bool is_file_there(const struct tracees *t, const struct spot *s)
-{
-	for (size_t i = 0; i < t->files.n; i++)
-		if (spot__may_be_in(s, t->files.v[i]->plan.object))
-			return true;
-	return false;
-}
 
 /* Each part of "ns::Cache::put" must be the name of something there. */
 static bool may_be_inlined(struct object *obj, const struct spot *s)
@@ -292,16 +278,8 @@ static bool may_be_on_stacks(const struct tracees *t, const struct spot *s)
 {
 	if (t->names_to_come || !s->hint)
 		return true;
-	for (size_t i = 0; i < t->v.n; i++)
-		if (tracee__life(t->v.v[i])->space.jit)
-			return true;
-	for (size_t i = 0; i < t->files.n; i++) {
-		struct object *obj = t->files.v[i]->plan.object;
-
-		if (spot__may_be_in(s, obj) && may_be_inlined(obj, s))
-			return true;
-	}
-	return false;
+	return vec_first(p, &t->v, tracee__life(*p)->space.jit) ||
+	       vec_first(k, &t->files, spot__may_be_in(s, (*k)->plan.object) && may_be_inlined((*k)->plan.object, s));
 }
 
 static bool is_found(const struct tracees *t, const struct spot *s)
@@ -342,7 +320,7 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		/* a tag may be on stacks as a function of Python, which is in no file and whose calls are not counted */
 		if (is_found(t, s) || (s->kind == MT_SPOT_TAG && tracees__may_run_python(t)))
 			continue;
-		if (!is_file_there(t, s)) {
+		if (!vec_first(k, &t->files, spot__may_be_in(s, (*k)->plan.object))) {
 			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",
 			    s->option, s->text, s->part[0]);
 			continue;

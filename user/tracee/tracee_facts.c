@@ -13,29 +13,9 @@
 
 #define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
 
-static enum recording_size size_of(const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_funcs; i++)
-		if (plan->funcs[i].usable)
-			return SIZE_USABLE;
-	return SIZE_REQUESTED;
-}
-
-/* --mode leak: of some allocators frees are. */
-static bool has_probed_frees(const struct tracees *t, const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_funcs; i++)
-		if (t->funcs.v[plan->funcs[i].func].role == ROLE_FREE)
-			return true;
-	return false;
-}
-
 enum recording_size tracees__size(const struct tracees *t)
 {
-	for (size_t i = 0; i < t->files.n; i++)
-		if (t->files.v[i]->ever_probed && size_of(&t->files.v[i]->plan) == SIZE_USABLE)
-			return SIZE_USABLE;
-	return SIZE_REQUESTED;
+	return vec_first(k, &t->files, (*k)->ever_probed && plan__has_usable(&(*k)->plan)) ? SIZE_USABLE : SIZE_REQUESTED;
 }
 
 void tracees__list_probes(const struct tracees *t, struct snapshot *s)
@@ -57,8 +37,10 @@ void tracees__list_probes(const struct tracees *t, struct snapshot *s)
 			.build_id = snapshot__strdup(s, plan->object->build_id),
 			.functions = names,
 			.n_functions = plan->n_funcs,
-			.size = size_of(plan),
-			.frees_probed = recording__is_leak(&s->recording) && has_probed_frees(t, plan),
+			.size = plan__has_usable(plan) ? SIZE_USABLE : SIZE_REQUESTED,
+			/* of some allocators frees are */
+			.frees_probed = recording__is_leak(&s->recording) &&
+					array_first(f, plan->funcs, plan->n_funcs, t->funcs.v[f->func].role == ROLE_FREE),
 		};
 	}
 }
@@ -135,15 +117,8 @@ bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint
 	const struct tracees *t = arg;
 	const struct tracee_life *life = hash__get(&t->by_proc, proc);
 
-	for (uint32_t i = 0; life && life->space.written.n && i < n; i++)
-		if (frames[i] && space_written__has(&life->space.written, frames[i] - 1, t_ns))
-			return true;
-	return false;
-}
-
-uint64_t tracees__n_mappings(const struct tracees *t)
-{
-	return t->n_changes;
+	return life && life->space.written.n &&
+	       array_first(at, frames, n, *at && space_written__has(&life->space.written, *at - 1, t_ns));
 }
 
 const char *tracees__function(uint32_t func, void *arg)
@@ -185,24 +160,17 @@ const struct runtime *tracee__runtime(const struct tracees *t, const struct trac
 	return NULL;
 }
 
-/* What it maps may grow at any time: a daemon may load Python when it is asked for it first. */
-static void note_runtime(struct tracees *t, struct tracee *p)
-{
-	struct tracee_life *life = tracee__life(p);
-
-	if (!life->runtime) {
-		life->runtime = tracee__runtime(t, p);
-		model__set_runtime(t->model, life->proc, life->runtime ? life->runtime->name : NULL);
-	}
-}
-
 /* RSS and CPU time */
 static void tracee__sample(struct tracees *t, struct tracee *p)
 {
 	struct tracee_life *life = tracee__life(p);
 	uint64_t cpu_ns;
 
-	note_runtime(t, p);
+	/* what it maps may grow at any time: a daemon may load Python when it is asked for it first */
+	if (!life->runtime) {
+		life->runtime = tracee__runtime(t, p);
+		model__set_runtime(t->model, life->proc, life->runtime ? life->runtime->name : NULL);
+	}
 	if (p->ended) {
 		/* its list is open still, and may have grown to the end */
 		if (life->space.jit)
@@ -224,7 +192,7 @@ void tracees__sample(struct tracees *t, bool all)
 
 	for (size_t i = 0; i < n; i++) {
 		struct tracee *p = t->v.v[(from + i) % n];
-		uint64_t live = p->ended ? p->live_bytes : kernel__live_bytes(t->kernel, tracee__life(p)->proc);
+		uint64_t live = p->ended ? p->live_bytes : kernel__proc(t->kernel, tracee__life(p)->proc)->live_bytes;
 
 		if (live == p->live_bytes && !n_others)
 			continue;
@@ -314,10 +282,9 @@ void tracee__count_sharers(struct tracee *p)
 
 const struct tracee *tracees__sharing(const struct tracees *t)
 {
-	for (size_t i = 0; i < t->v.n; i++)
-		if (t->v.v[i]->n_sharers)
-			return t->v.v[i];
-	return NULL;
+	struct tracee *const *p = vec_first(x, &t->v, (*x)->n_sharers);
+
+	return p ? *p : NULL;
 }
 
 bool tracees__gained_sharers(struct tracees *t)
@@ -395,10 +362,7 @@ static bool is_first(const struct space *s, size_t at)
 {
 	if (!s->v[at].object || !s->v[at].object->is_elf)
 		return false;
-	for (size_t i = 0; i < at; i++)
-		if (s->v[i].object == s->v[at].object)
-			return false;
-	return true;
+	return !array_first(one, s->v, at, one->object == s->v[at].object);
 }
 
 #define MAX_TOLD 8	/* files by their names: a process may map as many as it likes */

@@ -105,7 +105,7 @@ static int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_
 	p->process.comm = xstrdup(comm);
 	/* links stay: they are to files, and the new program may map the same ones */
 	tracee__add_life(t, p, proc);
-	tracee__tell_model(t, p, 0, p->own ? 0 : kernel__began_ns(t->kernel, proc));
+	tracee__tell_model(t, p, 0, p->own ? 0 : kernel__proc(t->kernel, proc)->started_ns);
 	if (p->unseen_ns)
 		model__set_unseen(t->model, proc, p->unseen_ns);
 	p->unseen_ns = 0;

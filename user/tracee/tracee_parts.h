@@ -9,7 +9,6 @@
 
 #include "process/sharers.h"
 #include "process/maps.h"
-#include "tracee/selection.h"
 #include "tracee/tracee.h"
 #include "util/hash.h"
 #include "util/util.h"

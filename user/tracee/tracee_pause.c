@@ -2,7 +2,7 @@
 /* Owns t->pause: which translators run, and for how long nothing was seen. */
 #include "tracee/tracee.h"
 
-#include "probe/breakpoints.h"
+#include "probe/attach.h"
 #include "process/process.h"
 #include "process/translator.h"
 #include "tracee/tracee_parts.h"
@@ -25,22 +25,7 @@ uint64_t tracees__paused_ns(const struct tracees *t)
 
 static const struct suspect *find(const struct suspect *v, size_t n, pid_t pid)
 {
-	for (size_t i = 0; i < n; i++)
-		if (v[i].pid == pid)
-			return &v[i];
-	return NULL;
-}
-
-/* The kernel needs a tenth of a second to give them back, but the breakpoints are gone within milliseconds. */
-static void take_out(struct tracees *t)
-{
-	t->pause.froze = !kernel__is_frozen(t->kernel);
-	if (t->pause.froze)
-		kernel__pause(t->kernel, true);
-	t->pause.leaving = t->shared_probes ? attachments__leave(&t->shared_probes, 1) : NULL;
-	t->shared_probes = NULL;
-	for (size_t i = 0; i < t->files.n; i++)
-		known_file__forget_probes(t->files.v[i]);
+	return array_first(one, v, n, one->pid == pid);
 }
 
 static void pause_now(struct tracees *t, const struct suspect *who, const char *name)
@@ -52,7 +37,14 @@ static void pause_now(struct tracees *t, const struct suspect *who, const char *
 		return;
 	t->pause.since_ns = now_ns();
 	t->pause.began_ns = kernel__clock_ns(t->kernel);
-	take_out(t);
+	/* the kernel needs a tenth of a second to give probes back, but the breakpoints are gone within milliseconds */
+	t->pause.froze = !kernel__is_frozen(t->kernel);
+	if (t->pause.froze)
+		kernel__pause(t->kernel, true);
+	t->pause.leaving = t->shared_probes ? attachments__leave(&t->shared_probes, 1) : NULL;
+	t->shared_probes = NULL;
+	for (size_t i = 0; i < t->files.n; i++)
+		known_file__forget_probes(t->files.v[i]);
 	say("%s (%d) is an emulator, and breakpoints in files that it maps would kill the program that it runs: all probes are removed, and nothing is recorded until it exits",
 	    name, (int)who->pid);
 }
@@ -99,7 +91,7 @@ void tracees__pause_for_any(struct tracees *t)
 /* Of this pause, since the life began. */
 static uint64_t unseen_ns(const struct tracees *t, uint32_t proc)
 {
-	uint64_t began_ns = MAX(kernel__began_ns(t->kernel, proc), t->pause.began_ns), now = kernel__clock_ns(t->kernel);
+	uint64_t began_ns = MAX(kernel__proc(t->kernel, proc)->started_ns, t->pause.began_ns), now = kernel__clock_ns(t->kernel);
 
 	return now > began_ns ? now - began_ns : 1;
 }
@@ -153,7 +145,7 @@ static int put_back(struct tracees *t, struct tracee *p, struct err *e)
 	int err = 0;
 
 	/* one that never held anything cannot have freed it */
-	if (kernel__began_ns(t->kernel, proc) < t->pause.began_ns && kernel__peak_bytes(t->kernel, proc))
+	if (kernel__proc(t->kernel, proc)->started_ns < t->pause.began_ns && kernel__proc(t->kernel, proc)->peak_bytes)
 		err = begin_life(t, p, e);
 	if (err)
 		return err;
@@ -221,16 +213,11 @@ static bool is_waited_for(struct tracees *t, const struct suspect *who)
 /* Of a series of such programs one comes right after the other: the probes wait for the end of it. */
 int tracees__try_to_resume(struct tracees *t, struct err *e)
 {
-	size_t kept = 0;
-
 	look_at_disproven(t);
 	if (!is_paused(t))
 		return 0;
-	for (size_t i = 0; i < t->pause.translators.n; i++)
-		if (is_waited_for(t, &t->pause.translators.v[i]))
-			t->pause.translators.v[kept++] = t->pause.translators.v[i];
-	t->pause.translators.n = kept;
-	if (kept)
+	vec_keep(who, &t->pause.translators, is_waited_for(t, who));
+	if (t->pause.translators.n)
 		return 0;
 	if (!t->pause.quiet_ns) {
 		t->pause.quiet_ns = now_ns();
@@ -406,20 +393,7 @@ static bool has_mapped(const struct tracee *p, const struct object *obj)
 {
 	const struct space *space = &tracee__life(p)->space;
 
-	for (size_t i = 0; i < space->n && !p->ended; i++)
-		if (space->v[i].object == obj && !space->v[i].gone)
-			return true;
-	return false;
-}
-
-static void drop(struct object **v, size_t *n, const struct object *obj)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *n; i++)
-		if (v[i] != obj)
-			v[kept++] = v[i];
-	*n = kept;
+	return !p->ended && vec_first(r, space, r->object == obj && !r->gone);
 }
 
 /*
@@ -428,9 +402,9 @@ static void drop(struct object **v, size_t *n, const struct object *obj)
  */
 static void read_again(struct tracee *p, const struct object *obj)
 {
-	drop(p->examined.v, &p->examined.n, obj);
+	vec_keep(one, &p->examined, *one != obj);
 	for (size_t i = 0; i < N_EXTRAS; i++)
-		drop(p->extras[i].v, &p->extras[i].n, obj);
+		vec_keep(one, &p->extras[i], *one != obj);
 }
 
 void tracees__on_written(struct tracees *t, const struct object *obj)

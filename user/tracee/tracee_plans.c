@@ -34,10 +34,7 @@ static const struct runtime *runtime_of(const struct object *obj)
 {
 	const struct runtime *r = runtime__of_file(path_basename(obj->path));
 
-	for (size_t i = 0; !r && obj->is_exec && i < n_runtimes; i++)
-		if (runtimes[i].section && object__has_section(obj, runtimes[i].section))
-			r = &runtimes[i];
-	return r;
+	return r || !obj->is_exec ? r : array_first(x, runtimes, n_runtimes, x->section && object__has_section(obj, x->section));
 }
 
 /* What an object offers; made when it is seen for the first time. */

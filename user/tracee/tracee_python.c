@@ -191,10 +191,7 @@ void tracees__retry_python(struct tracees *t)
 
 bool tracees__may_run_python(const struct tracees *t)
 {
-	for (size_t i = 0; i < t->files.n; i++)
-		if (is_python(t->files.v[i]))
-			return true;
-	return false;
+	return vec_first(one, &t->files, is_python(*one));
 }
 
 /* ---- its code */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "probe/breakpoints.h"
+#include "probe/attach.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 #include "util/signals.h"
@@ -173,23 +173,12 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 
 static bool is_mapped(const struct tracees *t, const struct object *obj)
 {
-	for (size_t i = 0; i < t->v.n; i++) {
-		const struct space *space = &tracee__life(t->v.v[i])->space;
-
-		for (size_t k = 0; k < space->n && !t->v.v[i]->ended; k++)
-			if (space->v[k].object == obj)
-				return true;
-	}
-	return false;
+	return vec_first(p, &t->v, !(*p)->ended && vec_first(r, &tracee__life(*p)->space, r->object == obj));
 }
 
 static bool has_any_probes(const struct known_file *k)
 {
-	bool any = has_allocator_probes(k);
-
-	for (size_t i = 0; i < N_EXTRAS; i++)
-		any |= k->extras[i].state == EXTRA_PROBED;
-	return any;
+	return has_allocator_probes(k) || table_first(x, k->extras, x->state == EXTRA_PROBED);
 }
 
 void tracees__unprobe_deleted(struct tracees *t)
@@ -371,7 +360,7 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 	p->n_allocators = parent->tracee->n_allocators;
 	end_past(t, p);
 	*ret = p;
-	tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc));
+	tracee__tell_model(t, p, 0, kernel__proc(t->kernel, ev->proc)->started_ns);
 	return 0;
 }
 
@@ -383,7 +372,7 @@ void tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struc
 	from_event(ev, parent ? parent->tracee : NULL, &process);
 	p = add_tracee(t, &process, ev->proc, parent);
 	end_past(t, p);
-	tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc));
+	tracee__tell_model(t, p, 0, kernel__proc(t->kernel, ev->proc)->started_ns);
 }
 
 /* The program is what is mapped first. is_past: what /proc shows is another. */
@@ -428,7 +417,7 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 	set_exe(&p->process, v, n, is_past);
 	process__read_cgroup(&p->process);
 	*ret = p;
-	tracee__tell_model(t, p, 0, kernel__began_ns(t->kernel, ev->proc));
+	tracee__tell_model(t, p, 0, kernel__proc(t->kernel, ev->proc)->started_ns);
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracee__add_mapping(t, p, &v[i].map, v[i].t_ns, e);
 	/* nothing was reported: it is read */

@@ -93,6 +93,38 @@ void vec__append(void **v, size_t *n, size_t *room, size_t size, const void *fro
 #define vec_done(vec) (free((vec)->v), (vec)->v = NULL, (vec)->n = (vec)->room = 0)
 
 /*
+ * The first of n elements that a condition holds for; NULL: none. The condition speaks of one element by the name given:
+ *
+ *	const struct process *p = array_first(p, v, n, p->pid == pid);
+ */
+#define array_first(one, v, n, condition)		\
+	({						\
+		__typeof__((v) + 0) one = (v);		\
+		size_t first_left = (n);		\
+							\
+		while (first_left && !(condition)) {	\
+			one++;				\
+			first_left--;			\
+		}					\
+		first_left ? one : NULL;		\
+	})
+#define vec_first(one, vec, condition) array_first(one, (vec)->v, (vec)->n, condition)
+/* Those that the condition does not hold for leave it; the order stays. */
+#define vec_keep(one, vec, condition)						\
+	({									\
+		size_t keep_n = 0;						\
+										\
+		for (size_t keep_i = 0; keep_i < (vec)->n; keep_i++) {		\
+			__typeof__((vec)->v) one = &(vec)->v[keep_i];		\
+										\
+			if (condition)						\
+				(vec)->v[keep_n++] = *one;			\
+		}								\
+		(vec)->n = keep_n;						\
+	})
+#define table_first(one, table, condition) array_first(one, table, ARRAY_SIZE(table), condition)
+
+/*
  * Names that another process controls (its comm, its paths, its symbols) pass
  * here once, at the border: control characters, escape sequences and bytes
  * that are no UTF-8 become '?', in place.
