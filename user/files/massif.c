@@ -242,7 +242,7 @@ static void put_peak(struct massif *m)
 {
 	const struct snap_process *p = m->s->processes;
 
-	put_tree(m, p->peak_at_ns, p->c.peak_bytes, "peak", at_peak);
+	put_tree(m, p->peak_at_ns, m->s->hidden.by ? 0 : p->c.peak_bytes, "peak", at_peak);
 }
 
 /* A process that was not sampled at a moment has what it had before. */
@@ -254,7 +254,9 @@ static void put_course(struct massif *m)
 	struct points points = {};
 	uint64_t sum = 0;
 
-	gather(s, &points);
+	/* what processes held over time includes the sites that are hidden */
+	if (!s->hidden.by)
+		gather(s, &points);
 	for (size_t i = 0; i < points.n; i++) {
 		const struct point *p = &points.v[i];
 
@@ -287,6 +289,8 @@ static void write_all(struct massif *m)
 		fputc('\n', m->out);
 	}
 	export_notes__done(&notes);
+	if (s->hidden.by)
+		fputs("desc: only the peak and the end: the timeline is of all sites\n", m->out);
 	fputs("cmd: ", m->out);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		fputs(i ? ", " : "", m->out);
