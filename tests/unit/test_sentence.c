@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "model/model.h"
 #include "model/trends.h"
 #include "present/sentence.h"
@@ -71,6 +72,8 @@ static void release(struct play *p, uint32_t site, uint64_t calls, uint64_t byte
 }
 
 /* The sentence after so many seconds, about a snapshot that is changed first (NULL: as it is); the caller's. */
+static bool in_one_row;	/* the sentence is of all stacks as one */
+
 static char *sentence(void (*second)(struct play *p), int seconds, void (*change)(struct snapshot *s))
 {
 	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1,
@@ -96,7 +99,15 @@ static char *sentence(void (*second)(struct play *p), int seconds, void (*change
 	cr_assert_not_null(s);
 	if (change)
 		change(s);
-	ret = sentence__of(s, NULL, 40);
+	if (in_one_row) {
+		uint32_t row_of[MAX_SITES] = {};
+		struct snapshot *rows = snapshot__merge_sites(s, row_of, 1, 0);
+
+		ret = sentence__of(rows, NULL, 40);
+		snapshot__free(rows);
+	} else {
+		ret = sentence__of(s, NULL, 40);
+	}
 	snapshot__free(s);
 	model__free(p->m);
 	free(p);
@@ -244,6 +255,17 @@ static void step_early(struct play *p)
 {
 	calm(p);
 	p->rss += p->t == 10 ? 900 * KIB : 0;
+}
+
+/* Requests that live for two seconds, more or fewer of them; one in fifty is kept. What is free is used again. */
+static void tide(struct play *p)
+{
+	static const uint64_t rate[] = { 100, 115, 130, 140, 148, 150, 148, 140, 130, 115, 100, 85, 70, 60, 52, 50, 52, 60, 70 };
+	uint64_t n = rate[p->t % ARRAY_SIZE(rate)] * 10, before = p->t > 1 ? rate[(p->t - 2) % ARRAY_SIZE(rate)] * 10 : 0;
+
+	allocate(p, 0, n, n * 2000);
+	release(p, 0, before - before / 50, (before - before / 50) * 2000);
+	p->rss = FIRST_RSS;
 }
 
 static void warm_up(struct play *p)
@@ -398,6 +420,27 @@ static void tiny_leak(struct snapshot *s)
 			s->sites[i].trend = (struct trend){ .verdict = "leak", .why = "0 of 10 freed" };
 }
 
+static void all_steady(struct snapshot *s)
+{
+	struct snap_site *sites = (struct snap_site *)s->sites;
+
+	process(s)->trend = (struct trend){ .verdict = "steady" };
+	for (size_t i = 0; i < s->n_sites; i++)
+		sites[i].trend = (struct trend){ .verdict = "steady" };
+}
+
+/* It keeps blocks, and they may take the place of older ones. */
+static void unsettled(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (s->sites[i].c.live_bytes == TINY) {
+			struct snap_site *site = (struct snap_site *)&s->sites[i];
+
+			site->c.live_bytes = 100 * TINY;
+			site->trend = (struct trend){ .known = true, .growth_bytes_per_s = 24 * KIB };
+		}
+}
+
 static void no_verdict(struct snapshot *s)
 {
 	tiny_leak(s);
@@ -527,6 +570,12 @@ static void freed_and_ended(struct snapshot *s)
 	freed_but(s, 0);
 }
 
+static void two_freed_and_ended(struct snapshot *s)
+{
+	freed_and_ended(s);
+	more_processes(s, 2);
+}
+
 static void freed_most_and_ended(struct snapshot *s)
 {
 	freed_but(s, KIB);
@@ -628,6 +677,8 @@ static const struct {
 	const char *begins, *has;
 } all_clears[] = {
 	{ "a tiny site", calm_beside_a_tiny_site, 60, tiny_leak, "Nothing grows except [no stack] with ", "leak, 0 of 10 freed; live memory 95.0 MiB, RSS unchanged in 1m00s" },
+	{ "a site has no verdict", calm_beside_a_tiny_site, 60, unsettled, UNCLEAR "[no stack] has no verdict yet, +1.4 MiB/min; ", "live memory 95.0 MiB" },
+	{ "a floor that rises", tide, 60, all_steady, UNCLEAR, "live memory rose in the second half of the trace" },
 	{ "no verdict", calm_beside_a_tiny_site, 60, no_verdict, UNCLEAR "the sites are steady, ", "; [no stack] leaks" },
 	{ "a new process", calm_beside_a_tiny_site, 60, new_process, UNCLEAR "the sites are steady, ", "; [no stack] leaks" },
 	{ "RSS rose", calm_beside_a_tiny_site, 60, rss_rose, UNCLEAR "RSS rose, and may still rise; live memory 95.0 MiB, RSS +20.0 MiB in ", "; [no stack] leaks" },
@@ -653,6 +704,7 @@ static const struct {
 	{ "it mapped memory until it ended", map, 30, ended, "Grew before it ended: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it", "--mode growth" },
 	{ "it mapped memory, freed its blocks and ended", map, 30, freed_and_ended, "Grew before it ended: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it", "--mode growth" },
 	{ "it freed all and ended", warm_up, 8, freed_and_ended, "The process freed all live memory before it ended: live memory 0 B, RSS +80.0 MiB in 8.0s", "" },
+	{ "two freed all and ended", warm_up, 8, two_freed_and_ended, "The processes freed all live memory before they ended: live memory 0 B, RSS +160.0 MiB in 8.0s", "" },
 	{ "it freed most and ended", warm_up, 8, freed_most_and_ended, "Not freed at exit: 1.0 KiB in 80 blocks", "; RSS +80.0 MiB in 8.0s" },
 	{ "nothing is live", calm, 60, all_freed, "Nothing grows: live memory 0 B, RSS unchanged in 1m00s", "" },
 	{ "nothing is live, no verdict", calm, 60, all_freed_just_now, "Everything allocated while traced was freed: live memory 0 B", "" },
@@ -672,6 +724,37 @@ Test(sentence, gives_no_all_clear_while_a_figure_is_missing_or_rises)
 		cr_expect(got && !strncmp(got, all_clears[i].begins, strlen(all_clears[i].begins)) && strstr(got, all_clears[i].has), "%s: wanted '%s...%s', got '%s'",
 			  all_clears[i].name, all_clears[i].begins, all_clears[i].has, got);
 	}
+}
+
+/* Beside requests of which more or fewer are there. */
+static void trickle_beside_requests(struct play *p)
+{
+	static const uint64_t held[] = { 9, 3, 7, 8, 2, 6, 9, 4, 5, 2, 8, 6, 3, 9, 7, 4, 2, 5, 8 };
+	uint64_t n = held[p->t % ARRAY_SIZE(held)];
+
+	trickle_beside(p);
+	if (p->t)
+		release(p, 2, held[(p->t - 1) % ARRAY_SIZE(held)], held[(p->t - 1) % ARRAY_SIZE(held)] * MIB);
+	allocate(p, 2, n, n * MIB);
+}
+
+static void one_grows(struct snapshot *s)
+{
+	struct snap_site *sites = (struct snap_site *)s->sites;
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (sites[i].trend.verdict && strcmp(sites[i].trend.verdict, "steady"))
+			sites[i].trend.verdict = "growing";
+}
+
+/* A helper that many call: one caller's blocks are kept, and are few beside those of the others. */
+Test(sentence, says_that_a_row_grows_where_one_of_its_stacks_does)
+{
+	_cleanup_free_ char *got = NULL;
+
+	in_one_row = true;
+	got = sentence(trickle_beside_requests, 60, one_grows);
+	cr_expect(got && !strncmp(got, "Growing: [no stack] holds 100% of live memory: in one of 3: 0 of 1,980 freed", 76), "%s", got);
 }
 
 /* ---- of several processes it is about the one that grows most */

@@ -572,35 +572,39 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 
 /* ---- rows of several sites */
 
-static bool is_heavier(const struct snap_site *a, const struct snap_site *b)
+static bool represents(const struct snap_site *a, const struct snap_site *b)
 {
+	int alarm = verdict__compare(a->trend.verdict, b->trend.verdict);
+
+	if (alarm && (verdict__is_alarm(a->trend.verdict) || verdict__is_alarm(b->trend.verdict)))
+		return alarm < 0;
 	if (a->c.live_bytes != b->c.live_bytes)
 		return a->c.live_bytes > b->c.live_bytes;
 	return a->c.alloc_bytes > b->c.alloc_bytes;
 }
 
-/* The heaviest site of a row gives it its stack; the others are added to that one. */
+/* A row has the stack of its site that is worst, or else heaviest; the others are added to that one. */
 static void merge_rows(struct work *w, size_t n_rows)
 {
 	const struct snapshot *s = w->from;
-	_cleanup_free_ uint32_t *heaviest = xcalloc(n_rows + 1, sizeof(*heaviest));
+	_cleanup_free_ uint32_t *first = xcalloc(n_rows + 1, sizeof(*first));
 
 	w->to->sites = snapshot__alloc(w->to, n_rows + 1, sizeof(*w->to->sites));
 	w->to->n_sites = n_rows;
 	for (size_t i = 0; i < s->n_sites; i++) {
-		uint32_t *at = &heaviest[w->merged_into[i]];
+		uint32_t *at = &first[w->merged_into[i]];
 
-		if (!*at || is_heavier(&s->sites[i], &s->sites[*at - 1]))
+		if (!*at || represents(&s->sites[i], &s->sites[*at - 1]))
 			*at = i + 1;
 	}
 	for (size_t row = 0; row < n_rows; row++)
-		w->to->sites[row] = s->sites[heaviest[row] - 1];
+		w->to->sites[row] = s->sites[first[row] - 1];
 	for (size_t i = 0; i < s->n_sites; i++) {
 		struct snap_site *to = &w->to->sites[w->merged_into[i]];
 		uint8_t end = to->end;
 
 		to->n_stacks += MAX(s->sites[i].n_stacks, 1u);
-		if (heaviest[w->merged_into[i]] == i + 1)
+		if (first[w->merged_into[i]] == i + 1)
 			continue;
 		site__add(to, &s->sites[i]);
 		to->end = end;

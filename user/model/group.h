@@ -47,7 +47,7 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 
 /*
  * Sites become rows: row_of[] has a row below n_rows for each site, and each row has at least one. A row has the stack of its
- * heaviest site and is judged by what all of them hold together. Sums stay what they were; s must outlive it, as above.
+ * worst site, or else heaviest, and is judged by what all of them hold together; one that grows makes its row grow. Sums stay what they were; s must outlive it, as above.
  * leak_after_ns: --leak-after, 0: the usual.
  */
 struct snapshot *snapshot__merge_sites(const struct snapshot *s, const uint32_t *row_of, size_t n_rows, uint64_t leak_after_ns);

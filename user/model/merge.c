@@ -85,6 +85,11 @@ bool verdict__is_alarm(const char *verdict)
 	return alarm_of(verdict) < N_ALARMS;
 }
 
+int verdict__compare(const char *a, const char *b)
+{
+	return (int)alarm_of(a) - (int)alarm_of(b);
+}
+
 void trend__worsen(struct trend *t, const struct trend *other)
 {
 	if (alarm_of(other->verdict) >= alarm_of(t->verdict))

@@ -20,6 +20,7 @@ struct counters counters__of_thread(const struct mt_thread_counts *c);
 void memory__add(struct snap_memory *sum, const struct snap_memory *m);
 void std_error__add(struct std_error *sum, const struct std_error *e);	/* of independent estimates: variances add up */
 void site__add(struct snap_site *sum, const struct snap_site *site);	/* all but stack, history and who it is; also of raw rows */
+int verdict__compare(const char *a, const char *b);	/* below 0: a is the worse one */
 bool verdict__is_alarm(const char *verdict);	/* leak, suspect, growing; NULL: no */
 /* The verdict of the other one, with its reasons, if that is more alarming. */
 void trend__worsen(struct trend *t, const struct trend *other);

@@ -17,7 +17,6 @@
 #define MIN_SPAN_NS (4 * SECOND_NS)
 /* The kernel counts pages per CPU and adds them up late: a climb of less may be that. */
 #define CLIMB_BYTES (256ull << 10)
-#define CREEP_BYTES (64ull << 10)
 #define CREEP_LEAST_BYTES (16ull << 10)
 /* Higher by so much than in all of the first half: no rest, though it may have been a single step. */
 #define STEP_BYTES (128ull << 10)
@@ -83,7 +82,7 @@ static bool rest_climbs(const struct snap_process *p)
 /* So much in a minute, less in less time; a page or two come by chance. */
 static uint64_t creep_limit(uint64_t span_ns)
 {
-	return MAX(CREEP_BYTES * (double)MIN(span_ns, 60 * SECOND_NS) / (60.0 * SECOND_NS), CREEP_LEAST_BYTES);
+	return MAX(RSS_CREEP_BYTES * (double)MIN(span_ns, 60 * SECOND_NS) / (60.0 * SECOND_NS), CREEP_LEAST_BYTES);
 }
 
 static bool climbs(struct rss_trend *r, const struct course *c, uint64_t from_ns, uint64_t at_least)
@@ -124,7 +123,7 @@ static void judge_course(struct rss_trend *r, const struct course *c)
 		   (later >= (int64_t)CLIMB_BYTES / 2 && r->change_bytes >= (int64_t)CLIMB_BYTES && judge__climbs(c)) ||
 		   climbs(r, c, v->t_ns, CLIMB_BYTES);
 	r->creeps = !r->grows && (later >= (int64_t)MAX(STEP_BYTES, most_before / STEP_PART) ||
-				  (later > 0 && r->change_bytes >= (int64_t)CREEP_BYTES && judge__climbs(c)) ||
+				  (later > 0 && r->change_bytes >= (int64_t)RSS_CREEP_BYTES && judge__climbs(c)) ||
 				  climbs_lately(r, c, middle_ns));
 	r->rests = !r->grows && !r->creeps && later < (int64_t)(r->notable_bytes / 4);
 	for (size_t i = c->points.n; i-- > 0 && v[i].low_bytes + r->notable_bytes / 4 > now;)

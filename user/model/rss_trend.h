@@ -19,6 +19,7 @@ struct rss_trend {
 	bool freed;		/* the process has ended, and freed first what RSS had grown by: it does not grow */
 };
 
+#define RSS_CREEP_BYTES (64ull << 10)	/* what climbs by so much in a minute does not rest */
 #define RSS_NOTABLE_BYTES (1ull << 20)
 #define RSS_NOTABLE_PART 200	/* one of so many of what was resident at first */
 static inline uint64_t rss_trend__notable(uint64_t first_bytes)

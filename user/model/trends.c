@@ -211,10 +211,11 @@ void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_
 		e.process_age_ns = age_at(p, e.end_ns);
 		judge(s, &e, &row->trend);
 		/*
-		 * what one stack leaks may be little beside what the others of its line hold; that one grows while others
-		 * drain is no growth, and that one is steady says nothing of the others
+		 * what one stack leaks, or grows by, may be little beside what the others of its line hold; that one grows
+		 * while others drain is no growth, and that one is steady says nothing of the others
 		 */
-		if (verdict__is_alarm(worst.verdict) && (!row->trend.verdict || strcmp(worst.verdict, "growing")))
+		if (verdict__is_alarm(worst.verdict) && (!row->trend.verdict || strcmp(worst.verdict, "growing") ||
+							 worst.growth_bytes_per_s * 60 >= RSS_CREEP_BYTES))
 			trend__worsen(&row->trend, &worst);
 		settle_rate(&row->trend);
 	}

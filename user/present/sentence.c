@@ -80,6 +80,16 @@ static void say_site_name(struct words *w, const struct facts *f)
 	say_name_of(w, f, f->site);
 }
 
+/* Who needs a new arena maps it; the objects in it may be another's. */
+static void say_who_holds(struct words *w, const struct facts *f, const struct snap_site *site)
+{
+	bool arena = site__is_arena(site);
+
+	say(w, "%s", arena ? "arenas of small objects, mapped by " : "");
+	say_name_of(w, f, site);
+	say(w, "%s", arena ? ", hold" : " holds");
+}
+
 /* "; +9.3 MiB/min" */
 static void say_rate(struct words *w, const struct facts *f, const struct snap_site *site, const char *before)
 {
@@ -275,9 +285,8 @@ static void say_site(struct words *w, const struct facts *f)
 	uint64_t whole = one ? f->s->totals.live_bytes : f->s->processes[f->site->process].c.live_bytes;
 
 	say(w, "%s: ", alarm__of_site(f->site)->begins);
-	say_site_name(w, f);
-	say(w, " holds %s of %slive memory%s", SHARE(f->site->c.live_bytes, whole), one ? "" : "its ",
-	    site__is_arena(f->site) ? ", in arenas of small objects" : "");
+	say_who_holds(w, f, f->site);
+	say(w, " %s of %slive memory", SHARE(f->site->c.live_bytes, whole), one ? "" : "its ");
 	if (f->site->trend.why)
 		say(w, ": %s", f->site->trend.why);
 	else
@@ -295,13 +304,14 @@ static void say_holder(struct words *w, const struct facts *f)
 	/* what is allocated at once and filled later grows in RSS alone */
 	bool calm = most && verdict__is_calm(most->trend.verdict) && most->c.live_bytes < f->process->c.live_bytes / 10 * 9;
 
-	if (!most || calm)
+	/* what an ended process has freed no site has */
+	if (f->process->c.live_bytes && (!most || calm))
 		say(w, "; no %s grows", f->s->hidden.by ? "site shown" : "single site");
 	if (!most)
 		return;
 	say(w, "; ");
-	say_name_of(w, f, most);
-	say(w, " holds %s of its live memory%s%s", SHARE(most->c.live_bytes, f->process->c.live_bytes), calm ? ", " : "",
+	say_who_holds(w, f, most);
+	say(w, " %s of its live memory%s%s", SHARE(most->c.live_bytes, f->process->c.live_bytes), calm ? ", " : "",
 	    calm ? most->trend.verdict : "");
 }
 
@@ -377,7 +387,7 @@ static bool is_mostly_steady(const struct facts *f)
 /* Each form of "nothing grows" asks this. */
 static bool is_clear(const struct facts *f)
 {
-	return !f->unclear && !f->rss_rising && !f->live_rising && !f->rss_unknown && is_mostly_steady(f) && !f->s->losses_total && !is_of_a_part(f);
+	return !f->unclear && !f->unsettled && !f->rss_rising && !f->live_rising && !f->rss_unknown && is_mostly_steady(f) && !f->s->losses_total && !is_of_a_part(f);
 }
 
 static void say_clear(struct words *w, const struct facts *f)
@@ -420,9 +430,8 @@ static void say_nothing(struct words *w, const struct facts *f)
 
 	if (f->s->totals.live_bytes)
 		say(w, f->s->hidden.by ? "The sites shown hold no live memory" : "The running processes hold no live memory");
-	else if ((f->rss.freed || (f->ended && f->s->totals.alloc_calls)) && is_one(f) &&
-		 !is_of_a_part(f)) {
-		say(w, "The process freed all live memory before it ended: ");
+	else if (((f->rss.freed && is_one(f)) || (f->ended && f->s->totals.alloc_calls)) && !is_of_a_part(f)) {
+		say(w, "The process%s freed all live memory before %s ended: ", is_one(f) ? "" : "es", is_one(f) ? "it" : "they");
 		say_figures(w, f);
 	} else if (is_clear(f)) {
 		say_clear(w, f);
@@ -497,6 +506,11 @@ static void say_unclear(struct words *w, const struct facts *f)
 		say(w, f->rss_change < 0 ? "RSS fell, and rises again" : "RSS rose, and may still rise");
 	else if (f->live_rising)
 		say(w, "live memory rose in the second half of the trace");
+	else if (f->unsettled) {
+		say_name_of(w, f, f->unsettled);
+		say(w, " has no verdict yet");
+		say_rate(w, f, f->unsettled, ", ");
+	}
 	else if (f->rss_unknown)
 		say(w, "RSS was not read");
 	else

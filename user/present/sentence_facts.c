@@ -109,18 +109,36 @@ static bool is_small(const struct facts *f, const struct snap_process *p, const 
 	return f->s->n_processes > 1 && p->c.live_bytes <= f->s->totals.live_bytes / 100 && r->change_bytes < (int64_t)r->notable_bytes;
 }
 
-/* Is it notably higher than it was at any time in the first half? */
+/* No verdict, and more than what rests may climb by in a minute, and than a hundredth of all: neither good news nor bad. */
+static bool is_unsettled(const struct facts *f, const struct snap_site *site)
+{
+	double per_min = site->trend.known && !site->trend.verdict ? site->trend.growth_bytes_per_s * 60 : 0;
+
+	return site->c.live_bytes >= ROSE_BYTES && per_min >= RSS_CREEP_BYTES && per_min >= (double)f->live_bytes / 100;
+}
+
+/*
+ * Is it notably higher than it was at any time in the first half? Or, where it goes up and down, both its floor and its peak;
+ * the first sixth does not count, for a trace begins with nothing live.
+ */
 static bool live_rose_late(const struct snap_process *p)
 {
 	const struct snap_point *v = p->timeline, *last = v + p->n_timeline - 1;
-	uint64_t most_before = 0, middle_ns;
+	uint64_t most[2] = {}, least[2] = { UINT64_MAX, UINT64_MAX }, first_ns, span_ns;
 
 	if (p->ended || p->n_timeline < 2)
 		return false;
-	middle_ns = (v->t_ns + last->t_ns) / 2;
-	for (; v < last && v->t_ns <= middle_ns; v++)
-		most_before = MAX(most_before, v->live_bytes);
-	return last->live_bytes > most_before + MAX(last->live_bytes / ROSE_PART, ROSE_BYTES);
+	first_ns = v->t_ns;
+	span_ns = last->t_ns - first_ns;
+	for (; v <= last; v++) {
+		bool later = v->t_ns - first_ns > span_ns / 2;
+
+		most[later] = MAX(most[later], v->live_bytes);
+		if (v->t_ns - first_ns >= span_ns / 6)
+			least[later] = MIN(least[later], v->live_bytes);
+	}
+	return last->live_bytes > most[0] + MAX(last->live_bytes / ROSE_PART, ROSE_BYTES) ||
+	       (most[1] > most[0] + ROSE_BYTES && least[1] > least[0] && least[1] - least[0] > MAX(least[1] / ROSE_PART, ROSE_BYTES));
 }
 
 static void ask_process(struct facts *f, const struct snap_process *p)
@@ -185,9 +203,16 @@ static struct facts ask(const struct snapshot *s, bool ended)
 	if (s->hidden.by)
 		f.live_bytes = snapshot__sites_bytes(s);
 	f.rss_rising |= f.rss_slight >= (int64_t)rss_trend__notable(f.rss_first);
-	for (size_t i = 0; i < s->n_sites; i++)
-		if (verdict__is_calm(s->sites[i].trend.verdict) && is_asked(&f, &s->processes[s->sites[i].process]))
-			f.steady_bytes += s->sites[i].c.live_bytes;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		if (!is_asked(&f, &s->processes[site->process]))
+			continue;
+		if (verdict__is_calm(site->trend.verdict))
+			f.steady_bytes += site->c.live_bytes;
+		if (is_unsettled(&f, site) && (!f.unsettled || matters_more(site, f.unsettled)))
+			f.unsettled = site;
+	}
 	choose_site(&f);
 	return f;
 }

@@ -33,6 +33,7 @@ struct facts {
 	bool rose;		/* resident memory rose, and does so no more */
 	uint64_t rss_first;	/* resident memory of all that are asked, when the trace began */
 	int64_t rss_slight;	/* changes of RSS that are not notable by themselves */
+	const struct snap_site *unsettled;	/* has no verdict, and grows by what is no rest; or NULL */
 	bool unclear;		/* a process that matters has no verdict */
 	bool rss_rising;	/* RSS rose, and may still do so */
 	bool live_rising;	/* live memory of a process did */

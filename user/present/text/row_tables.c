@@ -111,7 +111,7 @@ static void hints(struct report *r, const struct snap_process *const *v, size_t 
 	bool ended = false, oom = false;
 
 	for (size_t i = 0; i < n; i++) {
-		ended |= v[i]->ended;
+		ended |= v[i]->ended && v[i]->c.live_bytes;
 		oom |= v[i]->oom_killed;
 		if (!runs && !v[i]->ended && v[i]->pid > 0)
 			runs = v[i];
