@@ -86,7 +86,6 @@ static void show_heap(struct top *t)
 enum top_action top__look_at_heap(struct top *t, int key)
 {
 	const struct snap_process *p = t->shown ? wanted_process(t) : NULL;
-	char text[PROCESS_NAME_MAX + 64], name[PROCESS_NAME_MAX];
 
 	if (!t->shown)
 		return TOP_NONE;
@@ -95,8 +94,7 @@ enum top_action top__look_at_heap(struct top *t, int key)
 		return TOP_NONE;
 	}
 	if (p->ended) {
-		snprintf(text, sizeof(text), "%s has ended: its memory is gone.", process__name(t->shown, p, name));
-		top__say(t, text);
+		top__say(t, "%s has ended: its memory is gone.", PROCESS_NAME(t->shown, p));
 		return TOP_NONE;
 	}
 	t->heap_process = p->id;
@@ -214,10 +212,10 @@ static void key_words(struct flow *f, const char *key, const char *text)
 static void no_heap(const struct top *t, struct flow *f)
 {
 	const struct snap_process *p = top__scope_process(t);
-	char who[PROCESS_NAME_MAX + 8] = "", name[PROCESS_NAME_MAX];
+	char who[PROCESS_NAME_MAX + 8] = "";
 
 	if (p)
-		snprintf(who, sizeof(who), " of %s", process__name(t->shown, p, name));
+		snprintf(who, sizeof(who), " of %s", PROCESS_NAME(t->shown, p));
 	if (t->heap_failed)
 		flow__words(f, STYLE_BAD, t->heap_failed);
 	else if (p && p->ended)

@@ -18,6 +18,7 @@
 #include "present/top/top.h"
 #include "present/tree.h"
 #include "present/views.h"
+#include "util/hash.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -26,7 +27,7 @@
 
 /* ---- figures of an earlier snapshot, by row */
 struct seen {
-	uint64_t id;		/* 0: free */
+	uint64_t id;		/* never 0 */
 	struct counters c;
 	uint64_t rss_bytes;	/* of processes */
 	uint64_t ended_bytes;	/* the same: of live_bytes, what those held that have ended */
@@ -35,8 +36,8 @@ struct seen {
 };
 
 struct seen_table {		/* all zero: empty */
-	struct seen *v;
-	size_t n, room;		/* room is a power of two, or 0 */
+	struct vec(struct seen) rows;
+	struct hash at;		/* by id: index of rows + 1 */
 	uint64_t t_ns;		/* the snapshot's time */
 	bool holds;		/* there was one */
 	struct seen all;	/* the sum of all processes */

@@ -222,7 +222,7 @@ void top__add_row(struct top *t, const struct top_row *row)
 
 static bool site_shown(struct top *t, const struct view *v, const struct snap_site *s)
 {
-	return top__in_scope(t, s) && v->shows(s, false) && top__matches(t, s);
+	return top__in_scope(t, s) && view__shows(v, s, false) && top__matches(t, s);
 }
 
 static struct top_row row_of_site(struct top *t, const struct view *v, size_t i)

@@ -101,10 +101,9 @@ static void live_words(const struct top *t, const struct snap_site *s, struct fl
 	flow__putf(w, STYLE_PLAIN, "  by %.64s", s->function);
 	if (t->shown->n_processes > 1) {
 		const struct snap_process *p = &t->shown->processes[s->process];
-		char death[DEATH_MAX], name[PROCESS_NAME_MAX];
 
-		flow__putf(w, STYLE_PLAIN, "  in %s%s%s%s", process__name(t->shown, p, name), p->ended ? " [" : "",
-			   death__words(p, death), p->ended ? "]" : "");
+		flow__putf(w, STYLE_PLAIN, "  in %s%s%s%s", PROCESS_NAME(t->shown, p), p->ended ? " [" : "", DEATH(p),
+			   p->ended ? "]" : "");
 	}
 	flow__end_line(w);
 }
@@ -188,14 +187,6 @@ static void title_words(const struct top *t, const struct snap_site *s, struct f
 }
 
 /* ---- the frames */
-
-static void weight_text(const struct top *t, char buf[static CELL_MAX], uint64_t n)
-{
-	if (!strcmp(t->metric->unit, "bytes"))
-		fmt_bytes(buf, n);
-	else
-		fmt_count(buf, n);
-}
 
 /* ---- where blocks were freed */
 
@@ -327,7 +318,6 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	int width = g->cols - 9 - 7 - 1;
 	uint64_t whole = 0;
 	size_t n_base;
-	char a[CELL_MAX];
 
 	if (n < 1)
 		return;
@@ -349,9 +339,8 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 		bool telling = frame__is_telling(&s->frame);
 
 		top__draw_frame(g, row + 1 + i, 0, width, &s->frame, s->frame.inlined ? INLINED : "", telling ? STYLE_PLAIN : STYLE_DIM);
-		weight_text(t, a, s->total);
-		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE, a);
-		grid__put_right(g, row + 1 + i, g->cols - 7, 7, STYLE_DIM, fmt_share(a, s->total, whole));
+		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE, strcmp(t->metric->unit, "bytes") ? COUNT(s->total) : BYTES(s->total));
+		grid__put_right(g, row + 1 + i, g->cols - 7, 7, STYLE_DIM, SHARE(s->total, whole));
 		if (t->stack_at.scroll + (size_t)i == t->stack_at.cursor)
 			grid__select(g, row + 1 + i);
 	}

@@ -425,8 +425,8 @@ static void add_sites(struct top *t, const struct view *v, struct filtered *f)
 		if (!top__in_scope(t, site))
 			continue;
 		counters__add(&f->whole, &site->c);
-		f->of += v->shows(site, false);
-		if (!v->shows(site, false) || !top__matches(t, site))
+		f->of += view__shows(v, site, false);
+		if (!view__shows(v, site, false) || !top__matches(t, site))
 			continue;
 		counters__add(&f->part, &site->c);
 		f->n++;
