@@ -181,21 +181,26 @@ void top__heap_rows(struct top *t, const struct view *v)
 
 /* ---- what a filter leaves */
 
-void top__heap_filtered(const struct top *t, struct heap_filtered *ret)
+void top__heap_filtered(const struct top *t, struct top_filtered *ret)
 {
+	static const char *const what[N_VIEW_ROWS] = {
+		[ROWS_HEAP] = "size", [ROWS_TYPES] = "type", [ROWS_ARENAS] = "arena", [ROWS_PARTS] = "part", [ROWS_ROOTS] = "root",
+	};
 	enum view_rows rows = top__view(t)->rows;
+	bool parts = rows == ROWS_PARTS;
 	uint64_t bytes, blocks;
 
-	*ret = (struct heap_filtered){ .n = t->rows.n };
+	*ret = (struct top_filtered){ .n = t->rows.n, .what = what[rows], .unit = parts ? "resident" : "in use",
+				      .known = HAS_LIVE_BYTES | (parts ? 0 : HAS_LIVE_BLOCKS) };
 	for (size_t i = 0; i < t->rows.n; i++) {
 		heap__row_sums(&t->rows.v[i].of, &bytes, &blocks);
-		ret->bytes += bytes;
-		ret->blocks += blocks;
+		ret->part.live_bytes += bytes;
+		ret->part.live_blocks += blocks;
 	}
 	for (const struct snap_heap *h = next_heap(t, NULL); h; h = next_heap(t, h)) {
 		ret->of += heap__n_rows(h, rows);
-		ret->all_bytes += rows == ROWS_PARTS ? h->rss_bytes : h->bytes;
-		ret->all_blocks += rows == ROWS_PARTS ? 0 : h->blocks;
+		ret->whole.live_bytes += parts ? h->rss_bytes : h->bytes;
+		ret->whole.live_blocks += h->blocks;
 	}
 }
 
