@@ -50,7 +50,8 @@ char *machine__words(const struct snapshot *s)
 	if (!m->total_bytes)
 		return NULL;
 	begin(&t);
-	fprintf(t.out, "%s, %s available, %s free", BYTES(m->total_bytes), BYTES(m->available_bytes), BYTES(m->free_bytes));
+	fprintf(t.out, "%s, %s available, %s free", BYTES(m->total_bytes), BYTES(m->available_bytes),
+		BYTES(m->free_bytes));
 	if (m->swap_bytes)
 		fprintf(t.out, ", swap %s of %s used", BYTES(m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), BYTES(m->swap_bytes));
 	return end(&t);
@@ -71,7 +72,8 @@ char *watched__words(const struct snapshot *s)
 {
 	if (!s->n_selected)
 		return NULL;
-	return xasprintf("%s process%s probed in turn, and the figures cover only these; %s run now", EXACT(s->n_watched),
+	return xasprintf("%s process%s probed in turn, and the figures cover only these; %s run now",
+			 EXACT(s->n_watched),
 			 s->n_watched == 1 ? " was" : "es were", EXACT(s->n_selected));
 }
 
@@ -288,7 +290,8 @@ static void say_stop(const struct snapshot *s, FILE *out)
 	const char *how = !h->exact_asked ? "" : exact ? "exact; " : "not exact, though ";
 
 	if (h->paused_ns)
-		fprintf(out, "; %s%s stopped%s for %s%s", how, several ? "processes were" : "the process was", several ? "," : "",
+		fprintf(out, "; %s%s stopped%s for %s%s", how,
+			several ? "processes were" : "the process was", several ? "," : "",
 			DURATION(h->paused_ns), several ? " at most" : "");
 	else if (h->exact_asked)
 		fprintf(out, "; %sexact", exact ? "" : "not ");
@@ -317,13 +320,15 @@ char *reading__words(const struct snapshot *s)
 	if (h->at_ns)
 		say_stop(s, t.out);
 	if (h->at_ns && h->n_unread)
-		fprintf(t.out, "; not read of %s process%s: what %s freed may count as live", EXACT(h->n_unread), h->n_unread == 1 ? "" : "es",
+		fprintf(t.out, "; not read of %s process%s: what %s freed may count as live",
+			EXACT(h->n_unread), h->n_unread == 1 ? "" : "es",
 			h->n_unread == 1 ? "it" : "they");
 	/* where nothing was read, that was said */
 	if (h->at_ns && h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
 		fprintf(t.out, "; any of the blocks that count as live may have been freed%s", since);
 	else if (h->unsure_blocks && h->unsure_blocks < s->totals.live_blocks)
-		fprintf(t.out, "; up to %s block%s that %s freed%s may still count as live", EXACT(h->unsure_blocks), plural(h->unsure_blocks),
+		fprintf(t.out, "; up to %s block%s that %s freed%s may still count as live",
+			EXACT(h->unsure_blocks), plural(h->unsure_blocks),
 			h->unsure_blocks == 1 ? "was" : "were", since);
 	say_probed(s, t.out, "; ");
 	return end(&t);

@@ -159,7 +159,8 @@ char *frame__where_short(const struct frame *f, const char *exe, size_t width)
 {
 	if (f->line && f->line->file)
 		return frame__where(f, width);
-	if (!frame__function(f) || !f->module || (exe && !strcmp(exe, f->module)) || !strstr(path_basename(f->module), ".so"))
+	if (!frame__function(f) || !f->module || (exe && !strcmp(exe, f->module)) ||
+	    !strstr(path_basename(f->module), ".so"))
 		return xstrdup("");
 	return xstrdup(path_basename(f->module));
 }
@@ -182,7 +183,8 @@ size_t frames__name_width(const struct snapshot *s, const struct snap_site *site
 
 			/* a frame without a second column may run into it */
 			if (is_shown(at++, n) && frame__function(&f))
-				widest = MAX(widest, text_width(f.line->function) + (f.inlined ? sizeof(INLINED) - 1 : 0));
+				widest = MAX(widest,
+					     text_width(f.line->function) + (f.inlined ? sizeof(INLINED) - 1 : 0));
 		}
 	return widest;
 }
@@ -198,7 +200,8 @@ static void print_one(const struct print *p, const struct frame *f)
 {
 	size_t room = p->room, used, at_col;
 	const char *mark = f->inlined ? INLINED : "";
-	_cleanup_free_ char *name = frame__name(f), *at = frame__where(f, room - p->name_col - 2), *name_shown = NULL, *at_shown = NULL;
+	_cleanup_free_ char *name = frame__name(f), *at = frame__where(f, room - p->name_col - 2),
+		*name_shown = NULL, *at_shown = NULL;
 
 	/* a wide location may begin before its column, as far as the name leaves room */
 	at_shown = text_shorten(at, room - 2 - MIN(text_width(name) + strlen(mark), p->name_col));

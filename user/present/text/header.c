@@ -323,7 +323,8 @@ static void runtime_lines(struct report *r)
 		if (by_arenas && !has_arenas(r->s))
 			continue;
 		if (by_arenas)
-			report__item(r, t->name, LABEL_WIDTH, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
+			report__item(r, t->name, LABEL_WIDTH,
+				     "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
 		else if (r->o->brief)
 			report__item(r, t->name, LABEL_WIDTH, "not seen: %s", t->unseen);
 		else

@@ -50,7 +50,8 @@ static void free_sentence(struct report *r, const struct snap_heap *h)
 	/* what is not resident any more cannot be returned again */
 	uint64_t trim = MIN(h->trimmable_bytes, h->free_resident_bytes), beside_main = 0;
 
-	if (h->refused || !h->rss_bytes || h->free_resident_bytes < MAX(NOTABLE_BYTES, h->rss_bytes / 100 * NOTABLE_PCT))
+	if (h->refused || !h->rss_bytes ||
+	    h->free_resident_bytes < MAX(NOTABLE_BYTES, h->rss_bytes / 100 * NOTABLE_PCT))
 		return;
 	/* fewer arenas would hold less of it */
 	for (size_t i = 0; i < h->n_arenas; i++)
@@ -350,7 +351,8 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 					      "but be free, or the reverse", EXACT(h->unsure_blocks), plural(h->unsure_blocks));
 		else
 			report__item(r, "unsure", LABEL_WIDTH, "blocks allocated or freed during these %s may be missing or extra; at most %s others may be shown as in use "
-				     "but be free, or the reverse%s", DURATION(h->looked_ns), EXACT(h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
+				     "but be free, or the reverse%s", DURATION(h->looked_ns),
+					EXACT(h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
 	}
 	para__begin(&r->para, "unread", LABEL_WIDTH);
 	if (h->swapped_bytes)
@@ -399,7 +401,8 @@ static void more_unreached(struct report *r, const struct snap_heap *const *v, s
 		blocks += v[i]->unreached.blocks;
 		bytes += v[i]->unreached.bytes;
 	}
-	report__line(r, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n, n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
+	report__line(r, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n,
+		     n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
 }
 
 /* Of several processes those that may have lost something, the most first. */
@@ -442,7 +445,8 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	uint64_t newer = was_searched && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
 
 	if (site->sampled_blocks && site->sampled_blocks < site->c.live_blocks)
-		snprintf(sampled, sizeof(sampled), " (%s of %s blocks examined)", EXACT(site->sampled_blocks), EXACT(site->c.live_blocks));
+		snprintf(sampled, sizeof(sampled), " (%s of %s blocks examined)",
+			 EXACT(site->sampled_blocks), EXACT(site->c.live_blocks));
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
 		para__item(&r->para, "no pointer to %s of %s blocks (%s)", EXACT(site->unreached_blocks), EXACT(site->looked_blocks),

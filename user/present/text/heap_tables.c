@@ -138,9 +138,11 @@ static void table(struct report *r, const struct snap_heap *h, const struct tabl
 	fputc('\n', r->out);
 	/* all types are not all bytes: large blocks are not examined */
 	if (t->rows == ROWS_TYPES && n == n_all && listed < whole)
-		report__line(r, "%s (%s %s%s; %s of bytes not examined)", t->title, OUT_OF(n, n_all), t->noun, plural(n_all), SHARE(whole - listed, whole));
+		report__line(r, "%s (%s %s%s; %s of bytes not examined)", t->title, OUT_OF(n, n_all),
+			     t->noun, plural(n_all), SHARE(whole - listed, whole));
 	else
-		report__line(r, "%s (%s %s%s, %s of %s)", lost ? "SIZES by unreached bytes, then by bytes" : t->title, OUT_OF(n, n_all), t->noun,
+		report__line(r, "%s (%s %s%s, %s of %s)",
+			     lost ? "SIZES by unreached bytes, then by bytes" : t->title, OUT_OF(n, n_all), t->noun,
 			     plural(n_all), SHARE(listed, whole), t->unit);
 	write_table(r, t->of, t->columns, rows, n);
 }

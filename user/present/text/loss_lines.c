@@ -24,7 +24,8 @@ static void tell_one(struct report *r, const struct snap_process *p, const char 
 	report__item(r, label, LABEL_WIDTH, "%s: no allocation seen%s", owner, BLIND_RAN(p));
 	if (p->blind.probed)
 		report__item(r, "", LABEL_WIDTH, "probed: %s", p->blind.probed);
-	report__item(r, "", LABEL_WIDTH, "%s%s", p->blind.candidates ? "possible allocator: " : "", p->blind.candidates ?:
+	report__item(r, "", LABEL_WIDTH, "%s%s", p->blind.candidates ? "possible allocator: " : "",
+		     p->blind.candidates ?:
 		     "no other mapped function has the name of an allocator: it made no call, or a stripped file has no names (--sym names functions)");
 }
 
@@ -40,7 +41,8 @@ static void tell_idle(struct report *r)
 		if (!p->blind.is || !p->blind.idle || n++ >= NAMED)
 			continue;
 		owner = report__owner(r, p, r->width);
-		report__item(r, n == 1 ? "idle" : "", LABEL_WIDTH, "%s did not run: it used no CPU time while it was traced", owner);
+		report__item(r, n == 1 ? "idle" : "", LABEL_WIDTH,
+			     "%s did not run: it used no CPU time while it was traced", owner);
 	}
 }
 
@@ -197,7 +199,8 @@ static void who_took(struct report *r, const char *words, const char *what, cons
 		return;
 	for (size_t i = 0; i < n; i++)
 		all += rows[i].of[held];
-	report__item(r, "", LOUD_WIDTH, "%s %s: %s of %s %s", words, name_of(r, most, who), EXACT(rows[most].of[held]), EXACT(all), what);
+	report__item(r, "", LOUD_WIDTH, "%s %s: %s of %s %s", words, name_of(r, most, who),
+		     EXACT(rows[most].of[held]), EXACT(all), what);
 }
 
 /*

@@ -154,7 +154,8 @@ static void notes(struct report *r, const struct view *v, const struct snap_site
 		para__item(&r->para, "%s%s since the baseline", report__mark(r), CHANGE((double)site->since_baseline_bytes));
 	if (v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls)
 		para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
-			   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls), BYTES(site->min_size), BYTES(site->max_size));
+			   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls),
+				BYTES(site->min_size), BYTES(site->max_size));
 	para__end(&r->para);
 	if (v->bit == VIEW_REALLOC)
 		realloc_words(r, site, indent);

@@ -150,7 +150,8 @@ void report__processes(struct report *r)
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ .s = r->s, .process = v[i] };
 	fputc('\n', r->out);
-	report__line(r, "%s by %s (%s, %s of %s)", snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES", by_growth ? "growth" : METRIC_WORDS(key),
+	report__line(r, "%s by %s (%s, %s of %s)", snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES",
+		     by_growth ? "growth" : METRIC_WORDS(key),
 		     OUT_OF(n, r->s->n_processes), SHARE(listed, whole), by_growth ? METRIC_WORDS(key) : key->unit);
 	fputc('\n', r->out);
 	columns__write(r->out, &process_columns, rows, n, r->width, r->o->whole_names && !r->o->brief);

@@ -337,7 +337,8 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) || unexplained__most(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
 	end -= 2;
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "events" : "calls");
-	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.c.alloc_calls)));
+	put_right(g, row, &col, 9, STYLE_FIGURE,
+		  rate_text(a, per_second(s, s->c.alloc_calls, s->before.c.alloc_calls)));
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "" : " alloc");
 	if (t->shown->known & HAS_LIFETIMES && col + 15 <= end) {
 		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.c.free_calls)));

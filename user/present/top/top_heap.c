@@ -141,14 +141,16 @@ static bool matches(const struct top *t, const struct row_of *r)
 	if (!*t->filter)
 		return true;
 	if (r->class)
-		return shares_match(t, r->class->types, r->class->n_types) || top__text_matches(t, heap__size_words(text, r->class));
+		return shares_match(t, r->class->types, r->class->n_types) ||
+			top__text_matches(t, heap__size_words(text, r->class));
 	if (r->type)
 		return top__text_matches(t, r->type->name);
 	if (r->part)
 		return top__text_matches(t, r->part->name) || top__text_matches(t, r->part->module) ||
 		       top__text_matches(t, choices__name(&part_choices, r->part->kind));
 	if (r->root)
-		return top__text_matches(t, r->root->name) || top__text_matches(t, r->root->module) || top__text_matches(t, root_kind__word(r->root->kind));
+		return top__text_matches(t, r->root->name) || top__text_matches(t, r->root->module) ||
+			top__text_matches(t, root_kind__word(r->root->kind));
 	return top__text_matches(t, heap__arena_words(text, r->heap, r->arena));
 }
 
@@ -164,7 +166,8 @@ static uint64_t id_of(const struct row_of *r, enum view_rows rows, size_t i)
 	const char *name = r->type ? r->type->name : r->part ? r->part->name : r->root ? r->root->name : NULL;
 	uint64_t n = r->class ? r->class->usable : r->type ? r->type->is_class : i;
 
-	return top__id_of(rows == ROWS_HEAP ? ID_HEAP : ID_HEAP + 1 + rows - ROWS_TYPES, name, n ^ (uint64_t)r->process->id << 48);
+	return top__id_of(rows == ROWS_HEAP ? ID_HEAP : ID_HEAP + 1 + rows - ROWS_TYPES, name,
+			  n ^ (uint64_t)r->process->id << 48);
 }
 
 void top__heap_rows(struct top *t, const struct view *v)

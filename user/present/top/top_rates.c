@@ -76,7 +76,8 @@ void top__remember(const struct top *t, struct seen_table *to)
 	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
 		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
 
-		seen__add(to, &(struct seen){ .id = top__thread_row_id(&s->processes[row->process], row), .c = row->c });
+		seen__add(to, &(struct seen){ .id = top__thread_row_id(&s->processes[row->process],
+								       row), .c = row->c });
 	}
 	top__remember_tags(t, to);
 }

@@ -29,7 +29,8 @@ struct sum {
 
 static bool same(const struct sum *s, const struct frame *f)
 {
-	const char *function = f->line ? f->line->function : NULL, *own = s->frame.line ? s->frame.line->function : NULL;
+	const char *function = f->line ? f->line->function : NULL,
+		*own = s->frame.line ? s->frame.line->function : NULL;
 
 	if (!function || !own)
 		return !function && !own && f->place == s->frame.place;
@@ -117,7 +118,8 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 
 	flow__putf(w, STYLE_PLAIN, "%s calls, %s", EXACT(c->alloc_calls), BYTES(c->alloc_bytes));
 	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s))
-		flow__putf(w, STYLE_PLAIN, ", now %s", RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->c.alloc_calls : 0),
+		flow__putf(w, STYLE_PLAIN, ", now %s",
+			   RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->c.alloc_calls : 0),
 			   now - t->before.t_ns));
 	if (known & HAS_FREE_CALLS)
 		flow__putf(w, STYLE_PLAIN, "  %s freed", PERCENT(c->free_calls, c->alloc_calls));
@@ -172,7 +174,8 @@ static void heap_words(const struct top *t, const struct snap_site *s, struct fl
 
 static void title_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
-	_cleanup_free_ char *name = tellings__name(&t->tellings, t->shown, s), *cut = name__shorten(name, MAX(w->g->cols - 10, 20));
+	_cleanup_free_ char *name = tellings__name(&t->tellings, t->shown, s),
+		*cut = name__shorten(name, MAX(w->g->cols - 10, 20));
 
 	flow__put(w, STYLE_TITLE, cut);
 	if (s->trend.verdict) {
@@ -281,7 +284,8 @@ static void put_place(const struct top *t, struct lines *l, const struct free_pl
 
 		row = next_row(l);
 		if (row >= 0)
-			top__draw_frame(l->g, row, 2, l->g->cols - 2, &f, f.inlined ? INLINED : "", frame__is_telling(&f) ? STYLE_PLAIN : STYLE_DIM);
+			top__draw_frame(l->g, row, 2, l->g->cols - 2, &f, f.inlined ? INLINED : "",
+					frame__is_telling(&f) ? STYLE_PLAIN : STYLE_DIM);
 	}
 }
 
@@ -339,7 +343,8 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 		bool telling = frame__is_telling(&s->frame);
 
 		top__draw_frame(g, row + 1 + i, 0, width, &s->frame, s->frame.inlined ? INLINED : "", telling ? STYLE_PLAIN : STYLE_DIM);
-		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE, strcmp(t->metric->unit, "bytes") ? COUNT(s->total) : BYTES(s->total));
+		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE,
+				strcmp(t->metric->unit, "bytes") ? COUNT(s->total) : BYTES(s->total));
 		grid__put_right(g, row + 1 + i, g->cols - 7, 7, STYLE_DIM, SHARE(s->total, whole));
 		if (t->stack_at.scroll + (size_t)i == t->stack_at.cursor)
 			grid__select(g, row + 1 + i);

@@ -195,7 +195,8 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 static void draw_name(struct grid *g, int row, int col, int width, const struct frame *f, const char *name, const char *exe)
 {
 	int cols = (int)text_width(name), at = width * 3 / 5, left = width - MAX(at, cols + 2);
-	_cleanup_free_ char *where = frame__where_short(f, exe, width < WHERE_FROM ? 0 : MAX(left, 0)), *shown = name__shorten(name, width);
+	_cleanup_free_ char *where = frame__where_short(f, exe, width < WHERE_FROM ? 0 : MAX(left, 0)),
+		*shown = name__shorten(name, width);
 	int where_cols = (int)text_width(where);
 
 	if (where_cols && (width < WHERE_FROM || where_cols > left)) {
