@@ -2,29 +2,10 @@
 /* What a grid shows, for those who read it without a terminal. */
 #include "grid_text.h"
 
+#include "util/text.h"
 #include "util/util.h"
 
 #define BYTES_MAX 4	/* of a character as UTF-8 */
-
-static char *put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		*to++ = (char)c;
-	} else if (c < 0x800) {
-		*to++ = (char)(0xc0 | c >> 6);
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*to++ = (char)(0xe0 | c >> 12);
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*to++ = (char)(0xf0 | c >> 18);
-		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	}
-	return to;
-}
 
 static char *put_row(const struct grid *g, int row, char *to)
 {
@@ -37,9 +18,9 @@ static char *put_row(const struct grid *g, int row, char *to)
 
 		if (!c->width)
 			continue;
-		to = put_utf8(to, c->ch);
+		to += utf8__encode(to, c->ch);
 		for (int i = 0; i < GRID_MARKS && c->marks[i]; i++)
-			to = put_utf8(to, c->marks[i]);
+			to += utf8__encode(to, c->marks[i]);
 	}
 	return to;
 }
@@ -62,4 +43,34 @@ char *grid__text(const struct grid *g)
 	}
 	*to = 0;
 	return ret;
+}
+
+/* Is it shown as another one, because it would steer a terminal? */
+static bool is_control(uint32_t c)
+{
+	struct grid one = {};
+	char text[5] = "";
+	bool ret;
+
+	if (c >= ' ' && c < 0x7f)
+		return false;
+	utf8__encode(text, c);
+	grid__resize(&one, 1, 2);
+	grid__put(&one, 0, 0, 2, STYLE_PLAIN, text);
+	ret = grid__cell(&one, 0, 0)->ch != c;
+	grid__done(&one);
+	return ret;
+}
+
+int grid__broken_row(const struct grid *g)
+{
+	for (int row = 0; row < g->rows; row++)
+		for (int col = 0; col < g->cols; col++) {
+			const struct glyph *c = grid__cell(g, row, col), *next = grid__cell(g, row, col + 1);
+			bool pair = next && !next->width;
+
+			if (c->width > 2 || (c->width == 2) != pair || (!c->width && !col) || is_control(c->ch) || !c->ch)
+				return row;
+		}
+	return -1;
 }

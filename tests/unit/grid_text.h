@@ -7,5 +7,7 @@
 /* As text: a line for each row, without blanks at its end. The caller's. */
 char *grid__text(const struct grid *g);
 char *grid__row_text(const struct grid *g, int row);
+/* The first row whose halves of wide characters do not fit together, or that has a character which is none; -1: all is well. */
+int grid__broken_row(const struct grid *g);
 
 #endif

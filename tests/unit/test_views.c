@@ -28,7 +28,7 @@ Test(views, name_columns_and_orders_that_there_are)
 		}
 		cr_expect(sorted, "%s is sorted by no column", v->name);
 		if (v->rows == ROWS_SITES) {
-			cr_expect(v->shows && rank__key(v->sort), "%s", v->name);
+			cr_expect(v->figure && rank__key(v->sort), "%s", v->name);
 			cr_expect(!v->weighs || rank__key(v->weighs), "%s", v->name);
 		}
 		cr_expect_eq(view__of(v->bit), v, "%s twice", v->name);

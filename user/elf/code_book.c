@@ -14,6 +14,7 @@
 #include "elf/symtab.h"
 #include "util/hash.h"
 #include "util/sorted.h"
+#include "util/text.h"
 #include "util/util.h"
 
 /* ---- lines */
@@ -155,26 +156,7 @@ static size_t put_utf8(char *to, uint32_t c)
 {
 	if (!c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
 		c = '?';
-	if (c < 0x80) {
-		to[0] = c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = 0xc0 | c >> 6;
-		to[1] = 0x80 | (c & 0x3f);
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = 0xe0 | c >> 12;
-		to[1] = 0x80 | (c >> 6 & 0x3f);
-		to[2] = 0x80 | (c & 0x3f);
-		return 3;
-	}
-	to[0] = 0xf0 | c >> 18;
-	to[1] = 0x80 | (c >> 12 & 0x3f);
-	to[2] = 0x80 | (c >> 6 & 0x3f);
-	to[3] = 0x80 | (c & 0x3f);
-	return 4;
+	return utf8__encode(to, c);
 }
 
 static size_t put_text(char *to, const char *bytes, size_t n, uint8_t kind)

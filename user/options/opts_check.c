@@ -201,7 +201,7 @@ static const struct {
 	{ "pid", NULL, "pod", NULL, "a process is named by its number or by its pod" },
 };
 
-/* An order has several names (present/rank.c), and so has a mode. */
+/* An order has several names (present/views.c), and so has a mode. */
 static bool has_value(const struct given *g, const char *value)
 {
 	unsigned int given, wanted;

@@ -19,24 +19,18 @@
 #define CALLERS_MAX 3
 
 /* A stack with its inlined frames, in a row: they are looked at again and again. */
-struct alike_frame {
-	uint32_t place, inlined;
-};
-
 static void lay_out(const struct snapshot *s, struct alike_site *a)
 {
 	a->frames = xcalloc(site__n_frames(s, a->site) + 1, sizeof(*a->frames));
 	for (uint32_t i = 0; i < a->site->n_stack; i++)
 		for (uint32_t k = 0; k < place__n_frames(&s->places[a->site->stack[i]]); k++)
-			a->frames[a->n_frames++] = (struct alike_frame){ a->site->stack[i], k };
+			a->frames[a->n_frames++] = place__frame(s, &s->places[a->site->stack[i]], k);
 }
 
 /* Counted from the attributed frame outwards: 1 is its caller. */
-static struct frame frame_at(const struct snapshot *s, const struct alike_site *a, size_t depth)
+static struct frame frame_at(const struct alike_site *a, size_t depth)
 {
-	size_t at = a->at + depth;
-
-	return at < a->n_frames ? place__frame(s, &s->places[a->frames[at].place], a->frames[at].inlined) : (struct frame){};
+	return a->at + depth < a->n_frames ? a->frames[a->at + depth] : (struct frame){};
 }
 
 /* The same function, or the same place where that has no name. */
@@ -70,7 +64,6 @@ static void append(struct alike_site *a, const char *format, ...)
 /* ---- groups of sites that have the same name */
 
 struct group {
-	const struct snapshot *s;
 	struct alike_site **v;
 	size_t n;
 };
@@ -115,11 +108,11 @@ static void add_lines(const struct group *g)
 /* Do the callers there differ? own: and are all of them the program's, wherever stacks go as far? */
 static bool callers_differ(const struct group *g, size_t depth, bool own)
 {
-	struct frame first = frame_at(g->s, g->v[0], depth);
+	struct frame first = frame_at(g->v[0], depth);
 	bool differ = false;
 
 	for (size_t i = 0; i < g->n; i++) {
-		struct frame f = frame_at(g->s, g->v[i], depth);
+		struct frame f = frame_at(g->v[i], depth);
 
 		if (own && f.place && frame__function(&f) && !frame__is_telling(&f))
 			return false;
@@ -150,7 +143,7 @@ static void add_callers(const struct group *all, size_t last, int n_callers)
 {
 	qsort(all->v, all->n, sizeof(*all->v), by_name);
 	for (size_t i = 0, n; i < all->n; i += n) {
-		struct group g = { all->s, all->v + i, 0 };
+		struct group g = { all->v + i, 0 };
 		size_t depth;
 
 		for (n = 1; i + n < all->n && !strcmp(all->v[i]->name, all->v[i + n]->name); n++)
@@ -160,7 +153,7 @@ static void add_callers(const struct group *all, size_t last, int n_callers)
 		if (!depth)
 			continue;
 		for (size_t k = 0; k < n; k++) {
-			struct frame f = frame_at(g.s, g.v[k], depth);
+			struct frame f = frame_at(g.v[k], depth);
 			_cleanup_free_ char *name = f.place ? telling__name(&f) : NULL;
 
 			/* its stack may end before */
@@ -186,7 +179,7 @@ uint64_t alike__key(const struct snap_site *site, const struct frame *telling)
 void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n)
 {
 	_cleanup_free_ struct alike_site **room = xcalloc(n + 1, sizeof(*room));
-	struct group all = { s, room, n };
+	struct group all = { room, n };
 
 	for (size_t i = 0; i < n; i++) {
 		room[i] = &v[i];

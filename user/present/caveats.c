@@ -50,8 +50,8 @@ char *machine__words(const struct snapshot *s)
 	if (!m->total_bytes)
 		return NULL;
 	begin(&t);
-	fprintf(t.out, "%s, %s available", BYTES(m->total_bytes), BYTES(m->available_bytes));
-	fprintf(t.out, ", %s free", BYTES(m->free_bytes));
+	fprintf(t.out, "%s, %s available, %s free", BYTES(m->total_bytes), BYTES(m->available_bytes),
+		BYTES(m->free_bytes));
 	if (m->swap_bytes)
 		fprintf(t.out, ", swap %s of %s used", BYTES(m->swap_bytes - MIN(m->swap_free_bytes, m->swap_bytes)), BYTES(m->swap_bytes));
 	return end(&t);
@@ -70,14 +70,11 @@ const char *observed__words(const struct snapshot *s, char buf[static 3 * FMT_MA
 
 char *watched__words(const struct snapshot *s)
 {
-	struct text t;
-
 	if (!s->n_selected)
 		return NULL;
-	begin(&t);
-	fprintf(t.out, "%s process%s probed in turn, and the figures cover only these; %s run now", EXACT(s->n_watched),
-		s->n_watched == 1 ? " was" : "es were", EXACT(s->n_selected));
-	return end(&t);
+	return xasprintf("%s process%s probed in turn, and the figures cover only these; %s run now",
+			 EXACT(s->n_watched),
+			 s->n_watched == 1 ? " was" : "es were", EXACT(s->n_selected));
 }
 
 const char *unmet__words(const struct snapshot *s)
@@ -264,10 +261,8 @@ char *ended__words(const struct snapshot *s, const struct snap_process *of)
 
 /* The words for how, and how well, it is known what is live in --mode leak. */
 
-#define WORDS_MAX 640
-
 /* "; frees of libjemalloc.so.2 are probed, as its blocks cannot be told from outside" */
-static int add_probed(const struct snapshot *s, char *text, int at, bool is_first)
+static bool say_probed(const struct snapshot *s, FILE *out, const char *before)
 {
 	const char *name = NULL;
 	size_t n_more = 0;
@@ -278,28 +273,28 @@ static int add_probed(const struct snapshot *s, char *text, int at, bool is_firs
 		else
 			n_more += s->probes[i].frees_probed;
 	}
-	if (!name)
-		return at;
-	return at + snprintf(text + at, WORDS_MAX - at, "%sfrees of %.64s%s are probed as in full mode, because %s blocks cannot be told from outside", is_first ? "" : "; ",
-			     name, n_more ? " and others" : "", n_more ? "their" : "its");
+	if (name)
+		fprintf(out, "%sfrees of %.64s%s are probed as in full mode, because %s blocks cannot be told from outside", before,
+			name, n_more ? " and others" : "", n_more ? "their" : "its");
+	return name;
 }
 
 /*
  * "; exact; the process was stopped for 3ms", "; not exact", "; not exact, though processes were stopped, for 101ms at most". Of what was asked to
  * be exact, each report says whether it is.
  */
-static int add_stop(const struct snapshot *s, char *text, int at)
+static void say_stop(const struct snapshot *s, FILE *out)
 {
 	const struct heap_reading *h = &s->reading;
 	bool several = s->n_processes > 1 || (s->n_processes && s->processes[0].n_members > 1), exact = !h->unsure_blocks && !h->n_unread;
 	const char *how = !h->exact_asked ? "" : exact ? "exact; " : "not exact, though ";
 
 	if (h->paused_ns)
-		return at + snprintf(text + at, WORDS_MAX - at, "; %s%s stopped%s for %s%s", how, several ? "processes were" : "the process was", several ? "," : "",
-				     DURATION(h->paused_ns), several ? " at most" : "");
-	if (h->exact_asked)
-		return at + snprintf(text + at, WORDS_MAX - at, "; %sexact", exact ? "" : "not ");
-	return at;
+		fprintf(out, "; %s%s stopped%s for %s%s", how,
+			several ? "processes were" : "the process was", several ? "," : "",
+			DURATION(h->paused_ns), several ? " at most" : "");
+	else if (h->exact_asked)
+		fprintf(out, "; %sexact", exact ? "" : "not ");
 }
 
 char *reading__words(const struct snapshot *s)
@@ -308,33 +303,35 @@ char *reading__words(const struct snapshot *s)
 	uint64_t ago_ns = s->duration_ns > h->at_ns ? s->duration_ns - h->at_ns : 0;
 	/* of those that were not read, at any time */
 	const char *since = h->n_unread ? "" : " since";
-	char text[WORDS_MAX] = "";
-	int n;
+	struct text t;
 
 	if (!recording__is_leak(&s->recording))
 		return NULL;
+	begin(&t);
 	/* where glibc has no heap there is nothing to be read */
-	if (!h->at_ns && !h->n_unread && add_probed(s, text, 0, true))
-		return xstrdup(text);
+	if (!h->at_ns && !h->n_unread && say_probed(s, t.out, ""))
+		return end(&t);
 	if (!h->at_ns)
-		n = snprintf(text, sizeof(text), "not read: of glibc's blocks, only those whose address came again count as freed");
+		fputs("not read: of glibc's blocks, only those whose address came again count as freed", t.out);
 	else
-		n = snprintf(text, sizeof(text), "read in %s", DURATION(h->took_ns));
+		fprintf(t.out, "read in %s", DURATION(h->took_ns));
 	if (h->at_ns && ago_ns >= MS_NS)
-		n += snprintf(text + n, sizeof(text) - n, ", %s before this report", DURATION(ago_ns));
+		fprintf(t.out, ", %s before this report", DURATION(ago_ns));
 	if (h->at_ns)
-		n = add_stop(s, text, n);
+		say_stop(s, t.out);
 	if (h->at_ns && h->n_unread)
-		n += snprintf(text + n, sizeof(text) - n, "; not read of %s process%s: what %s freed may count as live", EXACT(h->n_unread),
-			      h->n_unread == 1 ? "" : "es", h->n_unread == 1 ? "it" : "they");
+		fprintf(t.out, "; not read of %s process%s: what %s freed may count as live",
+			EXACT(h->n_unread), h->n_unread == 1 ? "" : "es",
+			h->n_unread == 1 ? "it" : "they");
 	/* where nothing was read, that was said */
 	if (h->at_ns && h->unsure_blocks && h->unsure_blocks >= s->totals.live_blocks)
-		n += snprintf(text + n, sizeof(text) - n, "; any of the blocks that count as live may have been freed%s", since);
+		fprintf(t.out, "; any of the blocks that count as live may have been freed%s", since);
 	else if (h->unsure_blocks && h->unsure_blocks < s->totals.live_blocks)
-		n += snprintf(text + n, sizeof(text) - n, "; up to %s block%s that %s freed%s may still count as live", EXACT(h->unsure_blocks),
-			      plural(h->unsure_blocks), h->unsure_blocks == 1 ? "was" : "were", since);
-	add_probed(s, text, n, false);
-	return xstrdup(text);
+		fprintf(t.out, "; up to %s block%s that %s freed%s may still count as live",
+			EXACT(h->unsure_blocks), plural(h->unsure_blocks),
+			h->unsure_blocks == 1 ? "was" : "were", since);
+	say_probed(s, t.out, "; ");
+	return end(&t);
 }
 
 const char *reading__mark_words(const struct snapshot *s)
@@ -518,23 +515,19 @@ bool missing_names__find(const struct snapshot *s, struct missing_names *ret)
 
 char *missing_names__words(const struct missing_names *m, const char *install, bool debuginfod, bool traced)
 {
-	char *ret = NULL;
-	size_t len = 0;
-	FILE *out = text_stream__open(&ret, &len);
+	struct text t;
 
-	fprintf(out, "%s of the program's %s have no name (", PERCENT(m->n_unnamed, m->n_frames), m->what);
+	begin(&t);
+	fprintf(t.out, "%s of the program's %s have no name (", PERCENT(m->n_unnamed, m->n_frames), m->what);
 	for (size_t i = 0; i < m->n_files; i++)
-		fprintf(out, "%s%s", i ? ", " : "", path_basename(m->files[i]->path));
+		fprintf(t.out, "%s%s", i ? ", " : "", path_basename(m->files[i]->path));
 	if (m->n_more)
-		fprintf(out, " and %zu more", m->n_more);
+		fprintf(t.out, " and %zu more", m->n_more);
 	if (!traced)
-		fputs("): trace where their debug symbols are installed, or with --debuginfod", out);
-	else if (install)
-		fprintf(out, "): install %s%s", install, debuginfod ? "" : ", or try --debuginfod");
+		fputs("): trace where their debug symbols are installed, or with --debuginfod", t.out);
 	else
-		fprintf(out, "): install their debug symbols, or do not strip them%s", debuginfod ? "" : ", or try --debuginfod");
-	text_stream__close(out);
-	return ret;
+		fprintf(t.out, "): install %s%s", install ?: "their debug symbols, or do not strip them", debuginfod ? "" : ", or try --debuginfod");
+	return end(&t);
 }
 
 static bool is_nameless_python(const struct snapshot *s, const struct place *p)

@@ -62,6 +62,7 @@ size_t blind__n(const struct snapshot *s);
 const struct snap_process *blind__first(const struct snapshot *s);
 /* " in 1.20s of CPU time, in which it grew by 64.0 MiB", after "no allocation seen" */
 const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX]);
+#define BLIND_RAN(p) blind__ran(p, (char[BLIND_MAX]){})
 
 #define UNEXPLAINED_MAX 192
 
@@ -69,6 +70,7 @@ const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX])
 const struct snap_process *unexplained__most(const struct snapshot *s);
 /* "grew by 150.0 MiB, of which 20.0 MiB are explained by what was seen: ..." */
 const char *unexplained__words(const struct snap_process *p, char buf[static UNEXPLAINED_MAX]);
+#define UNEXPLAINED(p) unexplained__words(p, (char[UNEXPLAINED_MAX]){})
 
 /* ---- How a process ended, in words. */
 
@@ -76,6 +78,7 @@ const char *unexplained__words(const struct snap_process *p, char buf[static UNE
 
 /* "ended", "ended by SIGSEGV", "killed: out of memory"; "" while it goes on */
 const char *death__words(const struct snap_process *p, char buf[static DEATH_MAX]);
+#define DEATH(p) death__words(p, (char[DEATH_MAX]){})
 /* The same for a narrow column: "ended", "SIGSEGV", "OOM" */
 const char *death__word(const struct snap_process *p, char buf[static DEATH_MAX]);
 

@@ -170,9 +170,11 @@ uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p)
 /* "redis-server (1432)"; a row of several has no pid, but a number: "redis-server (3 processes)". */
 #define PROCESS_NAME_MAX 256
 const char *process__name(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NAME_MAX]);
+#define PROCESS_NAME(s, p) process__name(s, p, (char[PROCESS_NAME_MAX]){})
 /* What is in it behind the name. */
 #define PROCESS_NUMBER_MAX 48
 const char *process__number(const struct snapshot *s, const struct snap_process *p, char buf[static PROCESS_NUMBER_MAX]);
+#define PROCESS_NUMBER(s, p) process__number(s, p, (char[PROCESS_NUMBER_MAX]){})
 /* The unit, the pod, the container or the last parts of the cgroup: the first that is known; NULL: none. */
 const char *process__where(const struct snap_process *p, char buf[static CELL_MAX]);
 

@@ -159,53 +159,33 @@ char *frame__where_short(const struct frame *f, const char *exe, size_t width)
 {
 	if (f->line && f->line->file)
 		return frame__where(f, width);
-	if (!frame__function(f) || !f->module || (exe && !strcmp(exe, f->module)) || !strstr(path_basename(f->module), ".so"))
+	if (!frame__function(f) || !f->module || (exe && !strcmp(exe, f->module)) ||
+	    !strstr(path_basename(f->module), ".so"))
 		return xstrdup("");
 	return xstrdup(path_basename(f->module));
 }
 
 /* ---- stacks */
 
-struct walk {
-	void (*fn)(const struct frame *f, size_t n_left_out, void *arg);	/* f NULL: frames are left out here */
-	void *arg;
-};
-
-static void walk(const struct snapshot *s, const struct snap_site *site, const struct walk *w)
+/* Is the frame at this number among those that are shown of a stack of n? */
+static bool is_shown(size_t at, size_t n)
 {
-	size_t n = site__n_frames(s, site), at = 0;
-	bool cut = n > STACK_MAX;
-
-	for (uint32_t i = 0; i < site->n_stack; i++) {
-		const struct place *p = &s->places[site->stack[i]];
-
-		for (size_t k = 0; k < place__n_frames(p); k++, at++) {
-			struct frame f = place__frame(s, p, k);
-			bool shown = !cut || at < STACK_HEAD || at >= n - STACK_TAIL;
-
-			if (shown)
-				w->fn(&f, 0, w->arg);
-			else if (at == STACK_HEAD)
-				w->fn(NULL, n - STACK_HEAD - STACK_TAIL, w->arg);
-		}
-	}
-}
-
-static void measure_one(const struct frame *f, size_t n_left_out, void *arg)
-{
-	size_t *widest = arg;
-
-	/* a frame without a second column may run into it */
-	if (!f || !frame__function(f))
-		return;
-	*widest = MAX(*widest, text_width(f->line->function) + (f->inlined ? sizeof(INLINED) - 1 : 0));
+	return n <= STACK_MAX || at < STACK_HEAD || at >= n - STACK_TAIL;
 }
 
 size_t frames__name_width(const struct snapshot *s, const struct snap_site *site)
 {
-	size_t widest = 0;
+	size_t n = site__n_frames(s, site), at = 0, widest = 0;
 
-	walk(s, site, &(struct walk){ measure_one, &widest });
+	for (uint32_t i = 0; i < site->n_stack; i++)
+		for (size_t k = 0; k < place__n_frames(&s->places[site->stack[i]]); k++) {
+			struct frame f = place__frame(s, &s->places[site->stack[i]], k);
+
+			/* a frame without a second column may run into it */
+			if (is_shown(at++, n) && frame__function(&f))
+				widest = MAX(widest,
+					     text_width(f.line->function) + (f.inlined ? sizeof(INLINED) - 1 : 0));
+		}
 	return widest;
 }
 
@@ -216,21 +196,13 @@ struct print {
 	size_t room;		/* for both columns */
 };
 
-static void print_one(const struct frame *f, size_t n_left_out, void *arg)
+static void print_one(const struct print *p, const struct frame *f)
 {
-	_cleanup_free_ char *name = NULL, *name_shown = NULL, *at = NULL, *at_shown = NULL;
-	const struct print *p = arg;
 	size_t room = p->room, used, at_col;
-	const char *mark = "";
+	const char *mark = f->inlined ? INLINED : "";
+	_cleanup_free_ char *name = frame__name(f), *at = frame__where(f, room - p->name_col - 2),
+		*name_shown = NULL, *at_shown = NULL;
 
-	if (!f) {
-		fprintf(p->out, "%*s… %zu more frames\n", (int)p->indent, "", n_left_out);
-		return;
-	}
-	if (f->inlined)
-		mark = INLINED;
-	name = frame__name(f);
-	at = frame__where(f, room - p->name_col - 2);
 	/* a wide location may begin before its column, as far as the name leaves room */
 	at_shown = text_shorten(at, room - 2 - MIN(text_width(name) + strlen(mark), p->name_col));
 	at_col = MIN(p->name_col + 2, room - text_width(at_shown));
@@ -247,14 +219,22 @@ static void print_one(const struct frame *f, size_t n_left_out, void *arg)
 void frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
 		   size_t width)
 {
-	size_t room = MAX(width, indent + ROOM_MIN) - indent;
+	size_t room = MAX(width, indent + ROOM_MIN) - indent, n = site__n_frames(s, site), at = 0;
 	struct print p = { out, indent, MIN(name_width, MIN(room * 4 / 7, (size_t)NAME_COL_MAX)), room };
 
 	if (!site->n_stack) {
 		fprintf(out, "%*s%s\n", (int)indent, "", site__no_stack(site));
 		return;
 	}
-	walk(s, site, &(struct walk){ print_one, &p });
+	for (uint32_t i = 0; i < site->n_stack; i++)
+		for (size_t k = 0; k < place__n_frames(&s->places[site->stack[i]]); k++, at++) {
+			struct frame f = place__frame(s, &s->places[site->stack[i]], k);
+
+			if (is_shown(at, n))
+				print_one(&p, &f);
+			else if (at == STACK_HEAD)
+				fprintf(out, "%*s… %zu more frames\n", (int)indent, "", n - STACK_HEAD - STACK_TAIL);
+		}
 	if (site->end)
 		fprintf(out, "%*s… truncated: %s\n", (int)indent, "", site__end_says(s, site));
 }

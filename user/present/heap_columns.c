@@ -181,9 +181,12 @@ void heap__row_sums(const struct row_of *r, uint64_t *ret_bytes, uint64_t *ret_b
 
 #define CELL(name, what) static void name(const struct row_of *r, struct cell *c) { what; }
 
-static void part_of(struct cell *c, uint64_t n, uint64_t whole)
+static void share(const struct row_of *r, struct cell *c)
 {
-	cell__share(c, n, whole);
+	uint64_t whole = r->part ? r->heap->rss_bytes : r->heap->bytes, bytes, blocks;
+
+	heap__row_sums(r, &bytes, &blocks);
+	cell__share(c, bytes, whole);
 	if (!whole)
 		c->text = "-";
 }
@@ -203,7 +206,6 @@ CELL(unreached, c->tone = c->sort > 0 ? TONE_BAD : TONE_DIM)
 
 /* ---- blocks by size */
 
-CELL(class_share, part_of(c, r->class->bytes, r->heap->bytes))
 
 static void usable(const struct row_of *r, struct cell *c)
 {
@@ -237,7 +239,7 @@ static const struct column of_class[] = {
 	{ "usable", "USABLE", HEAP_SIZE_COLS, .cell = usable },
 	{ "blocks", "BLOCKS", 7, .field = CLASS("blocks") },
 	{ "bytes", "BYTES", 9, .unit = UNIT_BYTES, .field = CLASS("bytes") },
-	{ "share", "SHARE", 5, .cell = class_share },
+	{ "share", "SHARE", 5, .cell = share },
 	{ "older", "OLDER", 7, .cell = class_older },
 	{ "unreached", "UNREACHED", 9, .unit = UNIT_BYTES, .field = CLASS("unreached_bytes"), .cell = unreached },
 	PROCESS,
@@ -247,7 +249,6 @@ const struct columns class_columns = { of_class, ARRAY_SIZE(of_class) };
 
 /* ---- blocks by type */
 
-CELL(type_share, part_of(c, r->type->bytes, r->heap->bytes))
 CELL(known_by, c->text = r->type->is_class ? "class" : "looks")
 
 static void of_sample(const struct row_of *r, struct cell *c)
@@ -297,7 +298,7 @@ static void type_older(const struct row_of *r, struct cell *c)
 
 static const struct column of_type[] = {
 	{ "bytes", "BYTES", 10, .unit = UNIT_BYTES, .field = TYPE("bytes"), .cell = of_sample },
-	{ "share", "SHARE", 5, .cell = type_share },
+	{ "share", "SHARE", 5, .cell = share },
 	{ "blocks", "BLOCKS", 8, .field = TYPE("blocks"), .cell = of_sample },
 	{ "older", "OLDER", 8, .cell = type_older },
 	{ "unreached", "UNREACHED", 10, .cell = type_unreached },
@@ -339,8 +340,6 @@ const struct columns arena_columns = { of_arena, ARRAY_SIZE(of_arena) };
 
 /* ---- the rest of resident memory */
 
-CELL(part_share, part_of(c, r->part->resident_bytes, r->heap->rss_bytes))
-
 /* What most rows have not is left blank. */
 static void swapped(const struct row_of *r, struct cell *c)
 {
@@ -376,7 +375,7 @@ static char *fit_part(const struct row_of *r, size_t width)
 
 static const struct column of_part[] = {
 	{ "resident", "RESIDENT", 9, .unit = UNIT_BYTES, .field = PART("resident_bytes") },
-	{ "share", "SHARE", 5, .cell = part_share },
+	{ "share", "SHARE", 5, .cell = share },
 	{ "mapped", "MAPPED", 9, .unit = UNIT_BYTES, .field = PART("mapped_bytes") },
 	{ "swapped", "SWAPPED", 9, .unit = UNIT_BYTES, .field = PART("swapped_bytes"), .cell = swapped },
 	{ "deepest", "DEEPEST", 9, .unit = UNIT_BYTES, .field = PART("deepest_bytes"), .cell = deepest },
@@ -389,7 +388,6 @@ const struct columns part_columns = { of_part, ARRAY_SIZE(of_part) };
 
 /* ---- from where blocks are reached */
 
-CELL(root_share, part_of(c, r->root->bytes, r->heap->bytes))
 CELL(root_kind, c->text = root_kind__word(r->root->kind))
 CELL(root_module, c->text = r->root->module ? path_basename(r->root->module) : "")
 
@@ -397,7 +395,7 @@ CELL(root_module, c->text = r->root->module ? path_basename(r->root->module) : "
 
 static const struct column of_root[] = {
 	{ "bytes", "BYTES", 9, .unit = UNIT_BYTES, .field = ROOT("bytes") },
-	{ "share", "SHARE", 5, .cell = root_share },
+	{ "share", "SHARE", 5, .cell = share },
 	{ "blocks", "BLOCKS", 7, .field = ROOT("blocks") },
 	{ "kind", "THROUGH", 8, true, .cell = root_kind },
 	{ "module", "MODULE", 0, true, .cell = root_module },

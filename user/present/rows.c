@@ -138,9 +138,7 @@ struct sorting {
 
 static uint64_t weight(const struct thread_row *t, const struct metric *key)
 {
-	struct snap_site as_site = { .c = t->c };
-
-	return key ? metric__of(key, &as_site) : t->c.alloc_calls;
+	return key ? rank__of_counters(key, &t->c) : t->c.alloc_calls;
 }
 
 static int heavier_first(const struct thread_row *a, const struct thread_row *b, const struct metric *key)
@@ -402,7 +400,7 @@ void sum_rows__init(struct sum_rows *r, const struct view *v, const struct snaps
 
 	*r = (struct sum_rows){ .v = xcalloc(s->n_sites + 1, sizeof(*r->v)), .of = xcalloc(s->n_sites + 1, sizeof(*r->of)) };
 	for (size_t i = 0; i < s->n_sites; i++)
-		if ((!v->shows || v->shows(&s->sites[i], false)) && (!takes || takes(arg, &s->sites[i]))) {
+		if (view__shows(v, &s->sites[i], false) && (!takes || takes(arg, &s->sites[i]))) {
 			struct frame f = tellings__of(t, s, &s->sites[i]);
 
 			parts[n++] = (struct part){ v->sum_by(&f), &s->sites[i] };

@@ -39,6 +39,8 @@
 
 /* ---- clauses */
 
+#define RSS_WORDS(r) rss_trend__words((char[RSS_TREND_MAX]){}, r)
+
 struct words {
 	FILE *out;
 	const struct tellings *tellings;
@@ -63,16 +65,15 @@ static const char *mark(const struct facts *f)
 static void say_name_of(struct words *w, const struct facts *f, const struct snap_site *site)
 {
 	_cleanup_free_ char *name = tellings__name(w->tellings, f->s, site);
-	_cleanup_free_ char *own = name ? xstrndup(name, strlen(name) - (site__is_arena(site) ? strlen(ARENAS_OF) : 0)) : NULL;
-	_cleanup_free_ char *fits = own ? name__shorten(own, w->name_width) : NULL;
+	_cleanup_free_ char *own = xstrndup(name, strlen(name) - (site__is_arena(site) ? strlen(ARENAS_OF) : 0));
+	_cleanup_free_ char *fits = name__shorten(own, w->name_width);
 	const struct frame frame = tellings__of(w->tellings, f->s, site);
-	char owner[PROCESS_NAME_MAX];
 
-	say(w, "%s", fits ? fits : "");
+	say(w, "%s", fits);
 	if (frame.line && frame.line->file && frame.line->line)
 		say(w, " (%s:%u)", path_basename(frame.line->file), frame.line->line);
 	if (f->s->n_processes > 1 && f->process != &f->s->processes[site->process])
-		say(w, " in %s", process__name(f->s, &f->s->processes[site->process], owner));
+		say(w, " in %s", PROCESS_NAME(f->s, &f->s->processes[site->process]));
 }
 
 static void say_site_name(struct words *w, const struct facts *f)
@@ -118,10 +119,9 @@ static void say_pointers(struct words *w, const struct facts *f)
 
 static void say_resident(struct words *w, const struct facts *f, const char *before)
 {
-	char a[RSS_TREND_MAX];
 
 	if (f->rss.known)
-		say(w, "%s%s", before, rss_trend__words(a, &f->rss));
+		say(w, "%s%s", before, RSS_WORDS(&f->rss));
 }
 
 /* Other sites, of the same verdict or a worse one; other processes. */
@@ -200,16 +200,15 @@ static bool is_unexplained(const struct facts *f)
 static void say_unexplained(struct words *w, const struct facts *f)
 {
 	const struct alarm *verdict = alarm__of(f->process->trend.verdict);
-	char owner[PROCESS_NAME_MAX], words[RSS_TREND_MAX];
 
 	say(w, f->process->ended ? "Grew before it ended: " : "Growing: ");
 	if (f->s->n_processes > 1)
-		say(w, "%s: ", process__name(f->s, f->process, owner));
-	say(w, "%s; ", rss_trend__words(words, &f->rss));
+		say(w, "%s: ", PROCESS_NAME(f->s, f->process));
+	say(w, "%s; ", RSS_WORDS(&f->rss));
 	if (is_noise(f->s)) {
 		_cleanup_free_ char *advice = noise__advice(f->s);
 
-		say(w, "too few samples to say how much of it is live memory: %s", advice ? advice : "");
+		say(w, "too few samples to say how much of it is live memory: %s", advice);
 		return;
 	}
 	say(w, "live memory explains %s%s of it", mark(f), BYTES(facts__explained_bytes(f)));
@@ -319,14 +318,13 @@ static void say_holder(struct words *w, const struct facts *f)
 static void say_process(struct words *w, const struct facts *f)
 {
 	const struct alarm *alarm = alarm__of(f->process->trend.verdict) ?: &alarms[N_ALARMS - 1];
-	char owner[PROCESS_NAME_MAX], words[RSS_TREND_MAX];
 	const char *why = f->process->trend.why;
 
 	say(w, "%s: %s", f->process->ended && !verdict__is_alarm(f->process->trend.verdict) ? "Grew before it ended" : alarm->begins,
-	    process__name(f->s, f->process, owner));
+	    PROCESS_NAME(f->s, f->process));
 	/* of files from before RSS was part of it */
 	if (f->rss.grows && !verdict__is_alarm(f->process->trend.verdict))
-		why = rss_trend__words(words, &f->rss);
+		why = RSS_WORDS(&f->rss);
 	say(w, ": %s", why ? why : "");
 	if (f->s->n_processes > 1 && !(why && strstr(why, "RSS ")))
 		say_resident(w, f, why && *why ? "; " : "");
@@ -335,14 +333,19 @@ static void say_process(struct words *w, const struct facts *f)
 	say_sites_beside(w, f);
 }
 
-static void say_figures(struct words *w, const struct facts *f)
+/* What RSS of all that are asked did. */
+static void say_rss(struct words *w, const struct facts *f, const char *before)
 {
 	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
-	char words[RSS_TREND_MAX];
 
-	say(w, "%s %s%s", f->s->hidden.by ? "the sites shown hold" : "live memory", mark(f), BYTES(f->live_bytes));
 	if (all.known)
-		say(w, ", %s", rss_trend__words(words, &all));
+		say(w, "%s%s", before, RSS_WORDS(&all));
+}
+
+static void say_figures(struct words *w, const struct facts *f)
+{
+	say(w, "%s %s%s", f->s->hidden.by ? "the sites shown hold" : "live memory", mark(f), BYTES(f->live_bytes));
+	say_rss(w, f, ", ");
 }
 
 static bool is_one(const struct facts *f)
@@ -360,12 +363,8 @@ static void say_empty(struct words *w, const struct facts *f)
 
 static void say_blind(struct words *w, const struct facts *f)
 {
-	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
-	char words[RSS_TREND_MAX];
-
 	say(w, "No allocation was seen");
-	if (all.known)
-		say(w, "; %s", rss_trend__words(words, &all));
+	say_rss(w, f, "; ");
 }
 
 static bool leaves_processes_out(const struct snapshot *s)
@@ -479,12 +478,8 @@ static void say_imprecise(struct words *w, const struct facts *f)
 {
 	_cleanup_free_ char *advice = noise__advice(f->s);
 
-	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
-	char words[RSS_TREND_MAX];
-
-	say(w, "Too few samples for figures: %s", advice ? advice : "");
-	if (all.known)
-		say(w, "; %s", rss_trend__words(words, &all));
+	say(w, "Too few samples for figures: %s", advice);
+	say_rss(w, f, "; ");
 }
 
 static void say_unclear(struct words *w, const struct facts *f)

@@ -24,181 +24,64 @@ enum rule_how { IS, BEGINS, ENDS, HAS };
 static const struct rule {
 	enum rule_of of;
 	enum rule_how how;
-	const char *text;
+	const char *texts[64];	/* as many as there are */
 } rules[] = {
 	/* C and C++ libraries, the loader; by the name of the file */
-	{ OF_MODULE, BEGINS, "libc.so" },
-	{ OF_MODULE, BEGINS, "libc-2." },
-	{ OF_MODULE, BEGINS, "libc.musl" },
-	{ OF_MODULE, BEGINS, "ld-" },
-	{ OF_MODULE, BEGINS, "ld.so" },
-	{ OF_MODULE, BEGINS, "libpthread" },
-	{ OF_MODULE, BEGINS, "libm.so" },
-	{ OF_MODULE, BEGINS, "libdl.so" },
-	{ OF_MODULE, BEGINS, "libstdc++" },
-	{ OF_MODULE, BEGINS, "libc++" },
-	{ OF_MODULE, BEGINS, "libsupc++" },
-	{ OF_MODULE, BEGINS, "libgcc_s" },
-	{ OF_MODULE, BEGINS, "[vdso]" },
+	{ OF_MODULE, BEGINS, { "libc.so", "libc-2.", "libc.musl", "ld-", "ld.so", "libpthread",
+	  "libm.so", "libdl.so", "libstdc++", "libc++", "libsupc++", "libgcc_s", "[vdso]" } },
 	/* allocators, and libraries whose business is containers */
-	{ OF_MODULE, BEGINS, "libjemalloc" },
-	{ OF_MODULE, BEGINS, "libtcmalloc" },
-	{ OF_MODULE, BEGINS, "libmimalloc" },
-	{ OF_MODULE, BEGINS, "libsnmalloc" },
-	{ OF_MODULE, BEGINS, "libhoard" },
-	{ OF_MODULE, BEGINS, "libglib-2" },
-	{ OF_MODULE, BEGINS, "libapr-1" },
-	{ OF_MODULE, BEGINS, "libtalloc" },
-
-	/* headers of the C++ library, compiled into the program */
-	{ OF_FILE, HAS, "/include/c++/" },
-	{ OF_FILE, HAS, "/bits/stl_" },
-	{ OF_FILE, HAS, "/ext/new_allocator" },
-	/* Rust's own library */
-	{ OF_FILE, HAS, "/library/alloc/src/" },
-	{ OF_FILE, HAS, "/library/core/src/" },
-	{ OF_FILE, HAS, "/library/std/src/" },
-
-	/* functions of the C++ and Rust libraries: own_name.c */
-	{ OF_FUNCTION, BEGINS, "operator new" },
-	/* and a class's own */
-	{ OF_FUNCTION, ENDS, "::operator new" },
-	{ OF_FUNCTION, ENDS, "::operator new[]" },
-	/* an assignment is what its caller does */
-	{ OF_FUNCTION, ENDS, "::operator=" },
-	{ OF_FUNCTION, BEGINS, "__rust_" },
-	{ OF_FUNCTION, BEGINS, "__rdl_" },
-	{ OF_FUNCTION, BEGINS, "__rg_" },
-	{ OF_FUNCTION, BEGINS, "__cxa_allocate" },
-
+	{ OF_MODULE, BEGINS, { "libjemalloc", "libtcmalloc", "libmimalloc", "libsnmalloc",
+	  "libhoard", "libglib-2", "libapr-1", "libtalloc" } },
+	/* headers of the C++ library, compiled into the program; Rust's own library */
+	{ OF_FILE, HAS, { "/include/c++/", "/bits/stl_", "/ext/new_allocator",
+	  "/library/alloc/src/", "/library/core/src/", "/library/std/src/" } },
+	/* functions of the C++ and Rust libraries: own_name.c; a class's own; an assignment is what its caller does */
+	{ OF_FUNCTION, BEGINS, { "operator new", "__rust_", "__rdl_", "__rg_", "__cxa_allocate",
+	  "operator delete" } },
+	{ OF_FUNCTION, ENDS, { "::operator new", "::operator new[]", "::operator=" } },
 	/* malloc itself, and whatever people call what they put around it: xmalloc, zmalloc, my_malloc */
-	{ OF_FUNCTION, ENDS, "malloc" },
-	{ OF_FUNCTION, ENDS, "mallocz" },
-	{ OF_FUNCTION, ENDS, "calloc" },
-	{ OF_FUNCTION, ENDS, "realloc" },
-	{ OF_FUNCTION, ENDS, "reallocarray" },
-	{ OF_FUNCTION, ENDS, "zalloc" },
-	{ OF_FUNCTION, ENDS, "malloc0" },
-	{ OF_FUNCTION, ENDS, "memalign" },
-	{ OF_FUNCTION, ENDS, "aligned_alloc" },
-	{ OF_FUNCTION, ENDS, "strdup" },
-	{ OF_FUNCTION, ENDS, "strndup" },
-	{ OF_FUNCTION, ENDS, "memdup" },
-	{ OF_FUNCTION, ENDS, "asprintf" },
-	{ OF_FUNCTION, BEGINS, "g_malloc" },
-	{ OF_FUNCTION, BEGINS, "g_try_malloc" },
-	{ OF_FUNCTION, BEGINS, "g_realloc" },
-	{ OF_FUNCTION, BEGINS, "g_slice_" },
-	{ OF_FUNCTION, BEGINS, "zmalloc_" },
-	{ OF_FUNCTION, BEGINS, "ztrymalloc" },
-	{ OF_FUNCTION, BEGINS, "ztrycalloc" },
-	{ OF_FUNCTION, BEGINS, "ztryrealloc" },
-	{ OF_FUNCTION, BEGINS, "zmalloc" },
-	{ OF_FUNCTION, BEGINS, "zcalloc" },
-	{ OF_FUNCTION, BEGINS, "zrealloc" },
-	{ OF_FUNCTION, BEGINS, "ngx_alloc" },
-	{ OF_FUNCTION, BEGINS, "ngx_palloc" },
-	{ OF_FUNCTION, BEGINS, "ngx_pnalloc" },
-	{ OF_FUNCTION, BEGINS, "ngx_pcalloc" },
-	{ OF_FUNCTION, BEGINS, "apr_palloc" },
-	{ OF_FUNCTION, BEGINS, "apr_allocator" },
-	{ OF_FUNCTION, BEGINS, "allocator_alloc" },
-	{ OF_FUNCTION, BEGINS, "talloc_" },
-	{ OF_FUNCTION, BEGINS, "_talloc" },
-	{ OF_FUNCTION, BEGINS, "__talloc" },
-	{ OF_FUNCTION, BEGINS, "AllocSet" },
-	{ OF_FUNCTION, BEGINS, "MemoryContextAlloc" },
-	{ OF_FUNCTION, BEGINS, "palloc" },
-	{ OF_FUNCTION, BEGINS, "repalloc" },
-	{ OF_FUNCTION, BEGINS, "CRYPTO_" },
-	{ OF_FUNCTION, BEGINS, "sqlite3MemMalloc" },
-	{ OF_FUNCTION, BEGINS, "sqlite3MemRealloc" },
-	{ OF_FUNCTION, BEGINS, "sqlite3Malloc" },
-	{ OF_FUNCTION, BEGINS, "sqlite3DbMalloc" },
-	{ OF_FUNCTION, BEGINS, "sqlite3DbRealloc" },
+	{ OF_FUNCTION, ENDS, { "malloc", "mallocz", "calloc", "realloc", "reallocarray", "zalloc",
+	  "malloc0", "memalign", "aligned_alloc", "strdup", "strndup", "memdup", "asprintf" } },
+	{ OF_FUNCTION, BEGINS, { "g_malloc", "g_try_malloc", "g_realloc", "g_slice_", "zmalloc_",
+	  "ztrymalloc", "ztrycalloc", "ztryrealloc", "zmalloc", "zcalloc", "zrealloc", "ngx_alloc",
+	  "ngx_palloc", "ngx_pnalloc", "ngx_pcalloc", "apr_palloc", "apr_allocator",
+	  "allocator_alloc", "talloc_", "_talloc", "__talloc", "AllocSet", "MemoryContextAlloc",
+	  "palloc", "repalloc", "CRYPTO_", "sqlite3MemMalloc", "sqlite3MemRealloc", "sqlite3Malloc",
+	  "sqlite3DbMalloc", "sqlite3DbRealloc", "PyMem_", "_PyMem_", "PyObject_Malloc",
+	  "PyObject_Calloc", "PyObject_Realloc", "_PyObject_Malloc", "_PyObject_Calloc",
+	  "_PyObject_Realloc", "pymalloc_", "je_", "_mi_", "mi_heap_", "mi_new", "mi_malloc",
+	  "mi_free", "tc_new", "tc_malloc", "tc_free" } },
 	/* redis's strings */
-	{ OF_FUNCTION, BEGINS, "sdsnew" },
-	{ OF_FUNCTION, BEGINS, "_sdsnew" },
-	{ OF_FUNCTION, BEGINS, "sdstrynew" },
-	{ OF_FUNCTION, IS, "sdsdup" },
-	{ OF_FUNCTION, BEGINS, "sdscat" },
-	{ OF_FUNCTION, BEGINS, "sdsgrowzero" },
-	{ OF_FUNCTION, BEGINS, "sdsResize" },
-	{ OF_FUNCTION, BEGINS, "sdsMakeRoomFor" },
-	{ OF_FUNCTION, BEGINS, "_sdsMakeRoomFor" },
-	{ OF_FUNCTION, IS, "mallocWithAlarm" },
-	{ OF_FUNCTION, IS, "dbMallocRawFinish" },
-	{ OF_FUNCTION, BEGINS, "PyMem_" },
-	{ OF_FUNCTION, BEGINS, "_PyMem_" },
-	{ OF_FUNCTION, BEGINS, "PyObject_Malloc" },
-	{ OF_FUNCTION, BEGINS, "PyObject_Calloc" },
-	{ OF_FUNCTION, BEGINS, "PyObject_Realloc" },
-	{ OF_FUNCTION, BEGINS, "_PyObject_Malloc" },
-	{ OF_FUNCTION, BEGINS, "_PyObject_Calloc" },
-	{ OF_FUNCTION, BEGINS, "_PyObject_Realloc" },
-	{ OF_FUNCTION, BEGINS, "pymalloc_" },
-	{ OF_FUNCTION, BEGINS, "je_" },
-	{ OF_FUNCTION, BEGINS, "_mi_" },
-	{ OF_FUNCTION, BEGINS, "mi_heap_" },
-	{ OF_FUNCTION, BEGINS, "mi_new" },
-	{ OF_FUNCTION, BEGINS, "mi_malloc" },
-	{ OF_FUNCTION, BEGINS, "mi_free" },
-	{ OF_FUNCTION, BEGINS, "tc_new" },
-	{ OF_FUNCTION, BEGINS, "tc_malloc" },
-	{ OF_FUNCTION, BEGINS, "tc_free" },
+	{ OF_FUNCTION, BEGINS, { "sdsnew", "_sdsnew", "sdstrynew", "sdscat", "sdsgrowzero",
+	  "sdsResize", "sdsMakeRoomFor", "_sdsMakeRoomFor" } },
+	{ OF_FUNCTION, IS, { "sdsdup", "mallocWithAlarm", "dbMallocRawFinish" } },
 	/* and around free */
-	{ OF_FUNCTION, BEGINS, "operator delete" },
-	{ OF_FUNCTION, IS, "free" },
-	{ OF_FUNCTION, IS, "cfree" },
-	{ OF_FUNCTION, IS, "xfree" },
-	{ OF_FUNCTION, IS, "zfree" },
-	{ OF_FUNCTION, IS, "g_free" },
-	{ OF_FUNCTION, IS, "pfree" },
-	{ OF_FUNCTION, IS, "ngx_free" },
-	{ OF_FUNCTION, IS, "my_free" },
-	{ OF_FUNCTION, IS, "sqlite3_free" },
-	{ OF_FUNCTION, IS, "sqlite3MemFree" },
-	{ OF_FUNCTION, IS, "sqlite3DbFree" },
+	{ OF_FUNCTION, IS, { "free", "cfree", "xfree", "zfree", "g_free", "pfree", "ngx_free",
+	  "my_free", "sqlite3_free", "sqlite3MemFree", "sqlite3DbFree" } },
 	/* where a program's own code begins: what is left if nothing else was found */
-	{ OF_FUNCTION, IS, "_start" },
-	{ OF_FUNCTION, IS, "start_thread" },
+	{ OF_FUNCTION, IS, { "_start", "start_thread" } },
 };
 
-static bool fits(const struct rule *r, const char *s, size_t len)
+static bool fits(enum rule_how how, const char *text, const char *s, size_t len)
 {
 	size_t n;
 
 	/* most rules end here: this is asked of every frame */
-	if (!len || (r->how != HAS && r->how != ENDS && *s != *r->text))
+	if (!len || (how != HAS && how != ENDS && *s != *text))
 		return false;
-	n = strlen(r->text);
-	switch (r->how) {
-	case IS:
-		return len == n && !memcmp(s, r->text, n);
-	case BEGINS:
-		return len >= n && !memcmp(s, r->text, n);
-	case ENDS:
-		return len >= n && !memcmp(s + len - n, r->text, n);
-	case HAS:
-		return memmem(s, len, r->text, n);
-	}
-	return false;
+	n = strlen(text);
+	if (how == HAS)
+		return memmem(s, len, text, n);
+	return len >= n && (how != IS || len == n) && !memcmp(how == ENDS ? s + len - n : s, text, n);
 }
 
 static bool any(enum rule_of of, const char *s, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		if (rules[i].of == of && fits(&rules[i], s, len))
-			return true;
+		for (const char *const *text = rules[i].texts; rules[i].of == of && *text; text++)
+			if (fits(rules[i].how, *text, s, len))
+				return true;
 	return false;
-}
-
-/* by its name: malloc, operator new, and what is put around them */
-static bool is_allocator(const struct frame *f)
-{
-	struct own_name own = own_name__of(frame__function(f) ? frame__function(f) : "");
-
-	return any(OF_FUNCTION, own.s, own.len);
 }
 
 bool frame__is_telling(const struct frame *f)
@@ -255,12 +138,15 @@ static enum worth most_of(const struct snapshot *s)
 static enum worth worth_of(const struct frame *f)
 {
 	const char *function = frame__function(f);
+	struct own_name own;
 
 	if (function && is_python_module(f->module))
 		return PYTHON_NAME;
 	if (frame__is_telling(f))
 		return function ? TELLING_NAME : TELLING_PLACE;
-	if (!function || is_allocator(f))
+	own = own_name__of(function ?: "");
+	/* by its name: malloc, operator new, and what is put around them */
+	if (!function || any(OF_FUNCTION, own.s, own.len))
 		return NOTHING;
 	return own_name__lambda(function).s ? LIBRARY_LAMBDA : LIBRARY_NAME;
 }
@@ -280,8 +166,9 @@ static bool is_own_wrapper(const struct frame *f)
 		return false;
 	own = own_name__of(function);
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		if (rules[i].of == OF_FUNCTION && rules[i].how == ENDS && own.len > strlen(rules[i].text) + SHORT_PREFIX && fits(&rules[i], own.s, own.len))
-			return !own_name__is_library(&own);
+		for (const char *const *text = rules[i].texts; rules[i].of == OF_FUNCTION && rules[i].how == ENDS && *text; text++)
+			if (own.len > strlen(*text) + SHORT_PREFIX && fits(ENDS, *text, own.s, own.len))
+				return !own_name__is_library(&own);
 	return false;
 }
 
@@ -577,11 +464,7 @@ static int by_weight_down(const void *pa, const void *pb, void *arg)
 	const struct tellings *t = arg;
 	const struct snap_site *a = &t->s->sites[*(const uint32_t *)pa], *b = &t->s->sites[*(const uint32_t *)pb];
 
-	if (a->c.live_bytes != b->c.live_bytes)
-		return a->c.live_bytes > b->c.live_bytes ? -1 : 1;
-	if (a->c.alloc_bytes != b->c.alloc_bytes)
-		return a->c.alloc_bytes > b->c.alloc_bytes ? -1 : 1;
-	return a > b ? 1 : -(a < b);
+	return ORDER(b->c.live_bytes, a->c.live_bytes) ?: ORDER(b->c.alloc_bytes, a->c.alloc_bytes) ?: ORDER(a, b);
 }
 
 /* name is owned, or NULL; so is what comes back. */

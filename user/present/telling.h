@@ -64,7 +64,7 @@ struct alike_site {
 	const struct snap_site *site;
 	size_t at;		/* its telling frame's number */
 	struct frame frame;	/* and that frame; place NULL: no stack */
-	struct alike_frame *frames;	/* alike.c's own, while it works */
+	struct frame *frames;	/* alike.c's own, while it works */
 	size_t n_frames;
 	char *name;		/* given to those that are alike others; the caller's. NULL: it is its frame's (frame__own_name) */
 };

@@ -124,8 +124,6 @@ void tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts
 {
 	*t = (struct tree){ .s = s, .o = *o };
 	t->items = xcalloc(s->n_sites + 1, sizeof(*t->items));
-	t->room = 64;
-	t->v = xcalloc(t->room, sizeof(*t->v));
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 		uint64_t weight = metric__of(o->metric, site);
@@ -137,8 +135,7 @@ void tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts
 		find_key(t, it);
 		t->n_items++;
 	}
-	t->n = 1;
-	t->v[0] = (struct tree_node){ .id = KEY_SEED, .end = t->n_items };
+	*(struct tree_node *)vec_push(t) = (struct tree_node){ .id = KEY_SEED, .end = t->n_items };
 	add_up(t, &t->v[0], false);
 }
 
@@ -169,7 +166,7 @@ static bool same_line(const struct frame *a, const struct frame *b)
 static void begin_child(struct tree *t, uint32_t parent, size_t first, size_t end)
 {
 	const struct tree_item *it = &t->items[first];
-	struct tree_node *n = &t->v[t->n++];
+	struct tree_node *n = vec_push(t);
 	bool calls = !it->process_next && !it->at && !it->line;
 
 	*n = (struct tree_node){
@@ -196,40 +193,23 @@ static void begin_child(struct tree *t, uint32_t parent, size_t first, size_t en
 	add_up(t, n, calls);
 }
 
-static void make_room(struct tree *t, size_t n)
-{
-	size_t room = t->room;
-	struct tree_node *v;
-
-	while (room - t->n < n)
-		room *= 2;
-	if (room == t->room)
-		return;
-	v = xreallocarray(t->v, room, sizeof(*v));
-	t->v = v;
-	t->room = room;
-}
-
 void tree__expand(struct tree *t, uint32_t node)
 {
-	size_t first = t->v[node].first, end = t->v[node].end, n_children = 0;
+	size_t first = t->v[node].first, end = t->v[node].end, first_child = t->n;
 	struct tree_item *it = t->items;
 
 	if (t->v[node].expanded)
 		return;
 	qsort(it + first, end - first, sizeof(*it), by_key);
-	for (size_t i = first; i < end && !it[i].over; i++)
-		n_children += i == first || it[i].key != it[i - 1].key;
-	make_room(t, n_children);
-	t->v[node].first_child = t->n;
-	t->v[node].n_children = n_children;
-	t->v[node].expanded = true;
 	for (size_t i = first, from = first; i < end && !it[i].over; i++)
 		if (i + 1 == end || it[i + 1].over || it[i + 1].key != it[i].key) {
 			begin_child(t, node, from, i + 1);
 			from = i + 1;
 		}
-	qsort(t->v + t->v[node].first_child, n_children, sizeof(*t->v), by_weight);
+	t->v[node].first_child = (uint32_t)first_child;
+	t->v[node].n_children = (uint32_t)(t->n - first_child);
+	t->v[node].expanded = true;
+	qsort(t->v + first_child, t->n - first_child, sizeof(*t->v), by_weight);
 }
 
 /* ---- text */
@@ -237,13 +217,12 @@ void tree__expand(struct tree *t, uint32_t node)
 char *tree__name(const struct tree *t, uint32_t node)
 {
 	const struct tree_node *n = &t->v[node];
-	char number[PROCESS_NUMBER_MAX];
 
 	switch (n->kind) {
 	case TREE_FRAME:
 		return frame__name(&n->frame);
 	case TREE_PROCESS:
-		return xasprintf("%s%s", n->process->comm, process__number(t->s, n->process, number));
+		return xasprintf("%s%s", n->process->comm, PROCESS_NUMBER(t->s, n->process));
 	case TREE_NO_STACK:
 		return xstrdup(NO_STACK_NAME);
 	case TREE_ROOT:

@@ -55,7 +55,7 @@ struct tree_item;
 struct tree {
 	const struct snapshot *s;
 	struct tree_opts o;
-	struct tree_node *v;	/* v[0] is the root; pointers into it hold until the next expansion */
+	struct tree_node *v;	/* a vector: v[0] is the root; pointers into it hold until the next expansion */
 	size_t n, room;
 	struct tree_item *items;
 	size_t n_items;

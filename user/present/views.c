@@ -9,6 +9,7 @@
  */
 #include "present/views.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,45 +21,17 @@
 
 /* ---- which sites a view shows */
 
-static bool is_live(const struct snap_site *site, bool older)
+bool view__shows(const struct view *v, const struct snap_site *site, bool older)
 {
-	return older ? site->older_blocks : site->c.live_blocks;
+	size_t at = older && v->older ? offsetof(struct snap_site, older_blocks) : v->figure;
+	bool is_fault = site->growth == GROWTH_FAULT;
+
+	if (!v->figure || !*(const uint64_t *)((const char *)site + at))
+		return false;
+	return v->pages == PAGES_ANY || is_fault == (v->pages == PAGES_FAULTED);
 }
 
-static bool was_called(const struct snap_site *site, bool older)
-{
-	return site->c.alloc_calls;
-}
-
-static bool was_faulted(const struct snap_site *site, bool older)
-{
-	return site->c.alloc_calls && site->growth == GROWTH_FAULT;
-}
-
-static bool was_mapped(const struct snap_site *site, bool older)
-{
-	return site->c.alloc_calls && site->growth != GROWTH_FAULT;
-}
-
-static bool was_at_peak(const struct snap_site *site, bool older)
-{
-	return site->at_peak_bytes;
-}
-
-static bool was_temporary(const struct snap_site *site, bool older)
-{
-	return site->c.temp_calls;
-}
-
-static bool was_freed(const struct snap_site *site, bool older)
-{
-	return site->c.free_calls;
-}
-
-static bool was_passed_on(const struct snap_site *site, bool older)
-{
-	return site->moves.calls;
-}
+#define SHOWS(its_figure) .figure = offsetof(struct snap_site, its_figure)
 
 /* ---- what sites of a row have in common */
 
@@ -85,28 +58,6 @@ static struct sum_key by_module(const struct frame *f)
 	if (!f->place)
 		return NO_STACK;
 	return (struct sum_key){ f->module ? f->module : "[no module]", "", false };
-}
-
-/* ---- what a report shows if nothing was asked for */
-
-static bool always(const struct snapshot *s)
-{
-	return true;
-}
-
-static bool without_tags(const struct snapshot *s)
-{
-	return !s->n_tags;
-}
-
-static bool with_tags(const struct snapshot *s)
-{
-	return s->n_tags;
-}
-
-static bool of_several(const struct snapshot *s)
-{
-	return s->n_processes > 1;
 }
 
 /*
@@ -165,62 +116,62 @@ static bool of_several(const struct snapshot *s)
 /* ---- the views */
 
 const struct view views[] = {
-	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true, .holds = true,
+	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = PRESET_ALWAYS, .sort = "live-bytes", SHOWS(c.live_blocks), .older = true, .holds = true,
 	  .empty = "no live blocks from this trace", .columns = &site_columns,
 	  .live = { .key = '1', .columns = LIVE_COLUMNS, .sort = "live" },
 	  .page = { "live share blocks unreached freed oldest change growth verdict process site" } },
 	/* of a trace with --mode growth they are RESIDENT and MAPPED */
-	{ VIEW_ALLOCS, "allocs", "ALLOCATIONS", .needs = ALLOCS, .where = WHERE_NO_GROWTH, .preset = without_tags,
-	  .sort = "alloc-calls", .shows = was_called,
+	{ VIEW_ALLOCS, "allocs", "ALLOCATIONS", .needs = ALLOCS, .where = WHERE_NO_GROWTH, .preset = PRESET_WITHOUT_TAGS,
+	  .sort = "alloc-calls", SHOWS(c.alloc_calls),
 	  .empty = "nothing was allocated while traced", .columns = &site_columns,
 	  .live = { .key = '2', .columns = ALLOC_COLUMNS, .sort = "calls-rate", .with = VIEW_TEMPORARY },
 	  .page = { "calls share calls-rate bytes average temporary lived process site" } },
 	{ VIEW_REALLOC, "realloc", "REALLOC", .internal = true, .where = WHERE_MOVES, .with = VIEW_ALLOCS,
-	  .sort = "moved-bytes", .shows = was_passed_on,
+	  .sort = "moved-bytes", SHOWS(moves.calls),
 	  .empty = "realloc was not called for a block that was known", .columns = &site_columns,
 	  .page = { "passed-on moved copied larger-by small-steps shrunk longest process site", .sort = "copied" } },
-	{ VIEW_PEAK, "peak", "PEAK", .needs = HAS_PEAK_BYTES | HAS_LIVE_BYTES, .sort = "peak-bytes", .shows = was_at_peak, .holds = true,
+	{ VIEW_PEAK, "peak", "PEAK", .needs = HAS_PEAK_BYTES | HAS_LIVE_BYTES, .sort = "peak-bytes", SHOWS(at_peak_bytes), .holds = true,
 	  .empty = "nothing was live at any moment of the trace", .columns = &site_columns,
 	  .live = { .key = '3', .columns = PEAK_COLUMNS, .sort = "peak" } },
-	{ VIEW_TEMPORARY, "temporary", "TEMPORARY", .needs = HAS_TEMP_CALLS | ALLOCS, .sort = "temp-calls", .shows = was_temporary,
+	{ VIEW_TEMPORARY, "temporary", "TEMPORARY", .needs = HAS_TEMP_CALLS | ALLOCS, .sort = "temp-calls", SHOWS(c.temp_calls),
 	  .empty = "no block was freed before the next allocation", .columns = &site_columns },
 	/* the mode that sees no realloc sees no allocation either, but pages */
-	{ VIEW_SIZES, "sizes", "SIZES", .needs = ALLOCS | HAS_REALLOC_CALLS, .sort = "alloc-bytes", .shows = was_called,
+	{ VIEW_SIZES, "sizes", "SIZES", .needs = ALLOCS | HAS_REALLOC_CALLS, .sort = "alloc-bytes", SHOWS(c.alloc_calls),
 	  .empty = "nothing was allocated while traced", .columns = &site_columns,
 	  .live = { .key = '6', .bars = true, .with = VIEW_LIFETIMES } },
 	{ VIEW_LIFETIMES, "lifetimes", "LIFETIMES", .needs = HAS_LIFETIMES | HAS_ALLOC_CALLS, .sort = "alloc-calls",
-	  .weighs = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns },
-	{ VIEW_FREES, "frees", "FREES", .needs = HAS_LIFETIMES, .where = WHERE_FREE_STACKS, .preset = always,
-	  .sort = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns,
+	  .weighs = "freed-calls", SHOWS(c.free_calls), .empty = "no block was freed while traced", .columns = &site_columns },
+	{ VIEW_FREES, "frees", "FREES", .needs = HAS_LIFETIMES, .where = WHERE_FREE_STACKS, .preset = PRESET_ALWAYS,
+	  .sort = "freed-calls", SHOWS(c.free_calls), .empty = "no block was freed while traced", .columns = &site_columns,
 	  .live = { .key = '9', .columns = FREE_COLUMNS, .sort = "frees", .option = "--free-stacks" },
 	  .page = { "frees share bytes cross lived threads process site", .of = &free_place_columns } },
 	{ VIEW_RESIDENT, "resident", "RESIDENT", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
-	  .sort = "alloc-bytes", .shows = was_faulted, .empty = "no page fault while traced", .columns = &site_columns,
+	  .sort = "alloc-bytes", SHOWS(c.alloc_calls), .pages = PAGES_FAULTED, .empty = "no page fault while traced", .columns = &site_columns,
 	  .live = { .key = '1', .columns = GROWTH_COLUMNS, .sort = "bytes" },
 	  .page = { "bytes share calls function process site" } },
 	{ VIEW_MAPPED, "mapped", "MAPPED", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
-	  .sort = "alloc-bytes", .shows = was_mapped, .empty = "neither brk nor mmap added memory while traced",
+	  .sort = "alloc-bytes", SHOWS(c.alloc_calls), .pages = PAGES_MAPPED, .empty = "neither brk nor mmap added memory while traced",
 	  .columns = &site_columns, .live = { .key = '2', .columns = GROWTH_COLUMNS, .sort = "bytes" },
 	  .page = { "bytes share calls function process site" } },
 
-	{ VIEW_FUNCTIONS, "functions", "FUNCTIONS", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_function, .shows = was_called,
+	{ VIEW_FUNCTIONS, "functions", "FUNCTIONS", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_function, SHOWS(c.alloc_calls),
 	  .empty = "nothing was allocated while traced", .columns = &sum_columns,
 	  .live = { .key = 'f', .columns = FUNCTION_COLUMNS, .sort = "live" },
 	  .page = { "live share live-total blocks blocks-total calls calls-total bytes freed stacks change change-total function", .of = &function_columns } },
-	{ VIEW_FILES, "files", "FILES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_file, .shows = was_called,
+	{ VIEW_FILES, "files", "FILES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_file, SHOWS(c.alloc_calls),
 	  .empty = "nothing was allocated while traced", .columns = &file_columns,
 	  .live = { .key = 'F', .columns = FILE_COLUMNS, .sort = "live" } },
-	{ VIEW_MODULES, "modules", "MODULES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_module, .shows = was_called,
+	{ VIEW_MODULES, "modules", "MODULES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_module, SHOWS(c.alloc_calls),
 	  .empty = "nothing was allocated while traced", .columns = &module_columns,
 	  .live = { .key = 'M', .columns = MODULE_COLUMNS, .sort = "live" } },
-	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = of_several, .leads = true,
+	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = PRESET_SEVERAL, .leads = true,
 	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', .columns = PROCESS_COLUMNS, .sort = "live" },
 	  .page = { "live blocks peak growth rss calls bytes lost attached verdict process" } },
 	{ VIEW_THREADS, "threads", "THREADS", .rows = ROWS_THREADS, .needs = ALLOCS,
 	  .empty = "no thread has allocated while traced", .columns = &thread_columns,
 	  .live = { .key = '5', .columns = THREAD_COLUMNS, .sort = "calls-rate", .where = WHERE_NO_GROWTH },
 	  .page = { "calls calls-rate bytes frees temporary-calls reallocs failed older-frees process tid thread" } },
-	{ VIEW_TAGS, "tags", "TAGS", .rows = ROWS_TAGS, .needs = ALLOCS, .preset = with_tags, .leads = true,
+	{ VIEW_TAGS, "tags", "TAGS", .rows = ROWS_TAGS, .needs = ALLOCS, .preset = PRESET_WITH_TAGS, .leads = true,
 	  .empty = "nothing was allocated while traced", .columns = &tag_columns,
 	  .live = { .key = '7', .columns = TAG_COLUMNS, .sort = "kept", .where = WHERE_TAGGED, .option = "--tag FUNC" },
 	  .page = { "kept share blocks allocs bytes entered allocs-each bytes-each kept-each tag" } },
@@ -239,7 +190,7 @@ const struct view views[] = {
 	/* on the screen it is a pane of its own */
 	{ VIEW_TREE, "tree", "TREE", .rows = ROWS_TREE, .needs = HAS_ALLOC_CALLS, .all_names = true },
 	/* what is there beside the sites, older or free; on a page it is a part of its own */
-	{ VIEW_HEAP, "heap", "HEAP", .rows = ROWS_HEAP, .where = WHERE_HEAP, .preset = always, .empty = "no block is in use", .columns = &class_columns,
+	{ VIEW_HEAP, "heap", "HEAP", .rows = ROWS_HEAP, .where = WHERE_HEAP, .preset = PRESET_ALWAYS, .empty = "no block is in use", .columns = &class_columns,
 	  .live = { .key = 'H', .columns = CLASS_COLUMNS, .sort = "bytes" } },
 	{ VIEW_HEAP_TYPES, "types", "TYPES", .internal = true, .rows = ROWS_TYPES, .where = WHERE_CENSUS,
 	  .empty = "no block was looked at", .columns = &type_columns,
@@ -253,7 +204,7 @@ const struct view views[] = {
 	{ VIEW_HEAP_ROOTS, "roots", "HELD THROUGH", .internal = true, .rows = ROWS_ROOTS, .where = WHERE_ROOTS,
 	  .empty = "nothing is reached", .columns = &root_columns,
 	  .live = { .columns = ROOT_COLUMNS, .sort = "bytes", .beside = VIEW_HEAP } },
-	{ VIEW_BLOCKS, "blocks", "BLOCKS", .rows = ROWS_BLOCKS, .where = WHERE_BLOCKS, .preset = always,
+	{ VIEW_BLOCKS, "blocks", "BLOCKS", .rows = ROWS_BLOCKS, .where = WHERE_BLOCKS, .preset = PRESET_ALWAYS,
 	  .empty = "no block is listed" },
 	/* on the screen, below a stack */
 	{ VIEW_SOURCE, "source", "SOURCE", .rows = ROWS_SOURCE, .needs = ALLOCS, .all_names = true },
@@ -362,10 +313,228 @@ unsigned int views__in(const struct snapshot *s)
 
 unsigned int views__preset(const struct snapshot *s)
 {
-	unsigned int ret = 0;
+	unsigned int is = PRESET_ALWAYS | (s->n_tags ? PRESET_WITH_TAGS : PRESET_WITHOUT_TAGS) | (s->n_processes > 1 ? PRESET_SEVERAL : 0), ret = 0;
 
 	for (size_t i = 0; i < n_views; i++)
-		if (views[i].preset && views[i].preset(s))
+		if (views[i].preset & is)
 			ret |= views[i].bit;
 	return ret & views__in(s);
+}
+
+/* ---- the order of sites */
+
+/*
+ * The order of rows. It is total: two runs over the same snapshot, and two
+ * snapshots with the same figures, give the same rows in the same order,
+ * whether names are known or not (ties end at the stack's modules and offsets,
+ * never at names or at indexes that depend on the order of arrival).
+ */
+
+static uint64_t live_bytes(const struct rank *r, const struct snap_site *site)
+{
+	return r->older ? site->older_bytes : site->c.live_bytes;
+}
+
+#define SWAP(a, b)				\
+	do {					\
+		__typeof__(a) swap_ = (a);	\
+		(a) = (b);			\
+		(b) = swap_;			\
+	} while (0)
+
+struct order {
+	const struct snapshot *s;
+	const struct rank *r;
+	const struct view *view;
+	bool ended_last;
+};
+
+uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site)
+{
+	if (r->older && !strcmp(m->name, "live-bytes"))
+		return site->older_bytes;
+	if (r->older && !strcmp(m->name, "live-blocks"))
+		return site->older_blocks;
+	return metric__of(m, site);
+}
+
+static int by_place(const struct snapshot *s, const struct place *a, const struct place *b)
+{
+	const char *ma, *mb;
+	int d = 0;
+
+	if (a->module != b->module) {
+		ma = place__frame(s, a, 0).module;
+		mb = place__frame(s, b, 0).module;
+		d = strcmp(ma ? ma : "", mb ? mb : "");
+	}
+	return d ?: ORDER(a->offset, b->offset);
+}
+
+/* What is not known comes last. */
+static int larger_first(double a, double b)
+{
+	if (isnan(a) || isnan(b))
+		return isnan(a) - isnan(b);
+	return ORDER(b, a);
+}
+
+static int by_key(const struct rank *r, const struct snap_site *a, const struct snap_site *b)
+{
+	uint64_t wa, wb;
+
+	if (r->by->value)
+		return larger_first(r->by->value(a), r->by->value(b));
+	wa = rank__weight(r, r->by, a);
+	wb = rank__weight(r, r->by, b);
+	return ORDER(wb, wa);
+}
+
+static int by_rank(const void *pa, const void *pb, void *arg)
+{
+	const struct snap_site *a = *(const struct snap_site *const *)pa, *b = *(const struct snap_site *const *)pb;
+	const struct order *o = arg;
+	const struct snapshot *s = o->s;
+	int d = o->ended_last ? s->processes[a->process].ended - s->processes[b->process].ended : 0;
+
+	d = d ?: by_key(o->r, a, b) ?: (o->view->older ? ORDER(live_bytes(o->r, b), live_bytes(o->r, a)) : 0) ?:
+	    ORDER(b->c.alloc_bytes, a->c.alloc_bytes) ?: ORDER(b->c.alloc_calls, a->c.alloc_calls) ?:
+	    ORDER(s->processes[a->process].id, s->processes[b->process].id) ?: ORDER((uint64_t)a->tid, (uint64_t)b->tid) ?:
+	    strcmp(a->function, b->function);
+	for (uint32_t i = 0; !d && i < MIN(a->n_stack, b->n_stack); i++)
+		if (a->stack[i] != b->stack[i])
+			d = by_place(s, &s->places[a->stack[i]], &s->places[b->stack[i]]);
+	return d ?: ORDER(a->n_stack, b->n_stack);
+}
+
+static double freed(const struct snap_site *site)
+{
+	return site->c.alloc_calls ? (double)site->c.free_calls / (double)site->c.alloc_calls : NAN;
+}
+
+/* Orders of rows, but nothing that a graph could weigh. */
+static const struct metric orders[] = {
+	{ .name = "growth", .unit = "bytes", .needs = HAS_LIVE_BYTES, .value = site__growth_order },
+	{ .name = "freed", .unit = "frees", .needs = HAS_FREE_CALLS | HAS_ALLOC_CALLS, .value = freed },
+	METRIC("oldest", "ns", "oldest_ns", HAS_LIVE_BLOCKS, oldest_ns),
+	METRIC("freed-calls", "frees", "free_calls", HAS_FREE_CALLS, c.free_calls),
+	METRIC("moved-bytes", "bytes", "moved_bytes", HAS_REALLOC_CALLS, moves.moved_bytes),
+};
+
+/* What --sort takes beside the names of metrics: the titles of the columns that have them. */
+static const struct {
+	const char *title, *key;
+} titles[] = {
+	{ "live", "live-bytes" }, { "growth", "growth" },     { "blocks", "live-blocks" }, { "freed", "freed" },     { "oldest", "oldest" },
+	{ "calls", "alloc-calls" }, { "bytes", "alloc-bytes" }, { "peak", "peak-bytes" },   { "temp", "temp-calls" },
+	{ "unreached", "unreached-bytes" },
+	/* of --view blocks, where a row is a block */
+	{ "age", "oldest" }, { "size", "live-bytes" },
+};
+
+const char *rank__words(void)
+{
+	static char words[512];
+	size_t at = 0;
+
+	if (*words)
+		return words;
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+		at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%s", at ? " " : "", titles[i].title);
+	for (size_t i = 0; i < n_metrics; i++)
+		at += (size_t)snprintf(words + at, sizeof(words) - at, " %s", metrics[i].name);
+	return words;
+}
+
+const struct metric *rank__metric(const char *name, unsigned int known)
+{
+	const struct metric *key = name ? rank__key(name) : NULL;
+
+	return (key ? metric__find(key->name) : NULL) ?: metric__preset(known);
+}
+
+const struct metric *rank__key(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+		if (!strcmp(name, titles[i].title))
+			name = titles[i].key;
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+		if (!strcmp(name, orders[i].name))
+			return &orders[i];
+	return metric__find(name);
+}
+
+/* v[at] may be lighter than what hangs below it in the heap: of two, the one that ranks later is above. */
+static void sift(const struct snap_site **v, size_t n, size_t at, struct order *o)
+{
+	for (;;) {
+		size_t last = at;
+
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
+			if (by_rank(&v[child], &v[last], o) > 0)
+				last = child;
+		if (last == at)
+			return;
+		SWAP(v[at], v[last]);
+		at = last;
+	}
+}
+
+/*
+ * The first of all in their order, the others after them in none: ten rows of
+ * ten thousand sites are shown, once a second. A heap holds the best so far, the
+ * last of them on top.
+ */
+static void sort_first(const struct snap_site **v, size_t n, size_t first, struct order *o)
+{
+	if (first && first < n) {
+		for (size_t i = first / 2; i-- > 0;)
+			sift(v, first, i, o);
+		for (size_t i = first; i < n; i++)
+			if (by_rank(&v[i], &v[0], o) < 0) {
+				SWAP(v[i], v[0]);
+				sift(v, first, 0, o);
+			}
+	}
+	qsort_r(v, MIN(first, n), sizeof(*v), by_rank, o);
+}
+
+void rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top)
+{
+	const struct view *v = view__of(view);
+	struct order o = { .s = s, .r = r, .view = v };
+
+	*r = (struct rank){ .by = rank__key(sort ? sort : v->sort), .older = older };
+	/* what is held now is not among what was held then, unless that was asked for */
+	o.ended_last = r->ended_last = !sort && v->holds && snapshot__has_both(s);
+	r->v = xcalloc(s->n_sites + 1, sizeof(*r->v));
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (view__shows(v, &s->sites[i], older))
+			r->v[r->n++] = &s->sites[i];
+	sort_first(r->v, r->n, top, &o);
+}
+
+void rank__sums(const struct rank *r, const struct metric *m, size_t n, uint64_t *ret_whole, uint64_t *ret_first)
+{
+	*ret_whole = *ret_first = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		uint64_t weight = rank__weight(r, m, r->v[i]);
+
+		*ret_whole += weight;
+		*ret_first += i < n ? weight : 0;
+	}
+}
+
+void rank__done(struct rank *r)
+{
+	free(r->v);
+	r->v = NULL;
+	r->n = 0;
+}
+
+uint64_t rank__of_counters(const struct metric *key, const struct counters *c)
+{
+	struct snap_site as_site = { .c = *c, .at_peak_bytes = c->peak_bytes };
+
+	return metric__of(key, &as_site);
 }

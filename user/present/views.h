@@ -83,14 +83,15 @@ struct view {
 	unsigned int needs;	/* enum counter_bit */
 	unsigned int where;	/* enum view_where */
 	unsigned int with;	/* enum view_bit: shown where one of these is asked for, too */
-	bool (*preset)(const struct snapshot *s);	/* part of the report if nothing was asked for? NULL: never */
+	enum { PRESET_NEVER, PRESET_ALWAYS, PRESET_WITHOUT_TAGS, PRESET_WITH_TAGS = 4, PRESET_SEVERAL = 8 } preset;	/* part of the report if nothing was asked for? */
 	bool leads;		/* a report begins with it */
 	bool all_names;		/* a report of it takes the names of all sites */
 
 	/* of sites, and of sums of them */
 	const char *sort;	/* what sites are ranked by (rank__key) */
 	const char *weighs;	/* what the share in the title is of; NULL: sort */
-	bool (*shows)(const struct snap_site *site, bool older);
+	size_t figure;		/* of a site, in struct snap_site: those are shown that have any of it; 0: it is no view of sites */
+	enum { PAGES_ANY, PAGES_FAULTED, PAGES_MAPPED } pages;	/* --mode growth: of these alone */
 	bool older;		/* --older counts in it */
 	bool holds;		/* it is of what is held: what processes held that have ended is history, and comes last */
 
@@ -123,6 +124,8 @@ extern const size_t n_views;
 #define VIEWS_MAX 32
 
 const struct view *view__of(enum view_bit bit);
+/* Is the site among those of the view? older: of those that hold blocks older than an age. */
+bool view__shows(const struct view *v, const struct snap_site *site, bool older);
 /* Those that the live view has of it, in order. */
 const struct columns *view__columns(const struct view *v);
 /* By the name that --view takes, of len bytes; 0: no such view. */
@@ -140,7 +143,7 @@ bool where__holds(unsigned int where, const struct snapshot *s);
 /* What a report shows if nothing was asked for. */
 unsigned int views__preset(const struct snapshot *s);
 
-/* ---- which sites a view shows, in which order, and what they add up to (rank.c) */
+/* ---- which sites a view shows, in which order, and what they add up to */
 
 struct rank {
 	const struct snap_site **v;	/* owned; all sites of the view: the heaviest, as many as asked for, in order; then the rest in none */
@@ -153,8 +156,8 @@ struct rank {
 /* What --sort takes: the title of a column in small letters, or a metric; NULL: no such key. */
 const struct metric *rank__key(const char *name);
 const char *rank__words(void);	/* all of them, with a blank between two */
-/* The same, of rows that are no sites: NULL, too, where it is no metric, or the name is NULL. */
-const struct metric *rank__metric(const char *name);
+/* The same, of rows that are no sites: where it is no metric, or the name is NULL, what they weigh by themselves. */
+const struct metric *rank__metric(const char *name, unsigned int known);
 /* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. The view is one of sites, and sort names a metric. */
 void rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
 void rank__done(struct rank *r);

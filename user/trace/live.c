@@ -61,7 +61,7 @@ static bool tell_missing(struct live *l)
 	l->looked_missing_ns = now;
 	words = output__missing_names(&l->s->output, top__shown(l->top));
 	if (words)
-		top__say(l->top, words);
+		top__say(l->top, "%s", words);
 	l->told_missing = words;
 	return words;
 }

@@ -74,7 +74,7 @@ void said__show(struct said *s, struct top *t)
 {
 	pthread_mutex_lock(&s->lock);
 	for (; s->n_shown < s->all.n; s->n_shown++)
-		top__say(t, s->all.v[s->n_shown]);
+		top__say(t, "%s", s->all.v[s->n_shown]);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -161,6 +161,17 @@ size_t utf8__decode(const void *at, uint32_t *ret)
 	return c < least[len] || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? 0 : len;
 }
 
+size_t utf8__encode(char to[static 4], uint32_t c)
+{
+	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	for (size_t i = n - 1; i; i--, c >>= 6)
+		to[i] = (char)(0x80 | (c & 0x3f));
+	to[0] = (char)(first[n] | c);
+	return n;
+}
+
 /* ---- how near a word is to the one that may have been meant */
 
 #define EDIT_MAX_BYTES 256	/* longer words are near to none */

@@ -23,6 +23,8 @@ char *text_shorten(const char *s, size_t width);
 
 /* The character at s, of zero-terminated text: how many bytes it has; 0: what stands there is none, such as an overlong form or the end. */
 size_t utf8__decode(const void *s, uint32_t *ret);
+/* The bytes that a character takes, which is one. */
+size_t utf8__encode(char to[static 4], uint32_t c);
 
 /* How near a word is to the one that may have been meant. */
 

@@ -221,7 +221,7 @@ static void view_table(struct json *j, const struct snapshot *s, bool older)
 		uint64_t bits = 0;
 
 		for (size_t i = 0; i < n; i++)
-			if (v[i]->shows && v[i]->shows(&s->sites[k], v[i]->older && older))
+			if (view__shows(v[i], &s->sites[k], older))
 				bits |= 1u << i;
 		json__u64(j, NULL, bits);
 	}

@@ -234,17 +234,6 @@ bool report__is_many(const struct report *r)
 	return r->o->brief && r->s->n_processes > 1 && r->s->known & HAS_LIVE_BYTES && r->views & VIEW_LIVE && !r->o->older_ns;
 }
 
-/* Of one process, the first of the ranking; ranked sites of others are passed over. */
-static size_t take_sites(const struct report *r, const struct rank *k, const struct snap_process *p, size_t *v)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < k->n && n < GROWER_ROWS; i++)
-		if (&r->s->processes[k->v[i]->process] == p)
-			v[n++] = k->v[i] - r->s->sites;
-	return n;
-}
-
 void report__sites_of_growers(const struct report *r, size_t **ret, size_t *ret_n)
 {
 	_cleanup_free_ const struct snap_process **processes = processes__by_growth(r->s);
@@ -254,8 +243,13 @@ void report__sites_of_growers(const struct report *r, size_t **ret, size_t *ret_
 
 	rank__init(&k, r->s, VIEW_LIVE, r->o->sort ? r->o->sort : "growth", false, r->s->n_sites);
 	*ret_n = 0;
+	/* of each the first of the ranking */
 	for (size_t i = 0; i < n_growers; i++)
-		*ret_n += take_sites(r, &k, processes[i], v + *ret_n);
+		for (size_t at = 0, n = 0; at < k.n && n < GROWER_ROWS; at++)
+			if (&r->s->processes[k.v[at]->process] == processes[i]) {
+				v[(*ret_n)++] = k.v[at] - r->s->sites;
+				n++;
+			}
 	rank__done(&k);
 	*ret = v;
 }

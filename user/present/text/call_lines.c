@@ -201,24 +201,18 @@ static void put_frame(const struct frame *f, bool is_caller, FILE *out)
 
 char *call_line__site(const struct snapshot *s, const struct snap_site *site)
 {
-	size_t from = tellings__number(NULL, s, site), number = 0, size = 0, told = 0;
+	size_t from = tellings__number(NULL, s, site), end = MIN(site__n_frames(s, site), from + CALL_LINE_FRAMES), size = 0, told = 0;
 	char *text = NULL;
 	FILE *out = text_stream__open(&text, &size);
 
-	for (uint32_t i = 0; i < site->n_stack && number < from + CALL_LINE_FRAMES; i++) {
-		const struct place *p = &s->places[site->stack[i]];
+	for (size_t i = from; i < end; i++) {
+		struct frame f = site__frame(s, site, i);
 
-		for (size_t k = 0; k < place__n_frames(p) && number < from + CALL_LINE_FRAMES; k++, number++) {
-			struct frame f = place__frame(s, p, k);
-
-			if (number < from)
-				continue;
-			put_frame(&f, number > from, out);
-			fflush(out);
-			/* what the program's first function was called by says nothing */
-			if (frame__is_telling(&f) || !told)
-				told = size;
-		}
+		put_frame(&f, i > from, out);
+		fflush(out);
+		/* what the program's first function was called by says nothing */
+		if (frame__is_telling(&f) || !told)
+			told = size;
 	}
 	fseeko(out, (off_t)told, SEEK_SET);
 	fputs(!site->n_stack ? NO_STACK_NAME : site->end == MT_END_UNSURE ? " (unsure)" : "", out);

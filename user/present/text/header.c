@@ -39,14 +39,14 @@ void report__title(struct report *r, const char *what)
 	uint64_t ended = report__n_processes(r, true);
 	_cleanup_free_ char *who = NULL;
 	time_t now = r->s->wall_now_ns / NS_PER_S;
-	char when[32] = "", death[DEATH_MAX];
+	char when[32] = "";
 	struct tm tm;
 	size_t pad;
 
 	if (report__is_one(r)) {
 		const struct snap_process *p = r->s->processes;
 
-		who = xasprintf("%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
+		who = xasprintf("%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", DEATH(p),
 				p->ended ? "]" : "");
 	} else {
 		who = xasprintf("%s  %s processes%s%s%s%s%s", what, EXACT(report__n_processes(r, false)), r->s->host ? " on " : "",
@@ -112,10 +112,9 @@ static void unfollowed_line(struct report *r)
 {
 	uint64_t n = r->s->n_unfollowed;
 
-	if (!n)
-		return;
-	report__line(r, "%s started %s process%s that %s not traced: add -f", report__is_one(r) ? r->s->processes->comm : "The targets",
-		     EXACT(n), n == 1 ? "" : "es", n == 1 ? "was" : "were");
+	if (n)
+		report__line(r, "%s started %s process%s that %s not traced: add -f", report__is_one(r) ? r->s->processes->comm : "The targets",
+			     EXACT(n), n == 1 ? "" : "es", n == 1 ? "was" : "were");
 }
 
 static void traced_line(struct report *r)
@@ -240,11 +239,9 @@ static void live_line(struct report *r)
 		para__item(&r->para, "not recorded (--mode %s)", mode__name(s->recording.mode));
 	if (is_too_rough(r))
 		;
-	else if (s->known & HAS_PEAK_BYTES && report__is_one(r) && s->totals.peak_bytes)
-		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
-			   fmt_duration(b, s->processes->peak_at_ns));
 	else if (s->known & HAS_PEAK_BYTES && report__is_one(r))
-		para__item(&r->para, "peak %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
+		para__item(&r->para, "peak %s%s%s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes), s->totals.peak_bytes ? " at " : "",
+			   s->totals.peak_bytes ? DURATION(s->processes->peak_at_ns) : "");
 	else if (s->known & HAS_PEAK_BYTES)
 		/* of several processes it is a sum that no instant need have seen */
 		para__item(&r->para, "peak at most %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
@@ -269,12 +266,9 @@ static void calls_line(struct report *r)
 	para__item(&r->para, "%s allocation%s%s (%s)", count_of(r, a, c->alloc_calls, r->s->error.alloc_calls),
 		   known & HAS_FAILED_CALLS ? "" : " call", plural(c->alloc_calls),
 		   bytes_of(r, b, c->alloc_bytes, r->s->error.alloc_bytes));
-	if (known & HAS_FREE_CALLS && r->s->estimated)
-		para__item(&r->para, "~%s free%s (~%s)", fmt_count(a, c->free_calls), plural(c->free_calls),
-			   fmt_bytes(b, c->free_bytes));
-	else if (known & HAS_FREE_CALLS)
-		para__item(&r->para, "%s free%s (%s)", fmt_exact(a, c->free_calls), plural(c->free_calls),
-			   fmt_bytes(b, c->free_bytes));
+	if (known & HAS_FREE_CALLS)
+		para__item(&r->para, "%s%s free%s (%s%s)", report__mark(r), r->s->estimated ? COUNT(c->free_calls) : EXACT(c->free_calls),
+			   plural(c->free_calls), report__mark(r), BYTES(c->free_bytes));
 	if (known & HAS_UNKNOWN_FREES && c->unknown_frees)
 		para__item(&r->para, "%s free%s of blocks older than the trace", fmt_exact(a, c->unknown_frees),
 			   plural(c->unknown_frees));
@@ -285,16 +279,14 @@ static void calls_line(struct report *r)
 
 static void stacks_line(struct report *r)
 {
-	uint64_t all = 0, early = 0;
+	uint64_t early = 0, all;
 	size_t kinds = 0;
 
-	for (size_t i = 0; i < SNAPSHOT_N_ENDS; i++) {
-		all += r->s->stacks_by_end[i];
-		early += i ? r->s->stacks_by_end[i] : 0;
-		kinds += i && r->s->stacks_by_end[i];
+	for (size_t i = 1; i < SNAPSHOT_N_ENDS; i++) {
+		early += r->s->stacks_by_end[i];
+		kinds += r->s->stacks_by_end[i] > 0;
 	}
-	if (!early)
-		return;
+	all = early + r->s->stacks_by_end[0];
 	para__begin(&r->para, "stacks", LABEL_WIDTH);
 	for (size_t i = 1, told = 0; i < SNAPSHOT_N_ENDS; i++) {
 		uint64_t n = r->s->stacks_by_end[i];
@@ -331,7 +323,8 @@ static void runtime_lines(struct report *r)
 		if (by_arenas && !has_arenas(r->s))
 			continue;
 		if (by_arenas)
-			report__item(r, t->name, LABEL_WIDTH, "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
+			report__item(r, t->name, LABEL_WIDTH,
+				     "[arenas] hold objects of up to 512 bytes (PYTHONMALLOC=malloc shows each)");
 		else if (r->o->brief)
 			report__item(r, t->name, LABEL_WIDTH, "not seen: %s", t->unseen);
 		else
@@ -445,34 +438,26 @@ static bool is_last(const struct snapshot *s, size_t i)
 	return true;
 }
 
-/* Faster than they can be told one by one, the last that is listed is not the last that was counted. */
-static bool all_told(const struct snapshot *s)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < s->n_marks; i++)
-		n += is_last(s, i) ? s->marks[i].number : 0;
-	return n == s->n_marks_seen;
-}
-
 static void marks_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
+	uint64_t n_listed = 0;
 	size_t told = 0;
-	bool exact;
 
 	if (!s->n_marks_seen)
 		return;
-	exact = all_told(s);
+	for (size_t i = 0; i < s->n_marks; i++)
+		n_listed += is_last(s, i) ? s->marks[i].number : 0;
 	para__begin(&r->para, "marks", LABEL_WIDTH);
 	for (size_t i = 0; i < s->n_marks && told < MARKS_NAMED; i++)
 		if (is_last(s, i)) {
 			_cleanup_free_ char *name = name__shorten(s->marks[i].name, r->width / 2);
 
-			if (exact)
-				para__item(&r->para, "%s %s time%s", name ? name : "?", EXACT(s->marks[i].number), plural(s->marks[i].number));
+			/* faster than they can be told one by one, the last that is listed is not the last that was counted */
+			if (n_listed == s->n_marks_seen)
+				para__item(&r->para, "%s %s time%s", name, EXACT(s->marks[i].number), plural(s->marks[i].number));
 			else
-				para__item(&r->para, "%s", name ? name : "?");
+				para__item(&r->para, "%s", name);
 			told++;
 		}
 	if (s->n_marks_whole == s->n_marks_seen)

@@ -38,21 +38,6 @@
 
 /* ---- sentences */
 
-/* Free memory beyond the main arena: fewer arenas would hold less of it. */
-static uint64_t free_beside_main(const struct snap_heap *h)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < h->n_arenas; i++)
-		sum += h->arenas[i].main ? 0 : h->arenas[i].free_bytes;
-	return sum;
-}
-
-static bool keeps_much(const struct snap_heap *h)
-{
-	return !h->refused && h->rss_bytes && h->free_resident_bytes >= NOTABLE_BYTES && h->free_resident_bytes >= h->rss_bytes / 100 * NOTABLE_PCT;
-}
-
 /* Of a trace, one screen has what was found; `malloctrace heap` and --view heap say what it means. */
 static bool is_short(const struct report *r)
 {
@@ -63,10 +48,14 @@ static bool is_short(const struct report *r)
 static void free_sentence(struct report *r, const struct snap_heap *h)
 {
 	/* what is not resident any more cannot be returned again */
-	uint64_t trim = MIN(h->trimmable_bytes, h->free_resident_bytes);
+	uint64_t trim = MIN(h->trimmable_bytes, h->free_resident_bytes), beside_main = 0;
 
-	if (!keeps_much(h))
+	if (h->refused || !h->rss_bytes ||
+	    h->free_resident_bytes < MAX(NOTABLE_BYTES, h->rss_bytes / 100 * NOTABLE_PCT))
 		return;
+	/* fewer arenas would hold less of it */
+	for (size_t i = 0; i < h->n_arenas; i++)
+		beside_main += h->arenas[i].main ? 0 : h->arenas[i].free_bytes;
 	para__begin(&r->para, "", 0);
 	para__words(&r->para, "%s of RSS is free memory that %s keeps for later, %s: not a leak.", PERCENT(h->free_resident_bytes, h->rss_bytes),
 		   h->allocator ? h->allocator : "the allocator", BYTES(h->free_resident_bytes));
@@ -78,7 +67,7 @@ static void free_sentence(struct report *r, const struct snap_heap *h)
 		para__words(&r->para, "It lies %s: malloc_trim(0), called by the program, would return %s%s.",
 			    h->bins_bytes > h->free_bytes / 2 ? "in pieces between blocks in use" : "at the ends of arenas", trim ? "only " : "",
 			    trim ? BYTES(trim) : "nothing");
-	if (!is_short(r) && h->n_arenas > MANY_ARENAS && free_beside_main(h) > h->free_bytes / 2)
+	if (!is_short(r) && h->n_arenas > MANY_ARENAS && beside_main > h->free_bytes / 2)
 		para__words(&r->para, "Most of it is in %zu arenas of threads: restarted with MALLOC_ARENA_MAX=2, the program has fewer and may keep less.",
 			    h->n_arenas - 1);
 	para__end(&r->para);
@@ -245,22 +234,15 @@ static void free_line(struct report *r, const struct snap_heap *h)
 		uint64_t bytes;
 	} kinds[] = { { "between blocks", h->bins_bytes }, { "at the top", h->top_bytes }, { "in caches of threads", h->tcache_bytes } };
 	char arenas[FMT_MAX + 16] = "";
-	bool first = true;
 
 	if (h->n_arenas > 1)
 		snprintf(arenas, sizeof(arenas), " in %zu arenas", h->n_arenas);
 	para__begin(&r->para, "free", LABEL_WIDTH);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!kinds[i].bytes)
-			continue;
-		if (first)
-			para__item(&r->para, "%s%s: %s %s", BYTES(h->free_bytes), arenas, kinds[i].what, BYTES(kinds[i].bytes));
-		else
+	para__item(&r->para, "%s%s", BYTES(h->free_bytes), arenas);
+	r->para.led = h->bins_bytes || h->top_bytes || h->tcache_bytes;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].bytes)
 			para__item(&r->para, "%s %s", kinds[i].what, BYTES(kinds[i].bytes));
-		first = false;
-	}
-	if (first)
-		para__item(&r->para, "%s%s", BYTES(h->free_bytes), arenas);
 	if (h->free_resident_bytes < h->free_bytes)
 		para__item(&r->para, "%s of it resident", BYTES(h->free_resident_bytes));
 	para__end(&r->para);
@@ -276,13 +258,14 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 {
 	uint64_t sums[N_PART_KINDS] = {}, others = 0;
 	bool done[N_PART_KINDS] = {};
-	bool first = true;
 
 	if (!h->rss_bytes)
 		return;
 	for (size_t i = 0; i < h->n_parts; i++)
 		sums[h->parts[i].kind] += h->parts[i].resident_bytes;
 	para__begin(&r->para, "RSS", LABEL_WIDTH);
+	para__item(&r->para, "%s", BYTES(h->rss_bytes));
+	r->para.led = true;
 	for (size_t n = 0; n < N_PART_KINDS; n++) {
 		size_t most = N_PART_KINDS;
 
@@ -297,14 +280,8 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 			others += sums[most];
 			continue;
 		}
-		if (first)
-			para__item(&r->para, "%s: %s %s", BYTES(h->rss_bytes), kind_words[most], BYTES(sums[most]));
-		else
-			para__item(&r->para, "%s %s", kind_words[most], BYTES(sums[most]));
-		first = false;
+		para__item(&r->para, "%s %s", kind_words[most], BYTES(sums[most]));
 	}
-	if (first)
-		para__item(&r->para, "%s", BYTES(h->rss_bytes));
 	if (others)
 		para__item(&r->para, "smaller parts %s", BYTES(others));
 	if (h->swap_bytes)
@@ -374,7 +351,8 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 					      "but be free, or the reverse", EXACT(h->unsure_blocks), plural(h->unsure_blocks));
 		else
 			report__item(r, "unsure", LABEL_WIDTH, "blocks allocated or freed during these %s may be missing or extra; at most %s others may be shown as in use "
-				     "but be free, or the reverse%s", DURATION(h->looked_ns), EXACT(h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
+				     "but be free, or the reverse%s", DURATION(h->looked_ns),
+					EXACT(h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
 	}
 	para__begin(&r->para, "unread", LABEL_WIDTH);
 	if (h->swapped_bytes)
@@ -423,7 +401,8 @@ static void more_unreached(struct report *r, const struct snap_heap *const *v, s
 		blocks += v[i]->unreached.blocks;
 		bytes += v[i]->unreached.bytes;
 	}
-	report__line(r, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n, n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
+	report__line(r, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n,
+		     n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
 }
 
 /* Of several processes those that may have lost something, the most first. */
@@ -450,15 +429,6 @@ void report__heap_sentences(struct report *r)
 
 /* ---- of a site */
 
-/* "(52 of 120 blocks examined)" */
-static const char *sampled_words(char buf[static SAMPLED_MAX], const struct snap_site *site)
-{
-	*buf = 0;
-	if (site->sampled_blocks && site->sampled_blocks < site->c.live_blocks)
-		snprintf(buf, SAMPLED_MAX, " (%s of %s blocks examined)", EXACT(site->sampled_blocks), EXACT(site->c.live_blocks));
-	return buf;
-}
-
 /*
  *	no pointer to 31,700 of 31,720 blocks (30.9 MiB), 24 blocks are too new to have been searched,
  *	made of 98% app::Session, 2% app::Page (52 of 31,744 blocks examined), 5.9 MiB held through server (redis-server)
@@ -467,13 +437,16 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 {
 	_cleanup_free_ char *held = site->held ? root_words(site->held, PART_NAME) : NULL;
 	_cleanup_free_ char *types = heap__types_text(site->types, site->n_types, SITE_TYPES_COLS);
-	char sampled[SAMPLED_MAX];
+	char sampled[SAMPLED_MAX] = "";
 	bool was_searched = site__was_searched(r->s, site);
 	/* a verdict that goes by it says it itself */
 	bool searched = was_searched && !site->trend.why_unreached;
 	/* UNREACHED is of fewer blocks than BLOCKS */
 	uint64_t newer = was_searched && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
 
+	if (site->sampled_blocks && site->sampled_blocks < site->c.live_blocks)
+		snprintf(sampled, sizeof(sampled), " (%s of %s blocks examined)",
+			 EXACT(site->sampled_blocks), EXACT(site->c.live_blocks));
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
 		para__item(&r->para, "no pointer to %s of %s blocks (%s)", EXACT(site->unreached_blocks), EXACT(site->looked_blocks),
@@ -483,7 +456,7 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	if (newer)
 		para__item(&r->para, "%s block%s too new to have been searched", EXACT(newer), newer == 1 ? " is" : "s are");
 	if (types && *types)
-		para__item(&r->para, "made of %s%s", types, sampled_words(sampled, site));
+		para__item(&r->para, "made of %s%s", types, sampled);
 	if (held)
 		para__item(&r->para, "%s held through %s", BYTES(site->held->bytes), held);
 	para__end(&r->para);

@@ -38,13 +38,6 @@ static void write_table(struct report *r, const struct columns *from, const char
 	free((struct column *)c.v);
 }
 
-/* "SIZES by bytes (10 of 34 sizes, 97.1% of bytes)" */
-static void title(struct report *r, const char *what, const char *noun, size_t n, size_t all, uint64_t listed, uint64_t whole, const char *unit)
-{
-	fputc('\n', r->out);
-	report__line(r, "%s (%s %s%s, %s of %s)", what, OUT_OF(n, all), noun, plural(all), SHARE(listed, whole), unit);
-}
-
 /* ---- rows in their order */
 
 COMPARATOR(by_class, struct row_of,
@@ -80,22 +73,6 @@ static struct row_of *rows_of(const struct report *r, const struct snap_heap *h,
 
 /* ---- what blocks are */
 
-static void sizes(struct report *r, const struct snap_heap *h)
-{
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_HEAP, h->n_classes);
-	size_t n = MIN(h->n_classes, r->top);
-	bool lost = heap__was_searched(h) && h->unreached.blocks;
-	uint64_t listed = 0;
-
-	if (!h->n_classes)
-		return;
-	qsort(rows, h->n_classes, sizeof(*rows), by_class);
-	for (size_t i = 0; i < n; i++)
-		listed += rows[i].class->bytes;
-	title(r, lost ? "SIZES by unreached bytes, then by bytes" : "SIZES by bytes", "size", n, h->n_classes, listed, h->bytes, "bytes");
-	write_table(r, &class_columns, OF_CLASSES, rows, n);
-}
-
 static bool has_classes(const struct snap_heap *h)
 {
 	for (size_t i = 0; i < h->n_types; i++)
@@ -117,79 +94,69 @@ static void contents_line(struct report *r, const struct snap_heap *h)
 	para__end(&r->para);
 }
 
-/* All types are not all bytes: large blocks are not examined. */
-static void types_title(struct report *r, const struct snap_heap *h, size_t n, uint64_t listed)
+/* ---- all of a heap */
+
+static const struct table {
+	enum view_rows rows;
+	const char *title, *noun, *unit;	/* "SIZES by bytes (10 of 34 sizes, 97.1% of bytes)" */
+	const struct columns *of;
+	const char *columns;
+	int (*order)(const void *a, const void *b);	/* NULL: as they are kept */
+	size_t least;		/* of fewer rows there is no table */
+} of_heap[] = {
+	{ ROWS_HEAP, "SIZES by bytes", "size", "bytes", &class_columns, OF_CLASSES, by_class, 1 },
+	{ ROWS_TYPES, "TYPES by bytes", "type", "bytes", &type_columns, OF_TYPES, NULL, 1 },
+	{ ROWS_ARENAS, "ARENAS by free bytes", "arena", "free bytes", &arena_columns, OF_ARENAS, by_free, 2 },
+	{ ROWS_PARTS, "RESIDENT MEMORY", "part", "RSS", &part_columns, OF_PARTS, by_resident, 1 },
+};
+
+static uint64_t weight_of(const struct row_of *row)
 {
-	if (n < h->n_types || listed >= h->bytes) {
-		title(r, "TYPES by bytes", "type", n, h->n_types, listed, h->bytes, "bytes");
-		return;
-	}
-	fputc('\n', r->out);
-	report__line(r, "TYPES by bytes (%s type%s; %s of bytes not examined)", OUT_OF(n, h->n_types), plural(h->n_types), SHARE(h->bytes - listed, h->bytes));
+	uint64_t bytes, blocks;
+
+	heap__row_sums(row, &bytes, &blocks);
+	return row->arena ? row->arena->free_bytes : bytes;
 }
 
-static void types(struct report *r, const struct snap_heap *h)
+static void table(struct report *r, const struct snap_heap *h, const struct table *t)
 {
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_TYPES, h->n_types);
-	size_t n = MIN(h->n_types, r->top);
-	uint64_t listed = 0;
+	size_t n_rows = t->rows == ROWS_ARENAS ? h->n_arenas : heap__n_rows(h, t->rows), n_all = 0, n;
+	uint64_t whole = t->rows == ROWS_ARENAS ? h->free_bytes : t->rows == ROWS_PARTS ? h->rss_bytes : h->bytes, listed = 0;
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, t->rows, n_rows);
+	bool lost = t->rows == ROWS_HEAP && heap__was_searched(h) && h->unreached.blocks;
 
-	if (!has_classes(h)) {
-		contents_line(r, h);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		listed += h->types[i].bytes;
-	types_title(r, h, n, listed);
-	write_table(r, &type_columns, OF_TYPES, rows, n);
-}
-
-/* ---- where memory is */
-
-static void arenas(struct report *r, const struct snap_heap *h)
-{
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_ARENAS, h->n_arenas);
-	size_t n = MIN(h->n_arenas, r->top);
-	uint64_t listed = 0;
-
-	if (h->n_arenas < 2)
-		return;
-	qsort(rows, h->n_arenas, sizeof(*rows), by_free);
-	for (size_t i = 0; i < n; i++)
-		listed += rows[i].arena->free_bytes;
-	title(r, "ARENAS by free bytes", "arena", n, h->n_arenas, listed, h->free_bytes, "free bytes");
-	write_table(r, &arena_columns, OF_ARENAS, rows, n);
-}
-
-static void resident(struct report *r, const struct snap_heap *h)
-{
-	_cleanup_free_ struct row_of *rows = rows_of(r, h, ROWS_PARTS, h->n_parts);
-	size_t n_all = 0, n;
-	uint64_t listed = 0;
-
-	for (size_t i = 0; i < h->n_parts; i++)
-		if (h->parts[i].resident_bytes || h->parts[i].swapped_bytes)
+	for (size_t i = 0; i < n_rows; i++)
+		if (!rows[i].part || rows[i].part->resident_bytes || rows[i].part->swapped_bytes)
 			rows[n_all++] = rows[i];
-	if (!n_all)
+	if (n_all < t->least)
 		return;
-	qsort(rows, n_all, sizeof(*rows), by_resident);
+	if (t->order)
+		qsort(rows, n_all, sizeof(*rows), t->order);
 	n = MIN(n_all, r->top);
 	for (size_t i = 0; i < n; i++)
-		listed += rows[i].part->resident_bytes;
-	title(r, "RESIDENT MEMORY", "part", n, n_all, listed, h->rss_bytes, "RSS");
-	write_table(r, &part_columns, OF_PARTS, rows, n);
+		listed += weight_of(&rows[i]);
+	fputc('\n', r->out);
+	/* all types are not all bytes: large blocks are not examined */
+	if (t->rows == ROWS_TYPES && n == n_all && listed < whole)
+		report__line(r, "%s (%s %s%s; %s of bytes not examined)", t->title, OUT_OF(n, n_all),
+			     t->noun, plural(n_all), SHARE(whole - listed, whole));
+	else
+		report__line(r, "%s (%s %s%s, %s of %s)",
+			     lost ? "SIZES by unreached bytes, then by bytes" : t->title, OUT_OF(n, n_all), t->noun,
+			     plural(n_all), SHARE(listed, whole), t->unit);
+	write_table(r, t->of, t->columns, rows, n);
 }
-
-/* ---- all of a heap */
 
 static void tables(struct report *r, const struct snap_heap *h)
 {
-	if (!h->refused) {
-		sizes(r, h);
-		types(r, h);
-		arenas(r, h);
+	for (size_t i = 0; i < ARRAY_SIZE(of_heap); i++) {
+		if (h->refused && of_heap[i].rows != ROWS_PARTS)
+			continue;
+		if (of_heap[i].rows == ROWS_TYPES && !has_classes(h))
+			contents_line(r, h);
+		else
+			table(r, h, &of_heap[i]);
 	}
-	resident(r, h);
 }
 
 /* "redis-server (1432)" */

@@ -243,9 +243,9 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 	fputc('\n', r->out);
 	for (size_t i = 0; i < n; i++) {
 		fprintf(r->out, "%-15s  %8s  %5s", label(e, p->sizes[i].below, false),
-			marked(d, r->s->estimated, COUNT(p->sizes[i].alloc_calls)), SHARE(p->sizes[i].alloc_calls, calls));
+			report__mark_figure(r, COUNT(p->sizes[i].alloc_calls)), SHARE(p->sizes[i].alloc_calls, calls));
 		if (live)
-			fprintf(r->out, "  %8s  %10s", marked(e, r->s->estimated, COUNT(v[i].live_blocks)),
+			fprintf(r->out, "  %8s  %10s", report__mark_figure(r, COUNT(v[i].live_blocks)),
 				marked(f, (r->s->estimated || v[i].guessed) && v[i].bytes, BYTES(v[i].bytes)));
 		if (overhead)
 			fprintf(r->out, "  %10s", marked(d, v[i].overhead, BYTES(v[i].overhead)));
@@ -257,7 +257,7 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 
 static void lifetimes_of(struct report *r, const struct snap_process *p)
 {
-	char e[TEXT_MAX], f[TEXT_MAX];
+	char f[TEXT_MAX];
 	uint64_t blocks = 0, most = 0, so_far = 0;
 	size_t room = room_for_bar(r, 39);
 
@@ -269,7 +269,7 @@ static void lifetimes_of(struct report *r, const struct snap_process *p)
 	for (size_t i = 0; i < p->n_lifetimes; i++) {
 		so_far += p->lifetimes[i].blocks;
 		fprintf(r->out, "%-15s  %8s  %5s  %5s", label(f, p->lifetimes[i].below_ns, true),
-			marked(e, r->s->estimated, COUNT(p->lifetimes[i].blocks)), SHARE(p->lifetimes[i].blocks, blocks),
+			report__mark_figure(r, COUNT(p->lifetimes[i].blocks)), SHARE(p->lifetimes[i].blocks, blocks),
 			SHARE(so_far, blocks));
 		put_bar(r, room, p->lifetimes[i].blocks, most);
 	}
@@ -305,25 +305,18 @@ static const char *age_label(char buf[static TEXT_MAX], const struct snap_age *a
 	return buf;
 }
 
-static void add_up_ages(const struct report *r, const struct snap_process *p, struct snapshot *to, struct snap_site *ret)
+static void age_bars(struct report *r, const struct snap_process *p)
 {
 	_cleanup_free_ const struct snap_site **v = xcalloc(r->s->n_sites + 1, sizeof(*v));
-	size_t n = 0;
+	struct snapshot *own = snapshot__new();
+	struct snap_site sum = {};
+	uint64_t blocks = 0, most = 0, left;
+	size_t room = room_for_bar(r, 51), n = 0;
 
 	for (size_t i = 0; i < r->s->n_sites; i++)
 		if (&r->s->processes[r->s->sites[i].process] == p)
 			v[n++] = &r->s->sites[i];
-	ages__add_up(to, v, n, ret);
-}
-
-static void age_bars(struct report *r, const struct snap_process *p)
-{
-	struct snapshot *own = snapshot__new();
-	struct snap_site sum = {};
-	uint64_t blocks = 0, most = 0, left;
-	size_t room = room_for_bar(r, 51);
-
-	add_up_ages(r, p, own, &sum);
+	ages__add_up(own, v, n, &sum);
 	for (size_t i = 0; i < sum.n_ages; i++) {
 		blocks += sum.ages[i].blocks;
 		most = MAX(most, sum.ages[i].blocks);
@@ -361,12 +354,12 @@ static void bars(struct report *r, const char *title, bool sizes)
 		told++;
 		who = report__owner(r, v[i], r->width - strlen(title) - 4);
 		fprintf(r->out, "\n%s of %s\n\n", title, who);
-		if (sizes)
+		if (sizes) {
 			sizes_of(r, v[i]);
-		else
-			lifetimes_of(r, v[i]);
-		if (!sizes)
-			age_bars(r, v[i]);
+			continue;
+		}
+		lifetimes_of(r, v[i]);
+		age_bars(r, v[i]);
 	}
 	if (left)
 		fprintf(r->out, "\n%zu more process%s: -T N for more\n", left, left == 1 ? "" : "es");

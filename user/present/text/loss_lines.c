@@ -20,12 +20,12 @@
 static void tell_one(struct report *r, const struct snap_process *p, const char *label)
 {
 	_cleanup_free_ char *owner = report__owner(r, p, r->width);
-	char ran[BLIND_MAX];
 
-	report__item(r, label, LABEL_WIDTH, "%s: no allocation seen%s", owner, blind__ran(p, ran));
+	report__item(r, label, LABEL_WIDTH, "%s: no allocation seen%s", owner, BLIND_RAN(p));
 	if (p->blind.probed)
 		report__item(r, "", LABEL_WIDTH, "probed: %s", p->blind.probed);
-	report__item(r, "", LABEL_WIDTH, "%s%s", p->blind.candidates ? "possible allocator: " : "", p->blind.candidates ?:
+	report__item(r, "", LABEL_WIDTH, "%s%s", p->blind.candidates ? "possible allocator: " : "",
+		     p->blind.candidates ?:
 		     "no other mapped function has the name of an allocator: it made no call, or a stripped file has no names (--sym names functions)");
 }
 
@@ -41,7 +41,8 @@ static void tell_idle(struct report *r)
 		if (!p->blind.is || !p->blind.idle || n++ >= NAMED)
 			continue;
 		owner = report__owner(r, p, r->width);
-		report__item(r, n == 1 ? "idle" : "", LABEL_WIDTH, "%s did not run: it used no CPU time while it was traced", owner);
+		report__item(r, n == 1 ? "idle" : "", LABEL_WIDTH,
+			     "%s did not run: it used no CPU time while it was traced", owner);
 	}
 }
 
@@ -50,13 +51,13 @@ static void tell_briefly(struct report *r, size_t n)
 {
 	const struct snap_process *p = blind__first(r->s);
 	_cleanup_free_ char *owner = p ? report__owner(r, p, r->width / 2) : NULL;
-	char ran[BLIND_MAX], more[FMT_MAX + 16] = "";
+	char more[FMT_MAX + 16] = "";
 
 	if (!p)
 		return;
 	if (n > 1)
 		snprintf(more, sizeof(more), "; nor of %s more", EXACT(n - 1));
-	report__item(r, "BLIND", LABEL_WIDTH, "%s: no allocation seen%s%s", owner ? owner : "", blind__ran(p, ran), more);
+	report__item(r, "BLIND", LABEL_WIDTH, "%s: no allocation seen%s%s", owner ? owner : "", BLIND_RAN(p), more);
 	report__item(r, "", LABEL_WIDTH, p->blind.candidates ? "--full names functions that look like an allocator" : "it made none, or its allocator is not known: --sym names functions");
 }
 
@@ -88,7 +89,6 @@ void report__blind_lines(struct report *r)
 
 void report__unexplained_lines(struct report *r)
 {
-	char words[UNEXPLAINED_MAX];
 	size_t told = 0;
 
 	for (size_t i = 0; i < r->s->n_processes && told < NAMED; i++) {
@@ -98,7 +98,7 @@ void report__unexplained_lines(struct report *r)
 		if (!p->memory.unexplained_bytes)
 			continue;
 		owner = report__owner(r, p, r->width);
-		report__item(r, told++ ? "" : "UNSEEN", LABEL_WIDTH, "%s %s", owner, unexplained__words(p, words));
+		report__item(r, told++ ? "" : "UNSEEN", LABEL_WIDTH, "%s %s", owner, UNEXPLAINED(p));
 	}
 }
 
@@ -199,7 +199,8 @@ static void who_took(struct report *r, const char *words, const char *what, cons
 		return;
 	for (size_t i = 0; i < n; i++)
 		all += rows[i].of[held];
-	report__item(r, "", LOUD_WIDTH, "%s %s: %s of %s %s", words, name_of(r, most, who), EXACT(rows[most].of[held]), EXACT(all), what);
+	report__item(r, "", LOUD_WIDTH, "%s %s: %s of %s %s", words, name_of(r, most, who),
+		     EXACT(rows[most].of[held]), EXACT(all), what);
 }
 
 /*
@@ -267,17 +268,8 @@ void report__losses(struct report *r)
  */
 
 /* Who is named first: victims of the kernel, then those that held the most. */
-static bool comes_before(const struct snap_process *a, const struct snap_process *b)
-{
-	if (a->oom_killed != b->oom_killed)
-		return a->oom_killed;
-	return a->c.live_bytes > b->c.live_bytes;
-}
-
-static bool died(const struct snap_process *p)
-{
-	return p->ended && p->exit_signal > 0;
-}
+COMPARATOR(by_end, struct snap_process *const,
+	   ORDER((*b)->oom_killed, (*a)->oom_killed) ?: ORDER((*b)->c.live_bytes, (*a)->c.live_bytes) ?: ORDER(*a, *b))
 
 static void single_line(struct report *r, const struct snap_process *p)
 {
@@ -296,40 +288,25 @@ static void single_line(struct report *r, const struct snap_process *p)
 
 void report__died_line(struct report *r)
 {
-	const struct snap_process *named[NAMED] = {};
+	_cleanup_free_ const struct snap_process **v = xcalloc(r->s->n_processes + 1, sizeof(*v));
 	char name[SIGNAL_NAME_MAX];
 	size_t n = 0, n_named;
 
-	for (size_t i = 0; i < r->s->n_processes; i++) {
-		const struct snap_process *p = &r->s->processes[i];
-
-		if (!died(p))
-			continue;
-		n++;
-		for (size_t k = 0; k < NAMED; k++) {
-			const struct snap_process *other = named[k];
-
-			if (other && !comes_before(p, other))
-				continue;
-			named[k] = p;
-			p = other;
-			if (!p)
-				break;
-		}
-	}
-	if (!n)
-		return;
-	if (r->s->n_processes == 1) {
-		single_line(r, r->s->processes);
+	for (size_t i = 0; i < r->s->n_processes; i++)
+		if (r->s->processes[i].ended && r->s->processes[i].exit_signal > 0)
+			v[n++] = &r->s->processes[i];
+	if (n && r->s->n_processes == 1) {
+		single_line(r, v[0]);
 		return;
 	}
+	qsort(v, n, sizeof(*v), by_end);
 	n_named = MIN(n, NAMED);
 	para__begin(&r->para, "died", LABEL_WIDTH);
 	for (size_t k = 0; k < n_named; k++) {
-		_cleanup_free_ char *who = text_shorten(named[k]->comm, 24);
+		_cleanup_free_ char *who = text_shorten(v[k]->comm, 24);
 
-		para__item(&r->para, "%s (%d) by %s%s", who, (int)named[k]->pid, signal_name(named[k]->exit_signal, name),
-			   named[k]->oom_killed ? ": out of memory" : "");
+		para__item(&r->para, "%s (%d) by %s%s", who, (int)v[k]->pid, signal_name(v[k]->exit_signal, name),
+			   v[k]->oom_killed ? ": out of memory" : "");
 	}
 	if (n > n_named)
 		para__item(&r->para, "%s more by signals", EXACT(n - n_named));

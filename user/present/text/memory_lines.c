@@ -133,13 +133,6 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 	para__end(&r->para);
 }
 
-/* A look at the heap told what is free from what is older. */
-static void looked_items(struct report *r, const struct snap_heap *h)
-{
-	para__item(&r->para, "free %s", BYTES(h->free_bytes));
-	para__item(&r->para, "older than the trace %s in %s block%s", BYTES(h->older_bytes), EXACT(h->older_blocks), plural(h->older_blocks));
-}
-
 /* older: blocks may be there that are older than the trace; unsure: or that were freed and count as live; h: what a look found, or NULL */
 static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older, bool unsure, const struct snap_heap *h)
 {
@@ -166,12 +159,15 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 	if (m->sized_apart)
 		para__item(&r->para, "%s%s of them in mappings of their own", mark, BYTES(m->sized_apart));
 	para__item(&r->para, "overhead %s%s (%s)", mark, BYTES(use.overhead_bytes), SHARE(use.overhead_bytes, m->sized_requested));
-	if (h && h->older_known)
-		looked_items(r, h);
-	else if (use.untouched_bytes)
+	/* a look at the heap told what is free from what is older */
+	if (h && h->older_known) {
+		para__item(&r->para, "free %s", BYTES(h->free_bytes));
+		para__item(&r->para, "older than the trace %s in %s block%s", BYTES(h->older_bytes), EXACT(h->older_blocks), plural(h->older_blocks));
+	} else if (use.untouched_bytes) {
 		para__item(&r->para, "%s%s of them not resident", free_mark, BYTES(use.untouched_bytes));
-	else
+	} else {
 		para__item(&r->para, "%s %s%s", rest, free_mark, BYTES(use.free_bytes));
+	}
 }
 
 /* What a look found, if the row is one process: heaps are not added up. */

@@ -43,12 +43,13 @@ static int digits(size_t n)
 	return n < 10 ? 1 : 1 + digits(n / 10);
 }
 
-void report__metric_words(char buf[static FMT_MAX], const struct metric *m)
+char *report__metric_words(char buf[static FMT_MAX], const struct metric *m)
 {
 	snprintf(buf, FMT_MAX, "%s", m->name);
 	for (char *p = buf; *p; p++)
 		if (*p == '-')
 			*p = ' ';
+	return buf;
 }
 
 /* Among allocations, "alloc calls" are "calls"; what is live, by "live bytes", is so by "bytes". */
@@ -76,13 +77,13 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX])
 char *report__owner(const struct report *r, const struct snap_process *p, size_t width)
 {
 	_cleanup_free_ char *name = NULL;
-	char number[PROCESS_NUMBER_MAX];
-	char death[DEATH_MAX], ended[DEATH_MAX + 3] = "";
+	const char *number = PROCESS_NUMBER(r->s, p);
+	char ended[DEATH_MAX + 3] = "";
 	size_t used;
 
 	if (p->ended)
-		snprintf(ended, sizeof(ended), " [%s]", death__words(p, death));
-	used = strlen(process__number(r->s, p, number)) + strlen(ended);
+		snprintf(ended, sizeof(ended), " [%s]", DEATH(p));
+	used = strlen(number) + strlen(ended);
 	name = text_shorten(p->comm, width > used + NAME_LEAST ? width - used : NAME_LEAST);
 	return xasprintf("%s%s%s", name, number, ended);
 }
@@ -153,7 +154,8 @@ static void notes(struct report *r, const struct view *v, const struct snap_site
 		para__item(&r->para, "%s%s since the baseline", report__mark(r), CHANGE((double)site->since_baseline_bytes));
 	if (v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls)
 		para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
-			   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls), BYTES(site->min_size), BYTES(site->max_size));
+			   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls),
+				BYTES(site->min_size), BYTES(site->max_size));
 	para__end(&r->para);
 	if (v->bit == VIEW_REALLOC)
 		realloc_words(r, site, indent);
@@ -272,16 +274,13 @@ static bool is_shown(const struct report *r, const struct view *v)
 /* Names are counted as the view is called: "10 of 214 functions". */
 static void sum_table(struct report *r, const struct view *v)
 {
-	const struct metric *key = rank__metric(r->o->sort);
+	/* the age of blocks is no figure of several sites */
+	const struct metric *key = rank__metric(r->o->sort, r->s->known);
 	struct sum_rows sums = {};
 	_cleanup_free_ struct row_of *rows = NULL;
-	char words[FMT_MAX];
 	uint64_t listed = 0;
 	size_t n;
 
-	/* the age of blocks is no figure of several sites */
-	if (!key)
-		key = metric__preset(r->s->known);
 	sum_rows__init(&sums, v, r->s, r->o->tellings, key, NULL, NULL);
 	n = MIN(sums.n, r->top);
 	rows = xcalloc(n + 1, sizeof(*rows));
@@ -289,11 +288,10 @@ static void sum_table(struct report *r, const struct view *v)
 		rows[i] = (struct row_of){ .s = r->s, .sum = &sums.v[i] };
 		listed += sums.v[i].weight;
 	}
-	report__metric_words(words, key);
 	if (!sums.n)
 		fprintf(r->out, "\n%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
-		fprintf(r->out, "\n%s by %s (%s %.*s%s, %s of %s)\n\n", v->title, words, OUT_OF(n, sums.n), (int)strlen(v->name) - 1, v->name,
+		fprintf(r->out, "\n%s by %s (%s %.*s%s, %s of %s)\n\n", v->title, METRIC_WORDS(key), OUT_OF(n, sums.n), (int)strlen(v->name) - 1, v->name,
 			plural(sums.n), SHARE(listed, sums.v->whole), key->unit);
 	if (n)
 		columns__write(r->out, v->columns, rows, n, r->width, r->o->whole_names);
@@ -455,82 +453,76 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 	return err;
 }
 
-/* Those of a view that are listed, as far as they are not among the n of v yet. */
-static void add_listed(const struct report *r, const struct view *view, bool *listed, size_t *v, size_t *n)
+/* Sites as indexes, each once. */
+struct listed {
+	bool *is;		/* by site */
+	size_t *v, n;
+};
+
+static void list(struct listed *l, size_t site)
+{
+	if (!l->is[site])
+		l->v[l->n++] = site;
+	l->is[site] = true;
+}
+
+static void list_rows(struct listed *l, const struct report *r, const struct view *view)
 {
 	struct rank k;
 
 	rank__init(&k, r->s, view->bit, r->o->sort, view->older && r->o->older_ns, r->top);
-	for (size_t i = 0; i < MIN(k.n, r->top); i++) {
-		size_t site = k.v[i] - r->s->sites;
-
-		if (!listed[site])
-			v[(*n)++] = site;
-		listed[site] = true;
-	}
+	for (size_t i = 0; i < MIN(k.n, r->top); i++)
+		list(l, (size_t)(k.v[i] - r->s->sites));
 	rank__done(&k);
 }
 
-static void add_growers(const struct report *r, bool *listed, size_t *v, size_t *n)
+static void list_growers(struct listed *l, const struct report *r)
 {
 	_cleanup_free_ size_t *sites = NULL;
 	size_t n_sites = 0;
 
 	report__sites_of_growers(r, &sites, &n_sites);
-	for (size_t i = 0; i < n_sites; i++) {
-		if (!listed[sites[i]])
-			v[(*n)++] = sites[i];
-		listed[sites[i]] = true;
-	}
+	for (size_t i = 0; i < n_sites; i++)
+		list(l, sites[i]);
 }
 
 /* Blocks are called by their sites. */
-static void add_blocks(const struct snapshot *s, size_t top, bool *listed, size_t *v, size_t *n)
+static void list_blocks(struct listed *l, const struct report *r)
 {
-	for (size_t i = 0; i < s->n_heaps; i++)
-		for (size_t k = 0; k < MIN(s->heaps[i].n_list, top); k++) {
-			uint32_t site = s->heaps[i].list[k].site;
-
-			if (!site || listed[site - 1])
-				continue;
-			listed[site - 1] = true;
-			v[(*n)++] = site - 1;
-		}
+	for (size_t i = 0; i < r->s->n_heaps; i++)
+		for (size_t k = 0; k < MIN(r->s->heaps[i].n_list, r->top); k++)
+			if (r->s->heaps[i].list[k].site)
+				list(l, r->s->heaps[i].list[k].site - 1);
 }
 
 int report__shown(const struct snapshot *s, const struct report_opts *o, size_t **ret, size_t *ret_n)
 {
-	_cleanup_free_ bool *listed = NULL;
-	const struct snap_site *named[2];
+	const struct snap_site *named[] = { sentence__site(s), report__most_called(s) };
+	struct listed l = {};
 	struct report r;
-	size_t n = 0, *v;
 	int err = begin(&r, NULL, s, o);
 	bool all = false;
 
 	if (err)
 		return err;
-	listed = xcalloc(s->n_sites + 1, sizeof(*listed));
-	v = xcalloc(s->n_sites + 1, sizeof(*v));
+	l.is = xcalloc(s->n_sites + 1, sizeof(*l.is));
+	l.v = xcalloc(s->n_sites + 1, sizeof(*l.v));
 	for (size_t i = 0; i < n_views; i++)
 		all |= views[i].all_names && is_shown(&r, &views[i]);
-	for (; all && n < s->n_sites; n++)
-		v[n] = n;
+	for (size_t i = 0; all && i < s->n_sites; i++)
+		list(&l, i);
 	for (size_t i = 0; i < n_views && !all; i++)
 		if (views[i].rows == ROWS_SITES && is_shown(&r, &views[i]))
-			add_listed(&r, &views[i], listed, v, &n);
+			list_rows(&l, &r, &views[i]);
 	if (!all && report__is_many(&r))
-		add_growers(&r, listed, v, &n);
+		list_growers(&l, &r);
 	if (r.views & VIEW_BLOCKS)
-		add_blocks(s, r.top, listed, v, &n);
-	named[0] = sentence__site(s);
-	named[1] = report__most_called(s);
-	for (size_t i = 0; i < ARRAY_SIZE(named) && !all; i++) {
-		if (!named[i] || listed[named[i] - s->sites])
-			continue;
-		listed[named[i] - s->sites] = true;
-		v[n++] = named[i] - s->sites;
-	}
-	*ret = v;
-	*ret_n = n;
+		list_blocks(&l, &r);
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+		if (named[i])
+			list(&l, (size_t)(named[i] - s->sites));
+	free(l.is);
+	*ret = l.v;
+	*ret_n = l.n;
 	return 0;
 }

@@ -25,6 +25,7 @@ struct para {
 	const char *label;
 	size_t indent, width, col;
 	bool empty;
+	bool led;		/* a colon comes before the next item */
 };
 
 void para__begin(struct para *p, const char *label, size_t indent);
@@ -92,7 +93,8 @@ void report__unexplained_lines(struct report *r);
 void report__died_line(struct report *r);
 
 /* "live-bytes" → "live bytes" */
-void report__metric_words(char buf[static FMT_MAX], const struct metric *m);
+char *report__metric_words(char buf[static FMT_MAX], const struct metric *m);
+#define METRIC_WORDS(m) report__metric_words((char[FMT_MAX]){}, m)
 
 /* row_tables.c: their tables. */
 void report__processes(struct report *r);
@@ -120,9 +122,6 @@ size_t site_lines__write(const struct report *r, const struct site_lines *l, con
 
 /* realloc's share */
 void report__realloc_lines(struct report *r);
-
-/* Below a stack, where its blocks were freed. */
-void report__free_places(struct report *r, const struct snap_site *site, size_t indent);
 
 /* hists.c: sizes and lifetimes of processes. */
 void report__size_bars(struct report *r);

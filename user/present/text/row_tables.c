@@ -127,20 +127,16 @@ static void hints(struct report *r, const struct snap_process *const *v, size_t 
 
 void report__processes(struct report *r)
 {
-	const struct metric *key = rank__metric(r->o->sort);
+	/* the age of blocks is no figure of a process, or a tag */
+	const struct metric *key = rank__metric(r->o->sort, r->s->known);
 	_cleanup_free_ const struct snap_process **v = NULL;
 	_cleanup_free_ struct row_of *rows = NULL;
 	size_t n = MIN(r->s->n_processes, r->top);
 	uint64_t whole = 0, listed = 0;
-	char words[FMT_MAX];
-	const char *what;
 	bool by_growth;
 
 	if (!r->s->n_processes)
 		return;
-	/* the age of blocks is no figure of a process */
-	if (!key)
-		key = metric__preset(r->s->known);
 	by_growth = !r->o->sort && r->s->known & HAS_LIVE_BYTES;
 	v = by_growth ? processes__by_growth(r->s) : processes__rank(r->s, key, !r->o->sort);
 	rows = xcalloc(n + 1, sizeof(*rows));
@@ -153,11 +149,10 @@ void report__processes(struct report *r)
 	}
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ .s = r->s, .process = v[i] };
-	report__metric_words(words, key);
-	what = snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES";
 	fputc('\n', r->out);
-	report__line(r, "%s by %s (%s, %s of %s)", what, by_growth ? "growth" : words, OUT_OF(n, r->s->n_processes),
-		SHARE(listed, whole), by_growth ? words : key->unit);
+	report__line(r, "%s by %s (%s, %s of %s)", snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES",
+		     by_growth ? "growth" : METRIC_WORDS(key),
+		     OUT_OF(n, r->s->n_processes), SHARE(listed, whole), by_growth ? METRIC_WORDS(key) : key->unit);
 	fputc('\n', r->out);
 	columns__write(r->out, &process_columns, rows, n, r->width, r->o->whole_names && !r->o->brief);
 	if (r->s->n_processes > 1 && !r->o->brief)
@@ -248,42 +243,29 @@ struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *s
 	return v;
 }
 
-static struct tag_row *tag_rows(const struct report *r, const struct metric *key)
-{
-	_cleanup_free_ struct tag_sum *sums = tags__add_up(r->s);
-	struct tag_row *v = tag_rows__make(r->s, sums, key);
-
-	qsort(v, r->s->n_tags + 1, sizeof(*v), heavier_first);
-	return v;
-}
-
 static void tags(struct report *r)
 {
-	const struct metric *key = rank__metric(r->o->sort);
+	/* the age of blocks is no figure of a process, or a tag */
+	const struct metric *key = rank__metric(r->o->sort, r->s->known);
 	size_t n = MIN(r->s->n_tags, r->top), n_rows = 0;
+	_cleanup_free_ struct tag_sum *sums = tags__add_up(r->s);
 	_cleanup_free_ struct tag_row *v = NULL;
 	_cleanup_free_ struct row_of *rows = xcalloc(n + 2, sizeof(*rows));
-	char words[FMT_MAX];
 	uint64_t listed = 0;
 
 	if (!r->s->n_tags) {
 		fprintf(r->out, "\nTAGS: none; --tag FUNC says what they are\n");
 		return;
 	}
-	if (!key)
-		key = metric__preset(r->s->known);
-	v = tag_rows(r, key);
+	v = tag_rows__make(r->s, sums, key);
+	qsort(v, r->s->n_tags + 1, sizeof(*v), heavier_first);
 	for (size_t i = 0; i < n; i++) {
 		listed += v[i].weight;
 		rows[n_rows++] = (struct row_of){ .s = r->s, .tag = &v[i] };
 	}
 	rows[n_rows++] = (struct row_of){ .s = r->s, .tag = &v[r->s->n_tags] };
-	report__metric_words(words, key);
-	if (n < r->s->n_tags)
-		fprintf(r->out, "\nTAGS by %s (%s tags, %s of %s)\n\n", words, OUT_OF(n, r->s->n_tags),
-			SHARE(listed, v->whole), key->unit);
-	else
-		fprintf(r->out, "\nTAGS by %s (%zu tag%s, %s of %s)\n\n", words, n, plural(n), SHARE(listed, v->whole), key->unit);
+	fprintf(r->out, "\nTAGS by %s (%s tag%s, %s of %s)\n\n", METRIC_WORDS(key), n < r->s->n_tags ? OUT_OF(n, r->s->n_tags) : EXACT(n),
+		plural(r->s->n_tags), SHARE(listed, v->whole), key->unit);
 	columns__write(r->out, &tag_columns, rows, n_rows, r->width, r->o->whole_names);
 }
 

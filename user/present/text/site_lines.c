@@ -195,66 +195,6 @@ static const struct site_cell frees[] = {
 static const struct site_cell resident[] = { GROWTH("fault") };
 static const struct site_cell mapped[] = { GROWTH("call") };
 
-#define CELLS(v) .cells = v, .n_cells = ARRAY_SIZE(v)
-
-static const struct site_lines lines[] = {
-	{ VIEW_LIVE, CELLS(live) },
-	{ VIEW_ALLOCS, CELLS(allocs), .says = report__realloc_lines },
-	{ VIEW_REALLOC, CELLS(reallocs) },
-	{ VIEW_PEAK, CELLS(peak), .says = peak_lines },
-	{ VIEW_TEMPORARY, CELLS(temporary), .says = temporary_lines },
-	{ VIEW_SIZES, CELLS(sizes), .bars = report__size_bars },
-	{ VIEW_LIFETIMES, CELLS(lifetimes), .bars = report__lifetime_bars },
-	{ VIEW_FREES, CELLS(frees), .below = report__free_places },
-	{ VIEW_RESIDENT, CELLS(resident) },
-	{ VIEW_MAPPED, CELLS(mapped) },
-};
-
-const struct site_lines *site_lines__of(const struct view *v)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		if (lines[i].view == v->bit)
-			return &lines[i];
-	return NULL;
-}
-
-static size_t put_noun(const struct report *r, const struct site_cell *cell, const struct column *c, const struct row_of *row)
-{
-	char noun[FMT_MAX];
-	struct cell n;
-
-	column__cell(c, row, &n);
-	snprintf(noun, sizeof(noun), "%s%s", cell->noun, n.sort == 1 ? "" : "s");
-	return (size_t)fprintf(r->out, " %-*s", (int)cell->width, noun);
-}
-
-static size_t put_figure(const struct report *r, const struct site_cell *cell, const struct column *c, const struct row_of *row)
-{
-	size_t gap = c->error ? 1 : cell->close ? 0 : GAP, width = cell->width + (c->scaled && !cell->plain && r->s->estimated), len;
-	const char *before = cell->before ? cell->before : "", *after = cell->after ? cell->after : "", *sign = c->error ? "±" : "";
-	struct cell shown = {};
-
-	(cell->plain ? column__cell : column__marked_cell)(c, row, &shown);
-	len = text_width(sign) + text_width(shown.text);
-	fprintf(r->out, "%*s%s%*s%s%s%s", (int)gap, "", before, (int)(width - MIN(width, len)), "", sign, shown.text, after);
-	return gap + strlen(before) + MAX(width, len) + strlen(after);
-}
-
-size_t site_lines__write(const struct report *r, const struct site_lines *l, const struct row_of *row)
-{
-	size_t cols = 0;
-
-	for (size_t i = 0; i < l->n_cells; i++) {
-		const struct site_cell *cell = &l->cells[i];
-		const struct column *c = columns__find(&site_columns, cell->column);
-
-		if (!column__holds(c, r->s) || (cell->wide && r->width < WIDE) || (c->error && (!r->s->estimated || row->older)))
-			continue;
-		cols += (cell->noun ? put_noun : put_figure)(r, cell, c, row);
-	}
-	return cols;
-}
-
 /* ---- frees */
 
 /*
@@ -320,7 +260,7 @@ static void put_place(struct report *r, const struct free_place *p, uint64_t who
 		frames__write(r->out, r->s, &stack, indent + PLACE_INDENT, frames__name_width(r->s, &stack), r->width);
 }
 
-void report__free_places(struct report *r, const struct snap_site *site, size_t indent)
+static void free_places(struct report *r, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ struct free_place *v = NULL;
 	size_t at = (size_t)(site - r->s->sites), n = 0;
@@ -338,4 +278,66 @@ void report__free_places(struct report *r, const struct snap_site *site, size_t 
 	if (others)
 		fprintf(r->out, "%*sand %zu other place%s: %s\n", (int)indent, "", n - FREE_PLACES_SHOWN, plural(n - FREE_PLACES_SHOWN),
 			PERCENT(others, site->c.free_calls));
+}
+
+/* ---- the views */
+
+#define CELLS(v) .cells = v, .n_cells = ARRAY_SIZE(v)
+
+static const struct site_lines lines[] = {
+	{ VIEW_LIVE, CELLS(live) },
+	{ VIEW_ALLOCS, CELLS(allocs), .says = report__realloc_lines },
+	{ VIEW_REALLOC, CELLS(reallocs) },
+	{ VIEW_PEAK, CELLS(peak), .says = peak_lines },
+	{ VIEW_TEMPORARY, CELLS(temporary), .says = temporary_lines },
+	{ VIEW_SIZES, CELLS(sizes), .bars = report__size_bars },
+	{ VIEW_LIFETIMES, CELLS(lifetimes), .bars = report__lifetime_bars },
+	{ VIEW_FREES, CELLS(frees), .below = free_places },
+	{ VIEW_RESIDENT, CELLS(resident) },
+	{ VIEW_MAPPED, CELLS(mapped) },
+};
+
+const struct site_lines *site_lines__of(const struct view *v)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (lines[i].view == v->bit)
+			return &lines[i];
+	return NULL;
+}
+
+static size_t put_noun(const struct report *r, const struct site_cell *cell, const struct column *c, const struct row_of *row)
+{
+	char noun[FMT_MAX];
+	struct cell n;
+
+	column__cell(c, row, &n);
+	snprintf(noun, sizeof(noun), "%s%s", cell->noun, n.sort == 1 ? "" : "s");
+	return (size_t)fprintf(r->out, " %-*s", (int)cell->width, noun);
+}
+
+static size_t put_figure(const struct report *r, const struct site_cell *cell, const struct column *c, const struct row_of *row)
+{
+	size_t gap = c->error ? 1 : cell->close ? 0 : GAP, width = cell->width + (c->scaled && !cell->plain && r->s->estimated), len;
+	const char *before = cell->before ? cell->before : "", *after = cell->after ? cell->after : "", *sign = c->error ? "±" : "";
+	struct cell shown = {};
+
+	(cell->plain ? column__cell : column__marked_cell)(c, row, &shown);
+	len = text_width(sign) + text_width(shown.text);
+	fprintf(r->out, "%*s%s%*s%s%s%s", (int)gap, "", before, (int)(width - MIN(width, len)), "", sign, shown.text, after);
+	return gap + strlen(before) + MAX(width, len) + strlen(after);
+}
+
+size_t site_lines__write(const struct report *r, const struct site_lines *l, const struct row_of *row)
+{
+	size_t cols = 0;
+
+	for (size_t i = 0; i < l->n_cells; i++) {
+		const struct site_cell *cell = &l->cells[i];
+		const struct column *c = columns__find(&site_columns, cell->column);
+
+		if (!column__holds(c, r->s) || (cell->wide && r->width < WIDE) || (c->error && (!r->s->estimated || row->older)))
+			continue;
+		cols += (cell->noun ? put_noun : put_figure)(r, cell, c, row);
+	}
+	return cols;
 }

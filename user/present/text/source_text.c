@@ -315,15 +315,14 @@ static void put_tree(struct report *r, const char *of, bool (*keep)(const struct
 		.keep = keep,
 	};
 	struct printer p = { .r = r, .threshold_pct = r->o->threshold_pct };
-	char words[FMT_MAX], a[FMT_MAX];
+	char a[FMT_MAX];
 	struct tree t;
 
 	tree__init(&t, r->s, &how);
 	p.t = &t;
 	p.whole = t.v[0].weight;
 	p.floor = MAX((uint64_t)(p.whole * p.threshold_pct / 100), 1u);
-	report__metric_words(words, metric);
-	fprintf(r->out, "\nTREE of %s%s, %s first (%s)\n", of, words, r->o->callees ? "callees" : "callers", figure(&p, a, p.whole));
+	fprintf(r->out, "\nTREE of %s%s, %s first (%s)\n", of, METRIC_WORDS(metric), r->o->callees ? "callees" : "callers", figure(&p, a, p.whole));
 	if (p.whole) {
 		fputc('\n', r->out);
 		put_figures(&p, p.whole, 0);

@@ -188,6 +188,7 @@ void para__begin(struct para *p, const char *label, size_t indent)
 	p->label = label;
 	p->indent = indent;
 	p->empty = true;
+	p->led = false;
 }
 
 /* Nothing is written of a paragraph that has nothing in it. */
@@ -262,6 +263,10 @@ void para__item(struct para *p, const char *fmt, ...)
 	va_end(ap);
 	if (p->empty) {
 		write_label(p);
+	} else if (p->led) {
+		fputc(':', p->out);
+		p->col++;
+		gap = true;
 	} else {
 		fputc(',', p->out);
 		p->col++;
@@ -271,6 +276,7 @@ void para__item(struct para *p, const char *fmt, ...)
 		else
 			gap = true;
 	}
+	p->led = false;
 	put_words(p, text, gap);
 }
 

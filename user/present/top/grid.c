@@ -177,19 +177,6 @@ void grid__copy(struct grid *to, const struct grid *from)
 	to->cursor_col = from->cursor_col;
 }
 
-int grid__broken_row(const struct grid *g)
-{
-	for (int row = 0; row < g->rows; row++)
-		for (int col = 0; col < g->cols; col++) {
-			const struct glyph *c = grid__cell(g, row, col), *next = grid__cell(g, row, col + 1);
-			bool pair = next && !next->width;
-
-			if (c->width > 2 || (c->width == 2) != pair || (!c->width && !col) || is_control(c->ch) || !c->ch)
-				return row;
-		}
-	return -1;
-}
-
 /* Runs of characters and what takes their place: one each, or as many as there are. */
 static const struct {
 	uint32_t from, to;

@@ -73,8 +73,6 @@ void grid__select(struct grid *g, int row);
 
 bool glyph__same(const struct glyph *a, const struct glyph *b);
 void grid__copy(struct grid *to, const struct grid *from);
-/* The first row whose halves of wide characters do not fit together; -1: all is well. */
-int grid__broken_row(const struct grid *g);
 /* Every character that needs more than ASCII gives way to one that looks like it. */
 void grid__to_ascii(struct grid *g);
 

@@ -11,6 +11,7 @@
  * What always holds: the same state gives the same grid; nothing here waits,
  * reads a clock, or fails for lack of anything but memory.
  */
+#include <stdarg.h>
 #include <string.h>
 
 #include "present/top/top_parts.h"
@@ -188,8 +189,14 @@ static void set_line(char *to, size_t size, const char *text)
 			*s = ' ';
 }
 
-void top__say(struct top *t, const char *text)
+void top__say(struct top *t, const char *fmt, ...)
 {
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
 	set_line(t->message, sizeof(t->message), text);
 }
 

@@ -88,7 +88,7 @@ size_t top__wanted(struct top *t, const uint32_t **ret);
 /* Before the first snapshot: who is to be traced ("redis-server (1432)"), and what is known of it; 0: nothing. */
 void top__target(struct top *t, const char *who, uint64_t age_ns, uint64_t rss_bytes);
 /* A line of its own: what was said, and what is going on (NULL: nothing). Copied. */
-void top__say(struct top *t, const char *text);
+void top__say(struct top *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void top__progress(struct top *t, const char *text);
 /* Every process that was traced has ended: said until the end. */
 void top__all_ended(struct top *t);

@@ -169,24 +169,6 @@ struct bars {
 	uint64_t whole, most;
 };
 
-/* Classes are the same in every process; they are kept in order all the same. */
-static void add(struct bars *b, uint64_t below, uint64_t n, uint64_t live)
-{
-	size_t at = 0;
-
-	while (at < b->n && b->v[at].below < below)
-		at++;
-	if (at == b->n || b->v[at].below != below) {
-		if (b->n == CLASSES_MAX)
-			return;
-		memmove(&b->v[at + 1], &b->v[at], (b->n - at) * sizeof(b->v[0]));
-		b->v[at] = (struct bar){ .below = below };
-		b->n++;
-	}
-	b->v[at].n += n;
-	b->v[at].live += live;
-}
-
 static void sum_up(struct bars *b)
 {
 	size_t first = 0;
@@ -205,17 +187,22 @@ static void sum_up(struct bars *b)
 
 static void collect(const struct top *t, struct bars *sizes, struct bars *lives)
 {
-	*sizes = *lives = (struct bars){};
-	for (size_t i = 0; i < t->shown->n_processes; i++) {
-		const struct snap_process *p = &t->shown->processes[i];
+	_cleanup_free_ const struct snap_process **v = xcalloc(t->shown->n_processes + 1, sizeof(*v));
+	struct snapshot *own = snapshot__new();
+	struct snap_process sum = {};
+	size_t n = 0;
 
-		if (t->scope && p->id != t->scope)
-			continue;
-		for (size_t k = 0; k < p->n_sizes; k++)
-			add(sizes, p->sizes[k].below, p->sizes[k].alloc_calls, p->sizes[k].live_blocks);
-		for (size_t k = 0; k < p->n_lifetimes; k++)
-			add(lives, p->lifetimes[k].below_ns, p->lifetimes[k].blocks, 0);
-	}
+	for (size_t i = 0; i < t->shown->n_processes; i++)
+		if (!t->scope || t->shown->processes[i].id == t->scope)
+			v[n++] = &t->shown->processes[i];
+	histograms__add_up(own, v, n, &sum);
+	sizes->n = MIN(sum.n_sizes, (size_t)CLASSES_MAX);
+	lives->n = MIN(sum.n_lifetimes, (size_t)CLASSES_MAX);
+	for (size_t i = 0; i < sizes->n; i++)
+		sizes->v[i] = (struct bar){ sum.sizes[i].below, sum.sizes[i].alloc_calls, sum.sizes[i].live_blocks };
+	for (size_t i = 0; i < lives->n; i++)
+		lives->v[i] = (struct bar){ sum.lifetimes[i].below_ns, sum.lifetimes[i].blocks, 0 };
+	snapshot__free(own);
 	sum_up(sizes);
 	sum_up(lives);
 }
@@ -269,7 +256,7 @@ void top__draw_bars(struct top *t, struct grid *g, int row, int n)
 {
 	const char *nothing = top__view(t)->empty, *unfreed = "no block was freed while traced";
 	bool frees = t->shown->known & HAS_LIFETIMES;
-	struct bars sizes, lives;
+	struct bars sizes = {}, lives = {};
 	struct top_place *p = &t->at[t->view];
 	int half = (g->cols - 4) / 2, first;
 	size_t skip;

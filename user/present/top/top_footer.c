@@ -58,30 +58,6 @@ enum top_action top__ask_path(struct top *t, int key)
 	return TOP_NONE;
 }
 
-static size_t encode(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 static size_t step_back(const char *s, size_t at)
 {
 	while (at > 0 && (s[--at] & 0xc0) == 0x80)
@@ -107,7 +83,7 @@ static void erase(struct top *t, size_t from, size_t to)
 static void insert(struct top *t, uint32_t c)
 {
 	char bytes[4];
-	size_t n = encode(bytes, c), len = strlen(t->input);
+	size_t n = utf8__encode(bytes, c), len = strlen(t->input);
 
 	if (len + n >= sizeof(t->input))
 		return;

@@ -169,12 +169,11 @@ static void process_title(const struct top *t, const struct snap_process *p, str
 			     { .style = STYLE_WARN, .drop = 2 }, { .style = STYLE_DIM, .drop = 4 }, { .style = STYLE_DIM, .drop = 5 } };
 	/* of several processes in a row, heaps are not added up */
 	const struct snap_heap *heap = p->n_members > 1 ? NULL : snapshot__heap_of(t->shown, (uint32_t)(p - t->shown->processes));
-	char death[DEATH_MAX];
 	uint64_t age = process__age_ns(t->shown, p);
 
 	process__name(t->shown, p, v[0].text);
 	if (p->ended) {
-		snprintf(v[1].text, sizeof(v[1].text), "  %s", death__words(p, death));
+		snprintf(v[1].text, sizeof(v[1].text), "  %s", DEATH(p));
 		v[1].style = STYLE_BAD;
 		v[1].drop = 0;
 	} else if (p->n_members > 1) {
@@ -338,7 +337,8 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) || unexplained__most(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
 	end -= 2;
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "events" : "calls");
-	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.c.alloc_calls)));
+	put_right(g, row, &col, 9, STYLE_FIGURE,
+		  rate_text(a, per_second(s, s->c.alloc_calls, s->before.c.alloc_calls)));
 	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "" : " alloc");
 	if (t->shown->known & HAS_LIFETIMES && col + 15 <= end) {
 		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.c.free_calls)));
@@ -385,15 +385,14 @@ static void loss_line(const struct top *t, struct grid *g, int row)
 static void blind_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = blind__first(t->shown);
-	char ran[BLIND_MAX], name[PROCESS_NAME_MAX];
+	const char *name = PROCESS_NAME(t->shown, p);
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
-	process__name(t->shown, p, name);
 	/* what to do about it is worth the most where there is not room for all */
 	if (p->blind.candidates)
 		clauses__putf(g, row, 1, STYLE_LOSS, "%s: no allocation seen; possible allocator: %s", name, p->blind.candidates);
 	else
-		clauses__putf(g, row, 1, STYLE_LOSS, "%s: no allocation seen%s; probed: %s", name, blind__ran(p, ran),
+		clauses__putf(g, row, 1, STYLE_LOSS, "%s: no allocation seen%s; probed: %s", name, BLIND_RAN(p),
 			      p->blind.probed ? p->blind.probed : "");
 }
 
@@ -401,10 +400,9 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 static void unexplained_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = unexplained__most(t->shown);
-	char words[UNEXPLAINED_MAX], name[PROCESS_NAME_MAX];
 
 	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
-	clauses__putf(g, row, 1, STYLE_LOSS, "%s %s", process__name(t->shown, p, name), unexplained__words(p, words));
+	clauses__putf(g, row, 1, STYLE_LOSS, "%s %s", PROCESS_NAME(t->shown, p), UNEXPLAINED(p));
 }
 
 /* ---- the line of tabs */

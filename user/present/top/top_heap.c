@@ -86,7 +86,6 @@ static void show_heap(struct top *t)
 enum top_action top__look_at_heap(struct top *t, int key)
 {
 	const struct snap_process *p = t->shown ? wanted_process(t) : NULL;
-	char text[PROCESS_NAME_MAX + 64], name[PROCESS_NAME_MAX];
 
 	if (!t->shown)
 		return TOP_NONE;
@@ -95,8 +94,7 @@ enum top_action top__look_at_heap(struct top *t, int key)
 		return TOP_NONE;
 	}
 	if (p->ended) {
-		snprintf(text, sizeof(text), "%s has ended: its memory is gone.", process__name(t->shown, p, name));
-		top__say(t, text);
+		top__say(t, "%s has ended: its memory is gone.", PROCESS_NAME(t->shown, p));
 		return TOP_NONE;
 	}
 	t->heap_process = p->id;
@@ -143,14 +141,16 @@ static bool matches(const struct top *t, const struct row_of *r)
 	if (!*t->filter)
 		return true;
 	if (r->class)
-		return shares_match(t, r->class->types, r->class->n_types) || top__text_matches(t, heap__size_words(text, r->class));
+		return shares_match(t, r->class->types, r->class->n_types) ||
+			top__text_matches(t, heap__size_words(text, r->class));
 	if (r->type)
 		return top__text_matches(t, r->type->name);
 	if (r->part)
 		return top__text_matches(t, r->part->name) || top__text_matches(t, r->part->module) ||
 		       top__text_matches(t, choices__name(&part_choices, r->part->kind));
 	if (r->root)
-		return top__text_matches(t, r->root->name) || top__text_matches(t, r->root->module) || top__text_matches(t, root_kind__word(r->root->kind));
+		return top__text_matches(t, r->root->name) || top__text_matches(t, r->root->module) ||
+			top__text_matches(t, root_kind__word(r->root->kind));
 	return top__text_matches(t, heap__arena_words(text, r->heap, r->arena));
 }
 
@@ -166,7 +166,8 @@ static uint64_t id_of(const struct row_of *r, enum view_rows rows, size_t i)
 	const char *name = r->type ? r->type->name : r->part ? r->part->name : r->root ? r->root->name : NULL;
 	uint64_t n = r->class ? r->class->usable : r->type ? r->type->is_class : i;
 
-	return top__id_of(rows == ROWS_HEAP ? ID_HEAP : ID_HEAP + 1 + rows - ROWS_TYPES, name, n ^ (uint64_t)r->process->id << 48);
+	return top__id_of(rows == ROWS_HEAP ? ID_HEAP : ID_HEAP + 1 + rows - ROWS_TYPES, name,
+			  n ^ (uint64_t)r->process->id << 48);
 }
 
 void top__heap_rows(struct top *t, const struct view *v)
@@ -183,21 +184,26 @@ void top__heap_rows(struct top *t, const struct view *v)
 
 /* ---- what a filter leaves */
 
-void top__heap_filtered(const struct top *t, struct heap_filtered *ret)
+void top__heap_filtered(const struct top *t, struct top_filtered *ret)
 {
+	static const char *const what[N_VIEW_ROWS] = {
+		[ROWS_HEAP] = "size", [ROWS_TYPES] = "type", [ROWS_ARENAS] = "arena", [ROWS_PARTS] = "part", [ROWS_ROOTS] = "root",
+	};
 	enum view_rows rows = top__view(t)->rows;
+	bool parts = rows == ROWS_PARTS;
 	uint64_t bytes, blocks;
 
-	*ret = (struct heap_filtered){ .n = t->rows.n };
+	*ret = (struct top_filtered){ .n = t->rows.n, .what = what[rows], .unit = parts ? "resident" : "in use",
+				      .known = HAS_LIVE_BYTES | (parts ? 0 : HAS_LIVE_BLOCKS) };
 	for (size_t i = 0; i < t->rows.n; i++) {
 		heap__row_sums(&t->rows.v[i].of, &bytes, &blocks);
-		ret->bytes += bytes;
-		ret->blocks += blocks;
+		ret->part.live_bytes += bytes;
+		ret->part.live_blocks += blocks;
 	}
 	for (const struct snap_heap *h = next_heap(t, NULL); h; h = next_heap(t, h)) {
 		ret->of += heap__n_rows(h, rows);
-		ret->all_bytes += rows == ROWS_PARTS ? h->rss_bytes : h->bytes;
-		ret->all_blocks += rows == ROWS_PARTS ? 0 : h->blocks;
+		ret->whole.live_bytes += parts ? h->rss_bytes : h->bytes;
+		ret->whole.live_blocks += h->blocks;
 	}
 }
 
@@ -214,10 +220,10 @@ static void key_words(struct flow *f, const char *key, const char *text)
 static void no_heap(const struct top *t, struct flow *f)
 {
 	const struct snap_process *p = top__scope_process(t);
-	char who[PROCESS_NAME_MAX + 8] = "", name[PROCESS_NAME_MAX];
+	char who[PROCESS_NAME_MAX + 8] = "";
 
 	if (p)
-		snprintf(who, sizeof(who), " of %s", process__name(t->shown, p, name));
+		snprintf(who, sizeof(who), " of %s", PROCESS_NAME(t->shown, p));
 	if (t->heap_failed)
 		flow__words(f, STYLE_BAD, t->heap_failed);
 	else if (p && p->ended)

@@ -30,7 +30,6 @@ static void show_view(struct top *t, size_t view)
 static enum top_action key_view(struct top *t, int key)
 {
 	const char *option = NULL;
-	char text[128];
 
 	for (size_t i = 0; i < t->n_views && t->shown; i++) {
 		if (t->views[i]->live.key != key)
@@ -41,12 +40,10 @@ static enum top_action key_view(struct top *t, int key)
 		}
 		option = t->views[i]->live.option;
 	}
-	if (option)
-		snprintf(text, sizeof(text), "That view goes with %s.", option);
-	else
-		snprintf(text, sizeof(text), "This mode does not record what that view shows.");
-	if (t->shown)
-		top__say(t, text);
+	if (t->shown && option)
+		top__say(t, "That view goes with %s.", option);
+	else if (t->shown)
+		top__say(t, "This mode does not record what that view shows.");
 	return TOP_NONE;
 }
 
@@ -385,12 +382,8 @@ static enum top_action key_metric(struct top *t, int key)
 	}
 	t->tree_begun = false;
 	top__drop_tree(t);
-	if (t->pane == PANE_TABLE) {
-		char text[128];
-
-		snprintf(text, sizeof(text), "The call tree (t) and the sums of a stack (Enter) weigh %s.", t->metric->name);
-		top__say(t, text);
-	}
+	if (t->pane == PANE_TABLE)
+		top__say(t, "The call tree (t) and the sums of a stack (Enter) weigh %s.", t->metric->name);
 	return TOP_NONE;
 }
 
@@ -412,7 +405,6 @@ static enum top_action key_interval(struct top *t, int key)
 {
 	static const uint64_t ms[] = { 250, 500, 1000, 2000, 5000, 10000, 30000, 60000 };
 	size_t at = 0;
-	char text[128];
 
 	while (at + 1 < ARRAY_SIZE(ms) && ms[at] * 1000000 < t->o.interval_ns)
 		at++;
@@ -421,8 +413,7 @@ static enum top_action key_interval(struct top *t, int key)
 	else
 		at += at + 1 < ARRAY_SIZE(ms);
 	t->o.interval_ns = ms[at] * 1000000;
-	snprintf(text, sizeof(text), "An update every %s.", DURATION(t->o.interval_ns));
-	top__say(t, text);
+	top__say(t, "An update every %s.", DURATION(t->o.interval_ns));
 	return TOP_INTERVAL;
 }
 

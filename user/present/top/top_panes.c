@@ -352,7 +352,8 @@ static void draw_tree_line(struct top *t, struct grid *g, int row, const struct 
 	grid__put_right(g, row, 9, 7, STYLE_DIM, SHARE(n->weight, t->tree.v[0].weight));
 	grid__put_right(g, row, 16, 10, n->self ? STYLE_PLAIN : STYLE_DIM, bytes ? BYTES(n->self) : COUNT(n->self));
 	at += indent;
-	grid__put(g, row, at, 2, STYLE_KEY, n->leaf ? LEAF : top__unfolded(t, t->tree.v[l->node].id) ? UNFOLDED : FOLDED);
+	grid__put(g, row, at, 2, STYLE_KEY,
+		  n->leaf ? LEAF : top__unfolded(t, t->tree.v[l->node].id) ? UNFOLDED : FOLDED);
 	at += 2;
 	where_at = MAX(room * 3 / 5, 16);
 	where = room >= 44 ? tree__where(&t->tree, l->node, room - where_at) : NULL;

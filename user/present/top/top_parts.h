@@ -18,6 +18,7 @@
 #include "present/top/top.h"
 #include "present/tree.h"
 #include "present/views.h"
+#include "util/hash.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -26,7 +27,7 @@
 
 /* ---- figures of an earlier snapshot, by row */
 struct seen {
-	uint64_t id;		/* 0: free */
+	uint64_t id;		/* never 0 */
 	struct counters c;
 	uint64_t rss_bytes;	/* of processes */
 	uint64_t ended_bytes;	/* the same: of live_bytes, what those held that have ended */
@@ -35,8 +36,8 @@ struct seen {
 };
 
 struct seen_table {		/* all zero: empty */
-	struct seen *v;
-	size_t n, room;		/* room is a power of two, or 0 */
+	struct vec(struct seen) rows;
+	struct hash at;		/* by id: index of rows + 1 */
 	uint64_t t_ns;		/* the snapshot's time */
 	bool holds;		/* there was one */
 	struct seen all;	/* the sum of all processes */
@@ -240,11 +241,13 @@ void top__remember_tags(const struct top *t, struct seen_table *to);
 void top__heap_rows(struct top *t, const struct view *v);
 int top__draw_heap_head(struct top *t, struct grid *g, int row, int n);	/* how many rows it took */
 bool top__is_heap(const struct view *v);
-struct heap_filtered {		/* what the rows at hand come to, and all of them */
+struct top_filtered {		/* what the rows at hand come to, and all of them */
+	struct counters part, whole;
 	size_t n, of;
-	uint64_t bytes, all_bytes, blocks, all_blocks;
+	const char *what, *unit;	/* "site", "live"; NULL: nothing is said */
+	unsigned int known;	/* enum counter_bit */
 };
-void top__heap_filtered(const struct top *t, struct heap_filtered *ret);
+void top__heap_filtered(const struct top *t, struct top_filtered *ret);	/* as live bytes and blocks */
 enum top_action top__look_at_heap(struct top *t, int key);
 uint64_t top__ago_ns(const struct top *t, const struct snap_heap *h);	/* since it was looked at */
 /* How long ago pointers were searched for: of several processes in sight, the longest. False: they were not. */

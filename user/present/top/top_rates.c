@@ -14,69 +14,37 @@
 
 /*
  * What is kept of a snapshot that is gone: a few figures of each row, found
- * by the row's id. What always holds: a table keeps its memory when it is
- * cleared, so that an hour of updates allocates no more than a minute does.
+ * by the row's id.
  */
-
-#define ROOM_MIN 256
 
 void seen__done(struct seen_table *t)
 {
-	free(t->v);
-	*t = (struct seen_table){};
+	seen__clear(t);
+	vec_done(&t->rows);
 }
 
 void seen__clear(struct seen_table *t)
 {
-	if (t->v)
-		memset(t->v, 0, t->room * sizeof(*t->v));
-	t->n = 0;
-	t->t_ns = 0;
-	t->holds = false;
-	t->all = (struct seen){};
-}
-
-static struct seen *slot(struct seen *v, size_t room, uint64_t id)
-{
-	size_t at = id & (room - 1);
-
-	while (v[at].id && v[at].id != id)
-		at = (at + 1) & (room - 1);
-	return &v[at];
-}
-
-static void grow(struct seen_table *t)
-{
-	size_t room = t->room ? t->room * 2 : ROOM_MIN;
-	struct seen *v = xcalloc(room, sizeof(*v));
-
-	for (size_t i = 0; i < t->room; i++)
-		if (t->v[i].id)
-			*slot(v, room, t->v[i].id) = t->v[i];
-	free(t->v);
-	t->v = v;
-	t->room = room;
+	hash__done(&t->at);
+	*t = (struct seen_table){ .rows = t->rows };
+	t->rows.n = 0;
 }
 
 void seen__add(struct seen_table *t, const struct seen *s)
 {
-	struct seen *to;
+	size_t at = (size_t)(uintptr_t)hash__get(&t->at, s->id);
+	struct seen *to = at ? &t->rows.v[at - 1] : vec_push(&t->rows);
 
-	if (t->n * 4 >= t->room * 3)
-		grow(t);
-	to = slot(t->v, t->room, s->id);
-	t->n += !to->id;
 	*to = *s;
+	if (!at)
+		hash__put(&t->at, s->id, (void *)(uintptr_t)t->rows.n);
 }
 
 const struct seen *seen__find(const struct seen_table *t, uint64_t id)
 {
-	const struct seen *s;
+	size_t at = (size_t)(uintptr_t)hash__get(&t->at, id);
 
-	if (!t->room)
-		return NULL;
-	s = slot(t->v, t->room, id);
-	return s->id ? s : NULL;
+	return at ? &t->rows.v[at - 1] : NULL;
 }
 
 /* ---- what is remembered */
@@ -108,7 +76,8 @@ void top__remember(const struct top *t, struct seen_table *to)
 	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
 		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
 
-		seen__add(to, &(struct seen){ .id = top__thread_row_id(&s->processes[row->process], row), .c = row->c });
+		seen__add(to, &(struct seen){ .id = top__thread_row_id(&s->processes[row->process],
+								       row), .c = row->c });
 	}
 	top__remember_tags(t, to);
 }

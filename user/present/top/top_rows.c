@@ -222,7 +222,7 @@ void top__add_row(struct top *t, const struct top_row *row)
 
 static bool site_shown(struct top *t, const struct view *v, const struct snap_site *s)
 {
-	return top__in_scope(t, s) && v->shows(s, false) && top__matches(t, s);
+	return top__in_scope(t, s) && view__shows(v, s, false) && top__matches(t, s);
 }
 
 static struct top_row row_of_site(struct top *t, const struct view *v, size_t i)
@@ -231,7 +231,8 @@ static struct top_row row_of_site(struct top *t, const struct view *v, size_t i)
 	struct top_row r = { .id = t->site_ids[i], .of = { .s = s, .process = &s->processes[s->sites[i].process], .site = &s->sites[i],
 			     .tellings = &t->tellings, .older = v->older && s->recording.older_ns } };
 
-	top__set_rates(t, &r, &s->sites[i].c, s->sites[i].since_baseline_bytes, seen__find(&t->before, r.id), top__site_has_moved(t, &s->sites[i]));
+	top__set_rates(t, &r, &s->sites[i].c, s->sites[i].since_baseline_bytes,
+		       seen__find(&t->before, r.id), top__site_has_moved(t, &s->sites[i]));
 	return r;
 }
 
@@ -284,7 +285,8 @@ static void site_rows(struct top *t, const struct view *v)
 			r.id = no_zero(row__id(s, &t->tellings, row));
 			r.of.s = t->merged;
 			r.of.site = row;
-			top__set_rates(t, &r, &row->c, row->since_baseline_bytes, &before[t->row_of[i]], before[t->row_of[i]].moved);
+			top__set_rates(t, &r, &row->c, row->since_baseline_bytes, &before[t->row_of[i]],
+				       before[t->row_of[i]].moved);
 		}
 		top__add_row(t, &r);
 	}

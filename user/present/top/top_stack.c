@@ -29,7 +29,8 @@ struct sum {
 
 static bool same(const struct sum *s, const struct frame *f)
 {
-	const char *function = f->line ? f->line->function : NULL, *own = s->frame.line ? s->frame.line->function : NULL;
+	const char *function = f->line ? f->line->function : NULL,
+		*own = s->frame.line ? s->frame.line->function : NULL;
 
 	if (!function || !own)
 		return !function && !own && f->place == s->frame.place;
@@ -101,10 +102,9 @@ static void live_words(const struct top *t, const struct snap_site *s, struct fl
 	flow__putf(w, STYLE_PLAIN, "  by %.64s", s->function);
 	if (t->shown->n_processes > 1) {
 		const struct snap_process *p = &t->shown->processes[s->process];
-		char death[DEATH_MAX], name[PROCESS_NAME_MAX];
 
-		flow__putf(w, STYLE_PLAIN, "  in %s%s%s%s", process__name(t->shown, p, name), p->ended ? " [" : "",
-			   death__words(p, death), p->ended ? "]" : "");
+		flow__putf(w, STYLE_PLAIN, "  in %s%s%s%s", PROCESS_NAME(t->shown, p), p->ended ? " [" : "", DEATH(p),
+			   p->ended ? "]" : "");
 	}
 	flow__end_line(w);
 }
@@ -118,7 +118,8 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 
 	flow__putf(w, STYLE_PLAIN, "%s calls, %s", EXACT(c->alloc_calls), BYTES(c->alloc_bytes));
 	if (t->before.holds && now > t->before.t_ns && !top__site_has_moved(t, s))
-		flow__putf(w, STYLE_PLAIN, ", now %s", RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->c.alloc_calls : 0),
+		flow__putf(w, STYLE_PLAIN, ", now %s",
+			   RATE(c->alloc_calls - MIN(c->alloc_calls, b ? b->c.alloc_calls : 0),
 			   now - t->before.t_ns));
 	if (known & HAS_FREE_CALLS)
 		flow__putf(w, STYLE_PLAIN, "  %s freed", PERCENT(c->free_calls, c->alloc_calls));
@@ -173,7 +174,8 @@ static void heap_words(const struct top *t, const struct snap_site *s, struct fl
 
 static void title_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
-	_cleanup_free_ char *name = tellings__name(&t->tellings, t->shown, s), *cut = name__shorten(name, MAX(w->g->cols - 10, 20));
+	_cleanup_free_ char *name = tellings__name(&t->tellings, t->shown, s),
+		*cut = name__shorten(name, MAX(w->g->cols - 10, 20));
 
 	flow__put(w, STYLE_TITLE, cut);
 	if (s->trend.verdict) {
@@ -188,14 +190,6 @@ static void title_words(const struct top *t, const struct snap_site *s, struct f
 }
 
 /* ---- the frames */
-
-static void weight_text(const struct top *t, char buf[static CELL_MAX], uint64_t n)
-{
-	if (!strcmp(t->metric->unit, "bytes"))
-		fmt_bytes(buf, n);
-	else
-		fmt_count(buf, n);
-}
 
 /* ---- where blocks were freed */
 
@@ -290,7 +284,8 @@ static void put_place(const struct top *t, struct lines *l, const struct free_pl
 
 		row = next_row(l);
 		if (row >= 0)
-			top__draw_frame(l->g, row, 2, l->g->cols - 2, &f, f.inlined ? INLINED : "", frame__is_telling(&f) ? STYLE_PLAIN : STYLE_DIM);
+			top__draw_frame(l->g, row, 2, l->g->cols - 2, &f, f.inlined ? INLINED : "",
+					frame__is_telling(&f) ? STYLE_PLAIN : STYLE_DIM);
 	}
 }
 
@@ -327,7 +322,6 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	int width = g->cols - 9 - 7 - 1;
 	uint64_t whole = 0;
 	size_t n_base;
-	char a[CELL_MAX];
 
 	if (n < 1)
 		return;
@@ -349,9 +343,9 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 		bool telling = frame__is_telling(&s->frame);
 
 		top__draw_frame(g, row + 1 + i, 0, width, &s->frame, s->frame.inlined ? INLINED : "", telling ? STYLE_PLAIN : STYLE_DIM);
-		weight_text(t, a, s->total);
-		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE, a);
-		grid__put_right(g, row + 1 + i, g->cols - 7, 7, STYLE_DIM, fmt_share(a, s->total, whole));
+		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE,
+				strcmp(t->metric->unit, "bytes") ? COUNT(s->total) : BYTES(s->total));
+		grid__put_right(g, row + 1 + i, g->cols - 7, 7, STYLE_DIM, SHARE(s->total, whole));
 		if (t->stack_at.scroll + (size_t)i == t->stack_at.cursor)
 			grid__select(g, row + 1 + i);
 	}

@@ -195,7 +195,8 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 static void draw_name(struct grid *g, int row, int col, int width, const struct frame *f, const char *name, const char *exe)
 {
 	int cols = (int)text_width(name), at = width * 3 / 5, left = width - MAX(at, cols + 2);
-	_cleanup_free_ char *where = frame__where_short(f, exe, width < WHERE_FROM ? 0 : MAX(left, 0)), *shown = name__shorten(name, width);
+	_cleanup_free_ char *where = frame__where_short(f, exe, width < WHERE_FROM ? 0 : MAX(left, 0)),
+		*shown = name__shorten(name, width);
 	int where_cols = (int)text_width(where);
 
 	if (where_cols && (width < WHERE_FROM || where_cols > left)) {
@@ -407,14 +408,8 @@ static void draw_row(struct top *t, const struct view *v, const struct layout *l
 
 #define SUM_OF_FROM 60	/* columns; below, what it is stands to reason */
 
-struct filtered {
-	struct counters part, whole;
-	size_t n, of;
-	const char *what;	/* "site" */
-};
-
 /* Of sites, whether each is a row or a part of one. */
-static void add_sites(struct top *t, const struct view *v, struct filtered *f)
+static void add_sites(struct top *t, const struct view *v, struct top_filtered *f)
 {
 	const struct snapshot *s = t->shown;
 
@@ -425,15 +420,15 @@ static void add_sites(struct top *t, const struct view *v, struct filtered *f)
 		if (!top__in_scope(t, site))
 			continue;
 		counters__add(&f->whole, &site->c);
-		f->of += v->shows(site, false);
-		if (!v->shows(site, false) || !top__matches(t, site))
+		f->of += view__shows(v, site, false);
+		if (!view__shows(v, site, false) || !top__matches(t, site))
 			continue;
 		counters__add(&f->part, &site->c);
 		f->n++;
 	}
 }
 
-static void add_processes(const struct top *t, struct filtered *f)
+static void add_processes(const struct top *t, struct top_filtered *f)
 {
 	f->what = "process";
 	for (size_t i = 0; i < t->rows.n; i++)
@@ -443,11 +438,15 @@ static void add_processes(const struct top *t, struct filtered *f)
 	f->whole = t->shown->totals;
 }
 
-static void add_up_filtered(struct top *t, struct filtered *f)
+static void add_up_filtered(struct top *t, struct top_filtered *f)
 {
 	const struct view *v = top__view(t);
 
-	if (v->rows == ROWS_SITES || v->rows == ROWS_SUMS)
+	f->known = t->shown->known;
+	f->unit = f->known & HAS_LIVE_BYTES ? "live" : "allocated";
+	if (top__is_heap(v) && *t->filter)
+		top__heap_filtered(t, f);
+	else if (v->rows == ROWS_SITES || v->rows == ROWS_SUMS)
 		add_sites(t, v, f);
 	else if (v->rows == ROWS_PROCESSES && *t->filter)
 		add_processes(t, f);
@@ -476,51 +475,27 @@ static void say_figure(struct words *w, const char *before, const char *mark, co
 	say(w, text);
 }
 
-/* Of a heap there are neither sites nor calls. */
-static void heap_words(const struct top *t, struct words *w)
-{
-	static const char *const what[N_VIEW_ROWS] = {
-		[ROWS_HEAP] = "size", [ROWS_TYPES] = "type", [ROWS_ARENAS] = "arena", [ROWS_PARTS] = "part", [ROWS_ROOTS] = "root",
-	};
-	enum view_rows rows = top__view(t)->rows;
-	char text[128];
-	struct heap_filtered f;
-
-	top__heap_filtered(t, &f);
-	snprintf(text, sizeof(text), "%s%s of %s %s%s:", w->width < SUM_OF_FROM ? "" : "sum of ", EXACT(f.n), EXACT(f.of), what[rows], plural(f.of));
-	say(w, text);
-	say_figure(w, " ", "", BYTES(f.bytes), rows == ROWS_PARTS ? "resident" : "in use", f.bytes, f.all_bytes);
-	if (rows != ROWS_PARTS)
-		say_figure(w, " in ", "", COUNT(f.blocks), f.blocks == 1 ? "block" : "blocks", f.blocks, f.all_blocks);
-}
-
 static void filtered_words(struct top *t, char *buf, size_t size, int width)
 {
 	struct words w = { buf, size, 0, MIN(width, (int)size / 4) };
-	unsigned int known = t->shown->known;
-	const char *mark = t->shown->estimated ? "~" : "";
-	struct filtered f = {};
+	const char *mark = t->shown->estimated && !top__is_heap(top__view(t)) ? "~" : "";
+	struct top_filtered f = {};
 	char text[128];
 
 	*buf = 0;
-	if (top__is_heap(top__view(t))) {
-		if (*t->filter)
-			heap_words(t, &w);
-		return;
-	}
 	add_up_filtered(t, &f);
 	if (!f.what)
 		return;
 	snprintf(text, sizeof(text), "%s%s of %s %s%s:", width < SUM_OF_FROM ? "" : "sum of ", EXACT(f.n), EXACT(f.of), f.what,
 		 f.of == 1 ? "" : strcmp(f.what, "process") ? "s" : "es");
 	say(&w, text);
-	if (known & HAS_LIVE_BYTES)
-		say_figure(&w, " ", mark, BYTES(f.part.live_bytes), "live", f.part.live_bytes, f.whole.live_bytes);
+	if (f.known & HAS_LIVE_BYTES)
+		say_figure(&w, " ", mark, BYTES(f.part.live_bytes), f.unit, f.part.live_bytes, f.whole.live_bytes);
 	else
-		say_figure(&w, " ", mark, BYTES(f.part.alloc_bytes), "allocated", f.part.alloc_bytes, f.whole.alloc_bytes);
-	if (known & HAS_LIVE_BLOCKS)
+		say_figure(&w, " ", mark, BYTES(f.part.alloc_bytes), f.unit, f.part.alloc_bytes, f.whole.alloc_bytes);
+	if (f.known & HAS_LIVE_BLOCKS)
 		say_figure(&w, " in ", mark, COUNT(f.part.live_blocks), f.part.live_blocks == 1 ? "block" : "blocks", f.part.live_blocks, f.whole.live_blocks);
-	if (known & HAS_ALLOC_CALLS)
+	if (f.known & HAS_ALLOC_CALLS)
 		say_figure(&w, ", ", mark, COUNT(f.part.alloc_calls), f.part.alloc_calls == 1 ? "call" : "calls", f.part.alloc_calls, f.whole.alloc_calls);
 }
 
