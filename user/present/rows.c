@@ -455,7 +455,7 @@ COMPARATOR(by_where, struct free_place, ORDER(a->where, b->where))
 
 static int compare_wheres(const struct snapshot *s, uint32_t a, uint32_t b)
 {
-	const struct snap_free_site *x = &s->free_sites[a], *y = &s->free_sites[b];
+	const struct snap_site *x = &s->free_sites[a], *y = &s->free_sites[b];
 	int d = strcmp(x->function, y->function);
 
 	for (uint32_t i = 0; !d && i < MIN(x->n_stack, y->n_stack); i++)

@@ -311,8 +311,7 @@ static void put_threads(struct report *r, const struct free_place *p, const uint
 
 static void put_place(struct report *r, const struct free_place *p, uint64_t whole, const uint32_t *rows, size_t n_rows, size_t indent)
 {
-	const struct snap_free_site *w = &r->s->free_sites[p->where];
-	struct snap_site stack = { .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
+	const struct snap_site *w = &r->s->free_sites[p->where];
 	_cleanup_free_ char *function = name__shorten(w->function, r->width / 3);
 
 	para__begin(&r->para, "", indent);
@@ -325,7 +324,7 @@ static void put_place(struct report *r, const struct free_place *p, uint64_t who
 	put_threads(r, p, rows, n_rows);
 	para__end(&r->para);
 	if (w->n_stack)
-		frames__write(r->out, r->s, &stack, indent + PLACE_INDENT, frames__name_width(r->s, &stack), r->width);
+		frames__write(r->out, r->s, w, indent + PLACE_INDENT, frames__name_width(r->s, w), r->width);
 }
 
 void report__free_places(struct report *r, const struct snap_site *site, size_t indent)

@@ -240,24 +240,13 @@ static struct free_place *places_of(const struct top *t, const struct snap_site 
 	return v;
 }
 
-/* A place as a stack. */
-static struct snap_site stack_of(const struct snapshot *s, const struct free_place *p)
-{
-	const struct snap_free_site *w = &s->free_sites[p->where];
-
-	return (struct snap_site){ .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
-}
-
 void top__want_frees(struct top *t, const struct snap_site *s)
 {
 	size_t n;
 	_cleanup_free_ struct free_place *v = places_of(t, s, &n);
 
-	for (size_t i = 0; i < MIN(n, FREE_PLACES_SHOWN); i++) {
-		struct snap_site stack = stack_of(t->shown, &v[i]);
-
-		top__want_site(t, &stack);
-	}
+	for (size_t i = 0; i < MIN(n, FREE_PLACES_SHOWN); i++)
+		top__want_site(t, &t->shown->free_sites[v[i].where]);
 }
 
 /* ---- the table */
@@ -268,7 +257,6 @@ void top__draw_freed_at(const struct top *t, const struct top_row *r, struct gri
 	size_t n;
 	_cleanup_free_ struct free_place *v = places_of(t, r->of.site, &n);
 	char more[FMT_MAX] = "";
-	struct snap_site stack;
 	int cols;
 
 	if (!n)
@@ -276,8 +264,7 @@ void top__draw_freed_at(const struct top *t, const struct top_row *r, struct gri
 	if (n > 1)
 		snprintf(more, sizeof(more), " +%zu", n - 1);
 	cols = (int)strlen(more);
-	stack = stack_of(t->shown, v);
-	top__draw_telling(t, &stack, g, row, col, width - cols, "[not seen]");
+	top__draw_telling(t, &t->shown->free_sites[v->where], g, row, col, width - cols, "[not seen]");
 	grid__put(g, row, col + width - cols, cols, STYLE_DIM, more);
 }
 
@@ -299,7 +286,7 @@ static int next_row(struct lines *l)
 
 static void put_place(const struct top *t, struct lines *l, const struct free_place *p, uint64_t whole)
 {
-	struct snap_site stack = stack_of(t->shown, p);
+	const struct snap_site *at = &t->shown->free_sites[p->where];
 	char cross[FMT_MAX + 64] = "";
 	int row = next_row(l);
 
@@ -307,13 +294,13 @@ static void put_place(const struct top *t, struct lines *l, const struct free_pl
 		snprintf(cross, sizeof(cross), ", %s by another thread than allocated", EXACT(p->cross_calls));
 	if (row >= 0)
 		grid__putf(l->g, row, 0, l->g->cols, STYLE_FIGURE, "freed by %.64s: %s, %s call%s, %s, after %s%s",
-			   stack.n_stack ? stack.function : "[not seen]", PERCENT(p->calls, whole), EXACT(p->calls),
+			   at->n_stack ? at->function : "[not seen]", PERCENT(p->calls, whole), EXACT(p->calls),
 			   plural(p->calls), BYTES(p->bytes), LIVED(t->shown, p->lifetime_sum_ns, p->calls), cross);
-	for (uint32_t i = 0; i < stack.n_stack; i++) {
-		const struct place *at = &t->shown->places[stack.stack[i]];
+	for (uint32_t i = 0; i < at->n_stack; i++) {
+		const struct place *place = &t->shown->places[at->stack[i]];
 
-		for (size_t k = 0; k < place__n_frames(at); k++) {
-			struct frame f = place__frame(t->shown, at, k);
+		for (size_t k = 0; k < place__n_frames(place); k++) {
+			struct frame f = place__frame(t->shown, place, k);
 
 			row = next_row(l);
 			if (row >= 0)
