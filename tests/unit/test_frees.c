@@ -14,6 +14,7 @@
 #include "model/group.h"
 #include "model/join.h"
 #include "model/model.h"
+#include "model/narrow.h"
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
@@ -115,6 +116,24 @@ Test(frees, what_is_hidden_is_not_freed_either)
 	cr_expect_eq(to->free_sites[0].c.free_calls, 0, "its rows are gone");
 	cr_expect_eq(to->sites[to->frees[0].site].moves.longest, 930);
 	filter__done(&f);
+	snapshot__free(to);
+	snapshot__free(s);
+}
+
+/* Those of the processes that are left, and the places where they freed. */
+Test(frees, of_one_process)
+{
+	struct snapshot *s = sample(), *to;
+
+	to = snapshot__narrow(s, &(struct narrowing){ .pid = s->processes[2].pid });
+	cr_assert_eq(to->n_processes, 1);
+	cr_assert_eq(to->n_free_sites, 2);
+	cr_assert_eq(to->n_frees, 4);
+	for (size_t i = 0; i < to->n_free_sites; i++)
+		cr_expect_eq(to->free_sites[i].process, 0);
+	cr_expect_eq(to->free_sites[0].c.free_calls, 4400);
+	cr_expect_str_eq(to->free_sites[1].function, "operator delete");
+	cr_expect_eq(to->frees[1].where, 1);
 	snapshot__free(to);
 	snapshot__free(s);
 }
