@@ -192,17 +192,6 @@ static void add_hist(struct mt_hist *sum, const struct mt_hist *h)
 	}
 }
 
-/* The row that folded lives become part of. */
-static struct life *others_of(struct model *m)
-{
-	if (!m->others) {
-		m->others = model__new_life(m);
-		m->others->row.ended = true;
-		m->others->kept = xcalloc(1, sizeof(*m->others->kept));
-	}
-	return m->others;
-}
-
 static void add_sums(struct life *sum, struct life *l)
 {
 	struct kept *to = sum->kept, *from = l->kept;
@@ -228,11 +217,17 @@ static void add_sums(struct life *sum, struct life *l)
 
 static void fold_life(struct model *m, struct life *l)
 {
-	struct life *others = others_of(m);
-	struct kept *to = others->kept, *from = l->kept;
+	struct kept *to, *from = l->kept;
 	struct archive *a = &m->archive;
 
-	add_sums(others, l);
+	/* the row that folded lives become part of */
+	if (!m->others) {
+		m->others = model__new_life(m);
+		m->others->row.ended = true;
+		m->others->kept = xcalloc(1, sizeof(*m->others->kept));
+	}
+	to = m->others->kept;
+	add_sums(m->others, l);
 	for (size_t i = 0; i < from->sites.n; i++) {
 		struct kept_site *s = &from->sites.v[i], *row;
 

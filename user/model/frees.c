@@ -51,17 +51,6 @@ struct work {
 	struct vec(const char *) comms;
 };
 
-static uint32_t last_number(const struct cut *cut)
-{
-	uint32_t last = 0;
-
-	for (size_t i = 0; i < cut->n_sites; i++)
-		last = MAX(last, cut->sites[i].number);
-	for (size_t i = 0; i < cut->n_wheres; i++)
-		last = MAX(last, cut->wheres[i].number);
-	return last;
-}
-
 static bool has_process(const struct snap_site *row, const uint32_t *process_of_proc)
 {
 	return row->proc < MT_PROC_NUMBERS && process_of_proc[row->proc];
@@ -154,9 +143,13 @@ static void build_kept(struct work *w, struct places *places, uint32_t process, 
 void frees__build(struct snapshot *s, struct model *m, const struct cut *cut, const uint32_t *process_of_proc,
 		 const struct model_calls *calls)
 {
-	struct work w = { .s = s, .n_numbers = last_number(cut) + 1ul };
+	struct work w = { .s = s, .n_numbers = 1 };
 	uint32_t n_sites = 0;
 
+	for (size_t i = 0; i < cut->n_sites; i++)
+		w.n_numbers = MAX(w.n_numbers, cut->sites[i].number + 1ul);
+	for (size_t i = 0; i < cut->n_wheres; i++)
+		w.n_numbers = MAX(w.n_numbers, cut->wheres[i].number + 1ul);
 	s->recording.free_stacks = true;
 	s->free_sites = snapshot__alloc(s, cut->n_wheres + m->archive.n_wheres + 1, sizeof(*s->free_sites));
 	s->frees = snapshot__alloc(s, cut->n_frees + m->archive.n_frees + 1, sizeof(*s->frees));

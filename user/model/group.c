@@ -469,9 +469,7 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 
 static bool is_heavier(const struct snap_site *a, const struct snap_site *b)
 {
-	if (a->c.live_bytes != b->c.live_bytes)
-		return a->c.live_bytes > b->c.live_bytes;
-	return a->c.alloc_bytes > b->c.alloc_bytes;
+	return (ORDER(a->c.live_bytes, b->c.live_bytes) ?: ORDER(a->c.alloc_bytes, b->c.alloc_bytes)) > 0;
 }
 
 /* The heaviest site of a row gives it its stack; the others are added to that one. */

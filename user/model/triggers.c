@@ -273,16 +273,6 @@ static struct point *point_at(const struct state *s, size_t i)
 }
 
 /*
- * What is counted was nothing before the first check, which comes as soon as a process is
- * traced; of what is resident, little is known before it.
- */
-static void note_first(struct state *s, enum figure figure, uint64_t now_ns)
-{
-	if (figure != FIGURE_RSS && now_ns > LOOK_NS)
-		*point_at(s, s->n++) = (struct point){ now_ns - LOOK_NS, 0 };
-}
-
-/*
  * Notes the figure; *ret is the point that the rate counts from: the youngest of those
  * that are as old as the time that it is for, else the oldest that there is.
  */
@@ -290,7 +280,9 @@ static void note(struct state *s, const struct condition *c, uint64_t now_ns, ui
 {
 	if (!s->points) {
 		s->points = xcalloc(N_POINTS, sizeof(*s->points));
-		note_first(s, c->measure->figure, now_ns);
+		/* what is counted was nothing before the first check, as soon as a process is traced; of what is resident, little is known then */
+		if (c->measure->figure != FIGURE_RSS && now_ns > LOOK_NS)
+			*point_at(s, s->n++) = (struct point){ now_ns - LOOK_NS, 0 };
 	}
 	if (!s->n || (now_ns - point_at(s, s->n - 1)->t_ns >= c->per_ns / N_STEPS && s->n < N_POINTS))
 		*point_at(s, s->n++) = (struct point){ now_ns, v };
