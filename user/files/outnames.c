@@ -197,7 +197,8 @@ bool outname__matches(const char *pattern, const char *name)
 	return matches(pattern, plain);
 }
 
-COMPARATOR(by_time, struct outname_file, ORDER(a->changed.tv_sec, b->changed.tv_sec) ?: ORDER(a->changed.tv_nsec, b->changed.tv_nsec))
+COMPARATOR(by_time, struct outname_file,
+	   ORDER(a->changed.tv_sec, b->changed.tv_sec) ?: ORDER(a->changed.tv_nsec, b->changed.tv_nsec))
 
 void outname_series__find(struct outname_series *s, const char *pattern)
 {

@@ -481,7 +481,8 @@ static void put_labels(struct pprof *p, const struct snap_site *site, const char
 	const struct {
 		const char *key, *value;
 	} labels[] = {
-		{ "pid", pid },	{ "comm", of->comm }, { "cgroup", of->cgroup }, { "container", of->container }, { "unit", of->unit }, { "pod", of->pod },
+		{ "pid", pid }, { "comm", of->comm },
+		{ "cgroup", of->cgroup }, { "container", of->container }, { "unit", of->unit }, { "pod", of->pod },
 		{ "thread", site->thread }, { "tag", site->tag ? p->s->tags[site->tag - 1].name : NULL },
 	};
 

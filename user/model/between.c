@@ -66,7 +66,8 @@ static uint64_t process_at(const struct snapshot *s, const struct snap_process *
 }
 
 COMPARATOR(by_size, struct change,
-	   ORDER(distance(b->after, b->before), distance(a->after, a->before)) ?: ORDER(b->site->c.alloc_bytes, a->site->c.alloc_bytes) ?:
+	   ORDER(distance(b->after, b->before), distance(a->after, a->before)) ?:
+	   ORDER(b->site->c.alloc_bytes, a->site->c.alloc_bytes) ?:
 	   ORDER(a->site, b->site))
 
 void changes__init(struct changes *c, const struct snapshot *s, uint64_t from_ns, uint64_t to_ns)

@@ -340,7 +340,8 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 			continue;
 		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
 		if (from->n_frames) {
-			to->stack = snapshot__copy(s, places__of_site(b->places, from, b->calls), from->n_frames, sizeof(*to->stack));
+			to->stack = snapshot__copy(s, places__of_site(b->places, from, b->calls), from->n_frames,
+						   sizeof(*to->stack));
 			to->n_stack = from->n_frames;
 		}
 		count_end(s, to);

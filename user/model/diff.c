@@ -164,7 +164,8 @@ static double change_of_rate(const struct diff_row *r)
 
 /* the sites' places in their files decide in the end, which are the same next time */
 COMPARATOR(larger_first, struct diff_row,
-	   ORDER(fabs(change_of_rate(b)), fabs(change_of_rate(a))) ?: ORDER(size_of_change(b), size_of_change(a)) ?: ORDER(b->after, a->after) ?:
+	   ORDER(fabs(change_of_rate(b)), fabs(change_of_rate(a))) ?:
+	   ORDER(size_of_change(b), size_of_change(a)) ?: ORDER(b->after, a->after) ?:
 	   ORDER(a->site, b->site))
 
 /* Not the sum of the sites': each of these has in it what may have been skipped of it. */

@@ -246,7 +246,8 @@ static void name_parents(struct work *w)
 static void find_same_code(struct work *w)
 {
 	const struct snapshot *s = w->from;
-	_cleanup_free_ uint32_t *code = xcalloc(s->n_modules + 1, sizeof(*code)), *first = xcalloc(s->n_places + 1, sizeof(*first));
+	_cleanup_free_ uint32_t *code = xcalloc(s->n_modules + 1, sizeof(*code));
+	_cleanup_free_ uint32_t *first = xcalloc(s->n_places + 1, sizeof(*first));
 	struct string_ids build_ids = {}, paths = {};
 	struct key_ids places = {};
 
@@ -262,7 +263,10 @@ static void find_same_code(struct work *w)
 		uint32_t id;
 		bool is_new;
 
-		key_ids__get(&places, (struct key){ known ? code[p->module] : 0, p->offset, !known ? 0 : s->modules[p->module].build_id ? 1 : 2 }, &id, &is_new);
+		key_ids__get(&places,
+			     (struct key){ known ? code[p->module] : 0, p->offset,
+					   !known ? 0 : s->modules[p->module].build_id ? 1 : 2 },
+			     &id, &is_new);
 		if (is_new)
 			first[id] = (uint32_t)i;
 		w->same_place[i] = first[id];
@@ -433,7 +437,8 @@ static void name_threads(struct work *w)
 		struct snap_site *site = &w->to->sites[i];
 
 		*site = s->sites[i];
-		if (site->tid && !site->thread && key_ids__find(&tids, (struct key){ .a = site->process, .b = (uint64_t)site->tid }, &id))
+		if (site->tid && !site->thread &&
+		    key_ids__find(&tids, (struct key){ .a = site->process, .b = (uint64_t)site->tid }, &id))
 			site->thread = comms.v[id];
 	}
 	key_ids__done(&tids);

@@ -136,15 +136,17 @@ static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
 
 /* The lists of a snapshot. Rows of most are put one after the other; some have rules of their own. */
 #define LIST(its_v, its_n, ...) \
-	{ .v = offsetof(struct snapshot, its_v), .n = offsetof(struct snapshot, its_n), .size = sizeof(*((struct snapshot *)NULL)->its_v), __VA_ARGS__ }
+	{ .v = offsetof(struct snapshot, its_v), .n = offsetof(struct snapshot, its_n), \
+	  .size = sizeof(*((struct snapshot *)NULL)->its_v), __VA_ARGS__ }
 
 static const struct list {
 	size_t v, n, size;	/* where the pointer and the number are; of a row */
 	bool own_rules;
 } lists[] = {
-	LIST(processes, n_processes), LIST(sites, n_sites), LIST(places, n_places), LIST(modules, n_modules), LIST(probes, n_probes),
-	LIST(free_sites, n_free_sites), LIST(frees, n_frees), LIST(sources, n_sources), LIST(heaps, n_heaps, .own_rules = true),
-	LIST(tags, n_tags, .own_rules = true), LIST(losses, n_losses, .own_rules = true), LIST(edges, n_edges, .own_rules = true),
+	LIST(processes, n_processes), LIST(sites, n_sites), LIST(places, n_places), LIST(modules, n_modules),
+	LIST(probes, n_probes), LIST(free_sites, n_free_sites), LIST(frees, n_frees), LIST(sources, n_sources),
+	LIST(heaps, n_heaps, .own_rules = true), LIST(tags, n_tags, .own_rules = true),
+	LIST(losses, n_losses, .own_rules = true), LIST(edges, n_edges, .own_rules = true),
 };
 
 static size_t *n_of(const struct snapshot *s, const struct list *l)
@@ -189,7 +191,8 @@ static void map_site(struct snapshot *to, struct snap_site *site, const struct r
 
 static void join_one(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s)
 {
-	const struct remap map = { .process_base = (uint32_t)to->n_processes, .site_base = (uint32_t)to->n_sites, .place_base = (uint32_t)to->n_places };
+	const struct remap map = { .process_base = (uint32_t)to->n_processes, .site_base = (uint32_t)to->n_sites,
+				   .place_base = (uint32_t)to->n_places };
 	size_t first_module = to->n_modules, first_where = to->n_free_sites, first_free = to->n_frees;
 
 	append_rows(to, s);

@@ -143,7 +143,8 @@ static bool explain_change(struct why *y)
 
 void why__range(struct why *y)
 {
-	const char *low = BYTES((uint64_t)y->w->low), *high = BYTES((uint64_t)y->w->high), *span = DURATION((uint64_t)(y->w->span_s * 1e9));
+	const char *low = BYTES((uint64_t)y->w->low), *high = BYTES((uint64_t)y->w->high);
+	const char *span = DURATION((uint64_t)(y->w->span_s * 1e9));
 
 	if (explain_change(y))
 		return;

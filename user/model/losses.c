@@ -106,7 +106,8 @@ static struct snap_counter counted(size_t counter, uint64_t n)
 	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
 }
 
-void snapshot__count_losses(struct snapshot *s, const struct model *m, const struct cut *cut, const struct snapshot_info *info)
+void snapshot__count_losses(struct snapshot *s, const struct model *m, const struct cut *cut,
+			     const struct snapshot_info *info)
 {
 	struct snap_counter *c = snapshot__alloc(s, N_WORDS, sizeof(*c));
 	size_t n = 0;

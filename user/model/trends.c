@@ -121,8 +121,8 @@ static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_proc
 }
 
 /* What is known of a process or of a site; what becomes of its memory over time is its caller's. */
-static struct evidence evidence_of(const struct snapshot *s, const struct snap_process *p, const struct counters *c, uint64_t lifetime_sum_ns,
-				   double error_bytes, uint64_t leak_after_ns)
+static struct evidence evidence_of(const struct snapshot *s, const struct snap_process *p, const struct counters *c,
+				   uint64_t lifetime_sum_ns, double error_bytes, uint64_t leak_after_ns)
 {
 	bool lifetimes = s->known & HAS_LIFETIMES;
 
@@ -144,7 +144,8 @@ static struct evidence evidence_of(const struct snapshot *s, const struct snap_p
 
 static struct evidence evidence_of_site(const struct snapshot *s, const struct snap_site *site, uint64_t leak_after_ns)
 {
-	struct evidence e = evidence_of(s, &s->processes[site->process], &site->c, site->lifetime_sum_ns, site->error.live_bytes, leak_after_ns);
+	struct evidence e = evidence_of(s, &s->processes[site->process], &site->c, site->lifetime_sum_ns,
+					site->error.live_bytes, leak_after_ns);
 
 	e.first_ns = site->first_ns;
 	e.last_ns = site->last_ns;

@@ -280,7 +280,7 @@ static void note(struct state *s, const struct condition *c, uint64_t now_ns, ui
 {
 	if (!s->points) {
 		s->points = xcalloc(N_POINTS, sizeof(*s->points));
-		/* what is counted was nothing before the first check, as soon as a process is traced; of what is resident, little is known then */
+		/* what is counted was nothing before; of what is resident, little is known */
 		if (c->measure->figure != FIGURE_RSS && now_ns > LOOK_NS)
 			*point_at(s, s->n++) = (struct point){ now_ns - LOOK_NS, 0 };
 	}

@@ -104,7 +104,9 @@ static void metric_table(struct json *j, const struct snapshot *s, const struct 
 static void field(struct json *j, const char *key, const struct field_ref *is, enum view_rows rows)
 {
 	/* where files have the fields, of what a row is there; NULL: in the row itself */
-	const char *part = is->fields == &move_fields ? "moves" : is->fields == &counter_fields && rows != ROWS_SITES ? "totals" : NULL;
+	const char *part = is->fields == &move_fields ? "moves" :
+			   is->fields == &counter_fields && rows != ROWS_SITES ? "totals" :
+			   NULL;
 
 	json__array(j, key);
 	if (part)
@@ -257,7 +259,8 @@ static void compared(struct json *j, const struct export_compared *c)
 
 /* ---- names */
 
-static void names(struct json *j, const char *key, const struct snapshot *s, const struct tellings *t, const struct snap_site *v, size_t n)
+static void names(struct json *j, const char *key, const struct snapshot *s, const struct tellings *t,
+		  const struct snap_site *v, size_t n)
 {
 	json__array(j, key);
 	for (size_t i = 0; i < n; i++) {
@@ -268,7 +271,8 @@ static void names(struct json *j, const char *key, const struct snapshot *s, con
 	json__array_end(j);
 }
 
-static void numbers(struct json *j, const char *key, const struct snapshot *s, const struct tellings *t, const struct snap_site *v, size_t n)
+static void numbers(struct json *j, const char *key, const struct snapshot *s, const struct tellings *t,
+		    const struct snap_site *v, size_t n)
 {
 	json__array(j, key);
 	for (size_t i = 0; i < n; i++)

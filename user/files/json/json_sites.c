@@ -172,7 +172,8 @@ void json__tags(struct writer *w, const struct member *m, const void *row)
 		json__row(w->j, m->fields, i ? &w->s->tags[i - 1] : &none, w->s->known);
 		json__u64(w->j, "sites", sums[i].n_sites);
 		json__row(w->j, &counters, &sums[i].c, w->s->known);
-		json__row(w->j, THESE(ROW("at_peak_bytes", FIELD_U64, AT(tag_sum, c.peak_bytes), .needs = HAS_PEAK_BYTES)), &sums[i], w->s->known);
+		json__row(w->j, THESE(ROW("at_peak_bytes", FIELD_U64, AT(tag_sum, c.peak_bytes), .needs = HAS_PEAK_BYTES)),
+			  &sums[i], w->s->known);
 		json__object_end(w->j);
 	}
 	json__array_end(w->j);

@@ -51,7 +51,8 @@ static void write_frame(struct writer *w, const struct frame *f)
 {
 	const struct line none = {}, *l = f->line ?: &none;
 	bool ambiguous = f->module && w->ambiguous[f->place->module];
-	struct json_frame row = { .function = l->function, .module = f->module, .offset = f->place->offset, .file = l->file, .inlined = f->inlined };
+	struct json_frame row = { .function = l->function, .module = f->module, .offset = f->place->offset,
+				  .file = l->file, .inlined = f->inlined };
 
 	if (ambiguous)
 		row.build_id = w->s->modules[f->place->module].build_id;
