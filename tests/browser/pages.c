@@ -86,7 +86,7 @@ static void with_hostile_asked(struct snapshot *s)
 	static const struct snap_tag tag = { SCRIPT, false, 1 };
 	static const struct snap_mark mark = { .name = IMG, .number = 1, .t_ns = 5 * S };
 	static const uint32_t stack[] = { 0 };
-	static const struct snap_free_site where = { .function = IMG, .calls = 1, .bytes = 1, .n_stack = 1, .stack = stack };
+	static const struct snap_site where = { .function = IMG, .c = { .free_calls = 1, .free_bytes = 1 }, .n_stack = 1, .stack = stack };
 	static const struct snap_free freed = { .tid = 1, .thread = SCRIPT, .calls = 1, .bytes = 1 };
 
 	s->tags = &tag;

@@ -14,8 +14,8 @@
 #define START 1000ull
 #define FRAMES 4
 
-static struct snapshot_info info = { .recording = RECORDING_PRESET, .version = "v", .kernel = "k", .arch = "a", .duration_ns = 3600000000000,
-				     .observed_share = 1, .mappings = 1 };
+static struct snapshot_info info = { .base.recording = RECORDING_PRESET, .base.version = "v", .base.kernel = "k", .base.arch = "a", .base.duration_ns = 3600000000000,
+				     .base.observed_share = 1, .mappings = 1 };
 static uint64_t frames[512][FRAMES];	/* by site number */
 static int n_kept[8];			/* by handle */
 static size_t n_located;

@@ -45,10 +45,13 @@ static const struct snap_when whens[] = {
 	{ "growth>10M/min", 1, 25 * S, "redis-server (1432) holds 11.0 MiB more than 14.3s ago" },
 };
 
-static const struct snap_free_site free_sites[] = {
-	{ 0, "free", 2139999, 200 * MIB + 2099999 * 48ull, 3, (const uint32_t[]){ 1, 4, 5 }, 0 },
-	{ 0, "free", 20000, 104 * MIB, 2, (const uint32_t[]){ 8, 18 }, 0 },
-	{ 0, "realloc", 936, 3 * MIB, 2, (const uint32_t[]){ 14, 17 }, 2 },
+#define FREE_SITE(its_function, calls, bytes, n, its_end, ...) \
+	{ .function = its_function, .c = { .free_calls = calls, .free_bytes = bytes }, .n_stack = n, .stack = (const uint32_t[]){ __VA_ARGS__ }, .end = its_end }
+
+static const struct snap_site free_sites[] = {
+	FREE_SITE("free", 2139999, 200 * MIB + 2099999 * 48ull, 3, 0, 1, 4, 5),
+	FREE_SITE("free", 20000, 104 * MIB, 2, 0, 8, 18),
+	FREE_SITE("realloc", 936, 3 * MIB, 2, 2, 14, 17),
 };
 
 static const struct snap_free frees[] = {

@@ -46,8 +46,8 @@ static void made__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *a
 }
 
 static const struct model_calls made_calls = { made__locate, made__function, made__thread_comm, NULL, NULL };
-static const struct snapshot_info made_info = { .version = "v", .kernel = "k", .arch = "a", .duration_ns = 7000000000,
-						.recording = RECORDING_PRESET, .observed_share = 1, .wall_now_ns = 99 };
+static const struct snapshot_info made_info = { .base.version = "v", .base.kernel = "k", .base.arch = "a", .base.duration_ns = 7000000000,
+						.base.recording = RECORDING_PRESET, .base.observed_share = 1, .base.wall_now_ns = 99 };
 
 static inline struct model *made__model(void)
 {

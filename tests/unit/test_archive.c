@@ -29,7 +29,7 @@ Test(archive, a_life_is_told_as_before)
 	add_life(m, 1, 11);
 	add_life(m, 2, 22);
 	model__thread_ended(m, 1, 11, "main", &thread);
-	model__life_ended(m, 1);
+	model__process(m, 1)->ended = true;
 	model__note(m, &cut);
 	before = shot(m, &cut);
 	model__archive(m, &leaving, 1, &cut, 1, &calls);
@@ -388,7 +388,7 @@ Test(archive, blocks_of_the_dead_grow_older)
 
 	sites[0].older_blocks = 1;
 	sites[0].older_bytes = 10;
-	info.recording.older_ns = 1000;
+	info.base.recording.older_ns = 1000;
 	add_life(m, 1, 11);
 	model__archive(m, &leaving, 1, &cut, 1, &calls);
 	cut.n_sites = 0;
@@ -413,7 +413,7 @@ Test(archive, blocks_of_the_dead_grow_older)
 	cr_expect_gt(s->sites[0].ages[0].below_ns, 19501);
 	snapshot__free(s);
 	model__free(m);
-	info.recording.older_ns = 0;
+	info.base.recording.older_ns = 0;
 }
 
 /* The timelines of many lives share a bound. */

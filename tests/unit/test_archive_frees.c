@@ -5,7 +5,7 @@
 #define WHERE(number) (200 + (number))
 
 /* Each site's blocks are freed by two threads in a place of its own, and by one more in one that all sites of the process share. */
-static size_t free_rows(const struct snap_site *sites, size_t n, struct snap_site *wheres, size_t *ret_wheres, struct cut_free *frees)
+static size_t free_rows(const struct snap_site *sites, size_t n, struct snap_site *wheres, size_t *ret_wheres, struct snap_free *frees)
 {
 	size_t n_frees = 0;
 
@@ -16,9 +16,9 @@ static size_t free_rows(const struct snap_site *sites, size_t n, struct snap_sit
 		if (!i || sites[i - 1].proc != sites[i].proc)
 			wheres[(*ret_wheres)++] = site(shared, sites[i].proc, 1, 0, 0);
 		wheres[(*ret_wheres)++] = site(own, sites[i].proc, 1, 0, 0);
-		frees[n_frees++] = (struct cut_free){ sites[i].number, own, 71, 1, 10, 1, 5 };
-		frees[n_frees++] = (struct cut_free){ sites[i].number, own, 72, 2, 20, 0, 6 };
-		frees[n_frees++] = (struct cut_free){ sites[i].number, shared, 73, sites[i].c.free_calls - 3, sites[i].c.free_bytes - 30, 0, 7 };
+		frees[n_frees++] = (struct snap_free){ sites[i].number, own, 71, NULL, 1, 10, 1, 5 };
+		frees[n_frees++] = (struct snap_free){ sites[i].number, own, 72, NULL, 2, 20, 0, 6 };
+		frees[n_frees++] = (struct snap_free){ sites[i].number, shared, 73, NULL, sites[i].c.free_calls - 3, sites[i].c.free_bytes - 30, 0, 7 };
 	}
 	return n_frees;
 }
@@ -42,7 +42,7 @@ static void expect_frees(const struct snapshot *s)
 		cr_expect_eq(bytes, s->sites[i].c.free_bytes, "site %zu", i);
 	}
 	for (size_t i = 0; i < s->n_free_sites; i++)
-		sum += s->free_sites[i].calls;
+		sum += s->free_sites[i].c.free_calls;
 	cr_expect_eq(sum, s->totals.free_calls);
 }
 
@@ -50,7 +50,7 @@ Test(archive_frees, where_blocks_were_freed_is_told_as_before)
 {
 	struct snap_site sites[] = { site(1, 1, 0, 10, 4), site(2, 1, 1, 7, 0), site(3, 2, 0, 15, 5) }, wheres[8];
 	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 }, { .proc = 2, .pid = 22 } };
-	struct cut_free frees[16];
+	struct snap_free frees[16];
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 3, .procs = procs, .n_procs = 2, .wheres = wheres, .frees = frees };
 	struct mt_thread_counts thread = { .alloc_calls = 17 };
 	struct model *m = new_model(0, 0);
@@ -58,7 +58,7 @@ Test(archive_frees, where_blocks_were_freed_is_told_as_before)
 	struct snapshot *before, *after;
 
 	cut.n_frees = free_rows(sites, 3, wheres, &cut.n_wheres, frees);
-	info.recording.free_stacks = true;
+	info.base.recording.free_stacks = true;
 	add_life(m, 1, 11);
 	add_life(m, 2, 22);
 	model__thread_ended(m, 1, 72, "second", &thread);
@@ -79,7 +79,7 @@ Test(archive_frees, where_blocks_were_freed_is_told_as_before)
 	cr_expect_eq(after->n_free_sites, before->n_free_sites + 1);
 	for (size_t i = 0; i < after->n_frees; i++) {
 		const struct snap_free *f = &after->frees[i];
-		const struct snap_free_site *w = &after->free_sites[f->where];
+		const struct snap_site *w = &after->free_sites[f->where];
 
 		if (after->sites[f->site].process)
 			continue;
@@ -94,7 +94,7 @@ Test(archive_frees, where_blocks_were_freed_is_told_as_before)
 	snapshot__free(before);
 	snapshot__free(after);
 	model__free(m);
-	info.recording.free_stacks = false;
+	info.base.recording.free_stacks = false;
 	cr_expect_eq(n_kept[1], 0, "all places are let go");
 }
 
@@ -113,11 +113,11 @@ Test(archive_frees, what_is_folded_was_freed_all_the_same)
 		{ 2, 4, 1000, 12, false },
 	};
 
-	info.recording.free_stacks = true;
+	info.base.recording.free_stacks = true;
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		struct model *m = new_model(limits[i].lives, limits[i].sites);
 		struct snap_site sites[9], wheres[24];
-		struct cut_free frees[27];
+		struct snap_free frees[27];
 		struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 }, { .proc = 2, .pid = 22, .ended = 1 } };
 		struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 9, .procs = procs, .n_procs = 2, .wheres = wheres,
 				   .frees = frees };
@@ -151,5 +151,5 @@ Test(archive_frees, what_is_folded_was_freed_all_the_same)
 		model__free(m);
 		cr_expect(!n_kept[1] && !n_kept[2], "case %zu", i);
 	}
-	info.recording.free_stacks = false;
+	info.base.recording.free_stacks = false;
 }

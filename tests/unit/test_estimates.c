@@ -42,8 +42,8 @@ static struct snapshot *shot(const struct cut *cut, const struct snapshot_info *
 
 static unsigned int known(enum mt_mode mode, uint64_t sample_bytes, double observed_share, bool partial_sizes)
 {
-	struct snapshot_info info = { .recording = { .mode = mode, .sample_bytes = sample_bytes, .min_size = partial_sizes, .max_size = UINT64_MAX },
-				      .observed_share = observed_share };
+	struct snapshot_info info = { .base.recording = { .mode = mode, .sample_bytes = sample_bytes, .min_size = partial_sizes, .max_size = UINT64_MAX },
+				      .base.observed_share = observed_share };
 	struct snapshot *s = shot(&(struct cut){}, &info);
 	unsigned int ret = s->known;
 
@@ -88,7 +88,7 @@ Test(estimates, what_sampling_passed_over_is_in_the_error)
 		{ .proc = 1, .c = { .alloc_calls = 1, .alloc_bytes = 6400 } },
 	};
 	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
-	struct snapshot_info info = { .recording = { .sample_bytes = 64, .max_size = UINT64_MAX }, .observed_share = 1 };
+	struct snapshot_info info = { .base.recording = { .sample_bytes = 64, .max_size = UINT64_MAX }, .base.observed_share = 1 };
 	struct snapshot *s = shot(&cut, &info);
 
 	cr_assert_eq(s->n_sites, 2);
@@ -117,7 +117,7 @@ Test(estimates, errors_add_up_as_variances)
 		{ .proc = 7, .c = { .alloc_calls = 1, .alloc_bytes = 1 }, .var = { 1e9, 1e9, 1e9, 1e9, 0 } },
 	};
 	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
-	struct snapshot_info info = { .recording = { .sample_bytes = 1, .max_size = UINT64_MAX }, .observed_share = 0.5 };
+	struct snapshot_info info = { .base.recording = { .sample_bytes = 1, .max_size = UINT64_MAX }, .base.observed_share = 0.5 };
 	struct snapshot *s = shot(&cut, &info);
 
 	cr_assert_eq(s->n_sites, 3);
@@ -142,7 +142,7 @@ Test(estimates, lifetimes_are_known_to_a_tick)
 {
 	struct cut_proc procs[] = { { .proc = 1, .hist.lifetimes = { [0] = 3, [22] = 2, [23] = 1 } } };
 	struct cut cut = { .now_ns = 5, .procs = procs, .n_procs = 1 };
-	struct snapshot_info info = { .recording = RECORDING_PRESET, .observed_share = 1, .unit_ns = 4000000 };
+	struct snapshot_info info = { .base.recording = RECORDING_PRESET, .base.observed_share = 1, .unit_ns = 4000000 };
 	struct snapshot *s = shot(&cut, &info);
 	const struct snap_process *p = &s->processes[0];
 

@@ -7,7 +7,6 @@
 #include "golden.h"
 #include "model/filter.h"
 #include "model/join.h"
-#include "model/same_process.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 #include "written.h"

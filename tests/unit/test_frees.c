@@ -14,6 +14,7 @@
 #include "model/group.h"
 #include "model/join.h"
 #include "model/model.h"
+#include "model/narrow.h"
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
@@ -36,18 +37,25 @@ static uint32_t site_of(const struct snapshot *s, uint32_t process, const char *
 	return 0;
 }
 
+static struct snap_site free_site(uint32_t process, const char *function, uint64_t calls, uint64_t bytes, uint32_t n_stack, const uint32_t *stack)
+{
+	return (struct snap_site){
+		.process = process, .function = function, .c = { .free_calls = calls, .free_bytes = bytes }, .n_stack = n_stack, .stack = stack,
+	};
+}
+
 /* Two workers free the same stack's blocks in the same place, the third one in another copy of it; one more place of the first. */
 static struct snapshot *sample(void)
 {
 	struct snapshot *s = sample__new(SAMPLE_MANY);
 	uint32_t a = site_of(s, 2, "malloc"), b = site_of(s, 3, "malloc"), c = site_of(s, 0, "realloc");
-	struct snap_free_site *w = snapshot__alloc(s, 4, sizeof(*w));
+	struct snap_site *w = snapshot__alloc(s, 4, sizeof(*w));
 	struct snap_free *f = snapshot__alloc(s, 6, sizeof(*f));
 
-	w[0] = (struct snap_free_site){ 2, "free", 4400, 4400 << 10, 2, s->sites[a].stack, 0 };
-	w[1] = (struct snap_free_site){ 3, "free", 6000, 6000 << 10, 2, s->sites[b].stack, 0 };
-	w[2] = (struct snap_free_site){ 2, "operator delete", 500, 500 << 10, 3, s->sites[a].stack, 0 };
-	w[3] = (struct snap_free_site){ 0, "any", 936, 3 << 20, 0, NULL, 0 };
+	w[0] = free_site(2, "free", 4400, 4400 << 10, 2, s->sites[a].stack);
+	w[1] = free_site(3, "free", 6000, 6000 << 10, 2, s->sites[b].stack);
+	w[2] = free_site(2, "operator delete", 500, 500 << 10, 3, s->sites[a].stack);
+	w[3] = free_site(0, "any", 936, 3 << 20, 0, NULL);
 	f[0] = (struct snap_free){ a, 0, 2001, "worker-1", 3000, 3000 << 10, 100, 3000 * 8000000ull };
 	f[1] = (struct snap_free){ a, 2, 2001, "worker-1", 500, 500 << 10, 0, 500 * 9000000ull };
 	f[2] = (struct snap_free){ b, 1, 3001, "worker-1", 6000, 6000 << 10, 0, 6000 * 5000000ull };
@@ -86,8 +94,8 @@ Test(frees, groups_put_the_same_places_together)
 	expect_row(&g->frees[1], site, 1, 500);
 	expect_row(&g->frees[2], site, 0, 6000);
 	expect_row(&g->frees[4], site_of(g, 0, "realloc"), 2, 936);
-	cr_expect_eq(g->free_sites[0].calls, 4400 + 6000);
-	cr_expect_eq(g->free_sites[0].bytes, (4400 + 6000) << 10);
+	cr_expect_eq(g->free_sites[0].c.free_calls, 4400 + 6000);
+	cr_expect_eq(g->free_sites[0].c.free_bytes, (4400 + 6000) << 10);
 	cr_expect_eq(g->free_sites[0].process, g->sites[site].process);
 	cr_expect_str_eq(g->free_sites[1].function, "operator delete");
 	snapshot__free(g);
@@ -104,10 +112,28 @@ Test(frees, what_is_hidden_is_not_freed_either)
 	cr_assert_not_null(to);
 	cr_assert_eq(to->n_frees, 1);
 	cr_expect_str_eq(to->sites[to->frees[0].site].function, "realloc");
-	cr_expect_eq(to->free_sites[to->frees[0].where].calls, 936);
-	cr_expect_eq(to->free_sites[0].calls, 0, "its rows are gone");
+	cr_expect_eq(to->free_sites[to->frees[0].where].c.free_calls, 936);
+	cr_expect_eq(to->free_sites[0].c.free_calls, 0, "its rows are gone");
 	cr_expect_eq(to->sites[to->frees[0].site].moves.longest, 930);
 	filter__done(&f);
+	snapshot__free(to);
+	snapshot__free(s);
+}
+
+/* Those of the processes that are left, and the places where they freed. */
+Test(frees, of_one_process)
+{
+	struct snapshot *s = sample(), *to;
+
+	to = snapshot__narrow(s, &(struct narrowing){ .pid = s->processes[2].pid });
+	cr_assert_eq(to->n_processes, 1);
+	cr_assert_eq(to->n_free_sites, 2);
+	cr_assert_eq(to->n_frees, 4);
+	for (size_t i = 0; i < to->n_free_sites; i++)
+		cr_expect_eq(to->free_sites[i].process, 0);
+	cr_expect_eq(to->free_sites[0].c.free_calls, 4400);
+	cr_expect_str_eq(to->free_sites[1].function, "operator delete");
+	cr_expect_eq(to->frees[1].where, 1);
 	snapshot__free(to);
 	snapshot__free(s);
 }
@@ -167,7 +193,7 @@ Test(frees, of_a_cut)
 {
 	static const uint64_t frames[] = { 0x100, 0x200 };
 	const struct model_calls calls = { locate, function, thread_comm, NULL, NULL };
-	const struct snapshot_info info = { .recording = { .max_size = UINT64_MAX, .free_stacks = true }, .observed_share = 1 };
+	const struct snapshot_info info = { .base.recording = { .max_size = UINT64_MAX, .free_stacks = true }, .base.observed_share = 1 };
 	struct snap_site sites[] = {
 		{ .number = 9, .proc = 7, .func = 1, .c = { .alloc_calls = 1 } },	/* of a process that nobody knows */
 		{ .number = 5, .proc = 3, .func = 1, .c = { .alloc_calls = 10, .alloc_bytes = 100, .free_calls = 9, .free_bytes = 90 },
@@ -177,8 +203,8 @@ Test(frees, of_a_cut)
 		{ .number = 12, .proc = 3, .func = 2, .frames = frames, .n_frames = 2 },
 		{ .number = 100, .proc = 3, .func = MT_MAX_FUNCS },
 	};
-	struct cut_free frees[] = {
-		{ .site = 5, .where = 12, .tid = 31, .calls = 5, .bytes = 50, .cross_calls = 5, .lifetime_ns = 10 },
+	struct snap_free frees[] = {
+		{ .site = 5, .where = 12, .tid = 31, .calls = 5, .bytes = 50, .cross_calls = 5, .lifetime_sum_ns = 10 },
 		{ .site = 5, .where = 12, .tid = 32, .calls = 3, .bytes = 30 },
 		{ .site = 5, .where = 100, .calls = 1, .bytes = 10 },
 		{ .site = 9, .where = 12, .tid = 32, .calls = 77 },
@@ -201,8 +227,8 @@ Test(frees, of_a_cut)
 	cr_expect_str_eq(s->frees[0].thread, "t31");
 	cr_expect_null(s->frees[1].thread, "a thread of which nothing is known");
 	cr_expect_eq(s->frees[0].cross_calls, 5);
-	cr_expect_eq(s->free_sites[0].calls, 8);
-	cr_expect_eq(s->free_sites[0].bytes, 80);
+	cr_expect_eq(s->free_sites[0].c.free_calls, 8);
+	cr_expect_eq(s->free_sites[0].c.free_bytes, 80);
 	cr_expect_eq(s->free_sites[0].n_stack, 2);
 	cr_expect_eq(s->places[s->free_sites[0].stack[1]].offset, 0x200);
 	cr_expect_str_eq(s->free_sites[0].function, "free");
@@ -232,7 +258,7 @@ Test(frees, of_the_kernel_s_table)
 	links__read(&l, 0, 6, &cut);
 	cr_assert_eq(cut.n_frees, 1, "what was charged to the other bank is not in this cut");
 	cr_expect(cut.frees[0].site == 3 && cut.frees[0].where == 4 && cut.frees[0].tid == 4194304);
-	cr_expect(cut.frees[0].calls == 5 && cut.frees[0].bytes == 500 && cut.frees[0].cross_calls == 1 && cut.frees[0].lifetime_ns == 50);
+	cr_expect(cut.frees[0].calls == 5 && cut.frees[0].bytes == 500 && cut.frees[0].cross_calls == 1 && cut.frees[0].lifetime_sum_ns == 50);
 	cr_assert_eq(cut.n_wheres, 1);
 	cr_expect(cut.wheres[0].proc == 1 && cut.wheres[0].func == 2 && cut.wheres[0].n_frames == 2 && cut.wheres[0].end == MT_END_DEPTH);
 	cr_expect_eq(cut.wheres[0].frames[1], 0x20);

@@ -38,7 +38,7 @@ Test(marks, newest)
 	struct snapshot *s = made(two, 2);
 
 	for (uint32_t i = 1; i <= MARKS_MAX + 100; i++)
-		marks__add(&m, "f", 7, &(struct snap_mark){ .number = i, .t_ns = i, .whole = i % 10 == 0 });
+		marks__add(&m, &(struct snap_mark){ .name = "f", .process = 7, .number = i, .t_ns = i, .whole = i % 10 == 0 });
 	marks__list(&m, 5000, s);
 	cr_expect_eq(s->n_marks, MARKS_MAX);
 	cr_expect_eq(s->marks[0].number, 101);
@@ -49,7 +49,7 @@ Test(marks, newest)
 	cr_expect_eq(s->n_marks_seen, 5000);
 	cr_expect_eq(s->n_marks_whole, (MARKS_MAX + 100) / 10);
 	/* of a life that is nobody's row any more */
-	marks__add(&m, "f", 99, &(struct snap_mark){ .number = 1 });
+	marks__add(&m, &(struct snap_mark){ .name = "f", .process = 99, .number = 1 });
 	marks__list(&m, 0, s);
 	cr_expect_eq(s->n_marks, MARKS_MAX - 1);
 	cr_expect_eq(s->n_marks_seen, MARKS_MAX + 101);

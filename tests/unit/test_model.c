@@ -247,7 +247,7 @@ Test(model, losses_and_edges)
 	for (size_t i = 0; i < MT_N_COUNTERS; i++)
 		cut.counters[i] = 1ull << i;
 	last.codes_full = 7;
-	last.n_unread = 2;
+	last.base.n_unread = 2;
 	s = model__snapshot(m, &cut, &last, &made_calls);
 	cr_assert_not_null(s);
 	cr_expect_eq(counter(s->losses, s->n_losses, "codes_full"), 7);
@@ -255,7 +255,7 @@ Test(model, losses_and_edges)
 	sum = 0;
 	snapshot__free(s);
 	last.codes_full = 0;
-	last.n_unread = 0;
+	last.base.n_unread = 0;
 	s = made__shot(m, &cut);
 	cr_assert_eq(s->n_losses, MT_N_LOSSES + 5);
 	cr_assert_eq(s->n_edges, MT_N_COUNTERS - MT_N_LOSSES + 1);
@@ -276,7 +276,7 @@ Test(model, losses_and_edges)
 	cr_expect_eq(counter(s->edges, s->n_edges, "died_inside"), 1ull << MT_EDGE_DIED_INSIDE);
 	cr_expect_eq(counter(s->edges, s->n_edges, "inside_at_end"), 0, "it goes on");
 	snapshot__free(s);
-	last.ended = true;
+	last.base.ended = true;
 	s = model__snapshot(m, &cut, &last, &made_calls);
 	cr_assert_not_null(s);
 	cr_expect(s->ended);
@@ -327,7 +327,7 @@ Test(model, ages_and_times)
 
 	/* a clock that goes by ticks may be ahead of the instant at which the trace ended */
 	proc.peak_bytes = 35;
-	proc.peak_ns = sites[0].last_ns = START + made_info.duration_ns + 4000000;
+	proc.peak_ns = sites[0].last_ns = START + made_info.base.duration_ns + 4000000;
 	s = made__shot(m, &cut);
 	cr_expect_eq(s->processes[0].peak_at_ns, s->duration_ns);
 	cr_expect_eq(s->sites[0].last_ns, s->duration_ns);

@@ -76,8 +76,8 @@ static bool in_one_row;	/* the sentence is of all stacks as one */
 
 static char *sentence(void (*second)(struct play *p), int seconds, void (*change)(struct snapshot *s))
 {
-	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1,
-				      .duration_ns = (uint64_t)seconds * S };
+	struct snapshot_info info = { .base.version = "v", .base.kernel = "k", .base.arch = "a", .base.recording = RECORDING_PRESET, .base.observed_share = 1,
+				      .base.duration_ns = (uint64_t)seconds * S };
 	struct play *p = calloc(1, sizeof(*p));
 	struct snapshot *s;
 	char *ret;

@@ -278,10 +278,10 @@ Test(recycle, frees_of_two_sites_of_one_stack)
 		{ .number = 6, .proc = 2, .hash = 8, .frames = w, .n_frames = 2 },
 		{ .number = 4, .proc = 1, .hash = 8, .frames = w, .n_frames = 2 },
 	};
-	struct cut_free frees[] = {
-		{ .site = 1, .where = 2, .tid = 7, .calls = 5, .bytes = 50, .lifetime_ns = 500 },
+	struct snap_free frees[] = {
+		{ .site = 1, .where = 2, .tid = 7, .calls = 5, .bytes = 50, .lifetime_sum_ns = 500 },
 		{ .site = 5, .where = 6, .tid = 7, .calls = 1, .bytes = 10 },
-		{ .site = 3, .where = 4, .tid = 7, .calls = 3, .bytes = 30, .cross_calls = 2, .lifetime_ns = 300 },
+		{ .site = 3, .where = 4, .tid = 7, .calls = 3, .bytes = 30, .cross_calls = 2, .lifetime_sum_ns = 300 },
 		{ .site = 3, .where = 2, .tid = 8, .calls = 1, .bytes = 1 },
 		{ .site = 1, .where = 2, .tid = 7, .calls = 1, .bytes = 100 },	/* of one pair, made twice */
 	};
@@ -292,7 +292,7 @@ Test(recycle, frees_of_two_sites_of_one_stack)
 	cr_assert_eq(cut.n_wheres, 2);
 	cr_assert_eq(cut.n_frees, 3);
 	cr_expect(frees[0].site == 1 && frees[0].where == 2 && frees[0].tid == 7);
-	cr_expect(frees[0].calls == 9 && frees[0].bytes == 180 && frees[0].cross_calls == 2 && frees[0].lifetime_ns == 800);
+	cr_expect(frees[0].calls == 9 && frees[0].bytes == 180 && frees[0].cross_calls == 2 && frees[0].lifetime_sum_ns == 800);
 	cr_expect(frees[1].site == 5 && frees[1].where == 6 && frees[1].calls == 1);
 	cr_expect(frees[2].site == 1 && frees[2].where == 2 && frees[2].tid == 8 && frees[2].calls == 1);
 }

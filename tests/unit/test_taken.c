@@ -7,7 +7,7 @@
 
 #include "files/json/json_read.h"
 #include "model/join.h"
-#include "model/taken.h"
+#include "model/marks.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 #include "written.h"

@@ -74,10 +74,10 @@ static void play__second(struct play *p)
 
 static struct snapshot *play__shot(struct play *p, enum mt_mode mode)
 {
-	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1, .duration_ns = 3600 * S };
+	struct snapshot_info info = { .base.version = "v", .base.kernel = "k", .base.arch = "a", .base.recording = RECORDING_PRESET, .base.observed_share = 1, .base.duration_ns = 3600 * S };
 	struct snapshot *s;
 
-	info.recording.mode = mode;
+	info.base.recording.mode = mode;
 	s = model__snapshot(p->m, &p->cut, &info, &calls);
 	cr_assert_not_null(s);
 	return s;
@@ -139,7 +139,7 @@ Test(trends, only_variables_of_the_program_hold_by_name)
 		model__begin(p.m, START, 0, 0);
 		model__add_life(p.m, &info);
 		if (t[i].runtime)
-			model__set_runtime(p.m, 1, t[i].runtime);
+			model__process(p.m, 1)->runtime = t[i].runtime;
 		p.cut.n_sites = p.cut.n_procs = 1;
 		for (int k = 0; k < 60; k++)
 			play__second(&p);
@@ -316,7 +316,7 @@ Test(trends, an_ended_process)
 	play__begin(&p);
 	for (int i = 0; i < 60; i++)
 		play__second(&p);
-	model__life_ended(p.m, 2);
+	model__process(p.m, 2)->ended = true;
 	p.procs[1].ended = 1;
 	for (int i = 0; i < 600; i++) {
 		struct counters then = p.sites[3].c;
@@ -401,7 +401,7 @@ Test(trends, changes_since_a_baseline)
 
 static double seconds_of_snapshot(const struct play *p)
 {
-	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1, .duration_ns = N_SECONDS * S };
+	struct snapshot_info info = { .base.version = "v", .base.kernel = "k", .base.arch = "a", .base.recording = RECORDING_PRESET, .base.observed_share = 1, .base.duration_ns = N_SECONDS * S };
 	uint64_t began_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct snapshot *s = model__snapshot(p->m, &p->cut, &info, &calls);
 
@@ -413,8 +413,8 @@ static double seconds_of_snapshot(const struct play *p)
 /* What all of a process holds is the same for the first of its sites. */
 Test(trends, frees_of_older_blocks_are_compared_with_all_of_the_process)
 {
-	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1,
-				      .duration_ns = 60 * S };
+	struct snapshot_info info = { .base.version = "v", .base.kernel = "k", .base.arch = "a", .base.recording = RECORDING_PRESET, .base.observed_share = 1,
+				      .base.duration_ns = 60 * S };
 	struct snap_site sites[2] = { { .number = 1, .proc = 3, .first_ns = START }, { .number = 2, .proc = 3, .first_ns = START } };
 	struct cut_proc proc = { .proc = 3, .pid = 30, .unknown_frees = 7000 };
 	struct snapshot *s;

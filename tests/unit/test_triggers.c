@@ -193,23 +193,23 @@ Test(triggers, what_became_of_each)
 {
 	static const char *const texts[] = { "rss>1M", "killed", "rss>9M" };
 	struct triggers *t = triggers__new(texts, 3, 0);
-	struct fired f;
+	const struct snap_when *f;
 
 	cr_assert_eq(triggers__n(t), 3);
-	f = triggers__fired(t, 0);
-	cr_expect_str_eq(f.text, "rss>1M");
-	cr_expect(!f.n && !f.last_ns && !f.why);
+	f = triggers__when(t, 0);
+	cr_expect_str_eq(f->text, "rss>1M");
+	cr_expect(!f->fired && !f->last_ns && !f->why);
 	look(t, 1, FIGURE_RSS, 2 * MIB, 1 * S);
 	look(t, 2, FIGURE_RSS, 3 * MIB, 4 * S);
 	triggers__event(t, EVENT_KILLED, "c died", 5 * S);
-	f = triggers__fired(t, 0);
-	cr_expect(f.n == 2 && f.last_ns == 4 * S);
-	cr_expect_str_eq(f.why, "b (22) has 3.0 MiB resident");
-	f = triggers__fired(t, 1);
-	cr_expect(f.n == 1 && f.last_ns == 5 * S);
-	cr_expect_str_eq(f.why, "c died");
-	f = triggers__fired(t, 2);
-	cr_expect(!f.n && !f.why);
+	f = triggers__when(t, 0);
+	cr_expect(f->fired == 2 && f->last_ns == 4 * S);
+	cr_expect_str_eq(f->why, "b (22) has 3.0 MiB resident");
+	f = triggers__when(t, 1);
+	cr_expect(f->fired == 1 && f->last_ns == 5 * S);
+	cr_expect_str_eq(f->why, "c died");
+	f = triggers__when(t, 2);
+	cr_expect(!f->fired && !f->why);
 	triggers__free(t);
 }
 

@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 
 #include "model/heaps.h"
-#include "model/unexplained.h"
 
 #define MIB (1ull << 20)
 

@@ -97,7 +97,7 @@ Test(unmet, sums_do_not_know_it_either)
 	struct model *m = new_model(8, 8);
 	struct snapshot *s;
 
-	of.observed_share = 0.5;
+	of.base.observed_share = 0.5;
 	for (uint32_t i = 1; i <= 2; i++)
 		model__add_life(m, &(struct snap_process){ .proc = i, .pid = (pid_t)i, .comm = "p", .exe = "/p" });
 	for (int archived = 0; archived < 2; archived++) {

@@ -17,7 +17,6 @@
 #include "model/heaps.h"
 #include "model/join.h"
 #include "model/marks.h"
-#include "model/same_process.h"
 #include "present/views.h"
 #include "trace/output.h"
 #include "util/err.h"

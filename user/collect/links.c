@@ -66,7 +66,7 @@ void links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cu
 	for (uint32_t i = 0; i < t->n_links; i++) {
 		uint64_t key = __atomic_load_n(&t->links[i].key, __ATOMIC_ACQUIRE);
 		struct mt_freed *rest = l->rest[i];
-		struct cut_free *to;
+		struct snap_free *to;
 
 		if (!is_row(t, key))
 			continue;
@@ -76,14 +76,14 @@ void links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cu
 			continue;
 		to = vec_push(&l->frees);
 		add_where(l, MT_LINK_WHERE(key), first_spare);
-		*to = (struct cut_free){
+		*to = (struct snap_free){
 			.site = MT_LINK_SITE(key),
 			.where = MT_LINK_WHERE(key),
-			.tid = MT_LINK_TID(key),
+			.tid = (int)MT_LINK_TID(key),
 			.calls = rest[0].calls + rest[1].calls,
 			.bytes = rest[0].bytes + rest[1].bytes,
 			.cross_calls = rest[0].cross_calls + rest[1].cross_calls,
-			.lifetime_ns = __atomic_load_n(&t->links[i].lifetime_ns, __ATOMIC_RELAXED),
+			.lifetime_sum_ns = __atomic_load_n(&t->links[i].lifetime_ns, __ATOMIC_RELAXED),
 		};
 	}
 	cut->frees = l->frees.v;

@@ -198,7 +198,7 @@ struct links {
 	struct mt_freed (*rest)[2];	/* by place: what each bank held when it last came to rest */
 	uint32_t *seen;		/* by site number: the cut that has it among its wheres */
 	uint32_t n_cuts;
-	struct vec(struct cut_free) frees;
+	struct vec(struct snap_free) frees;
 	struct vec(struct snap_site) wheres;
 };
 

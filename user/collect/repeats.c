@@ -11,6 +11,7 @@
 
 #include "bpf/hash.h"
 #include "collect/recycle.h"
+#include "model/frees.h"
 #include "model/merge.h"
 #include "util/ids.h"
 
@@ -100,30 +101,11 @@ static uint32_t new_name(const struct renames *renames, uint32_t site)
 
 static void join_frees(struct cut *cut, const struct renames *sites, const struct renames *wheres)
 {
-	struct key_ids rows = {};
-	size_t n = 0;
-
 	for (size_t i = 0; i < cut->n_frees; i++) {
-		struct cut_free f = cut->frees[i], *to;
-		uint32_t at;
-		bool is_new;
-
-		f.site = new_name(sites, f.site);
-		f.where = new_name(wheres, f.where);
-		key_ids__get(&rows, (struct key){ f.site, f.where, f.tid }, &at, &is_new);
-		to = &cut->frees[at];
-		if (is_new) {
-			*to = f;
-			n = at + 1ul;
-			continue;
-		}
-		to->calls += f.calls;
-		to->bytes += f.bytes;
-		to->cross_calls += f.cross_calls;
-		to->lifetime_ns += f.lifetime_ns;
+		cut->frees[i].site = new_name(sites, cut->frees[i].site);
+		cut->frees[i].where = new_name(wheres, cut->frees[i].where);
 	}
-	cut->n_frees = n;
-	key_ids__done(&rows);
+	cut->n_frees = frees__join(cut->frees, cut->n_frees);
 }
 
 void collect__merge_repeats(struct cut *cut, const struct code_calls *code)

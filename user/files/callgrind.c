@@ -22,6 +22,7 @@
 
 #include "files/export.h"
 #include "files/export_parts.h"
+#include "files/json/json_writer.h"
 #include "util/ids.h"
 #include "util/util.h"
 
@@ -80,29 +81,16 @@ static void collect(struct callgrind *c)
 	}
 }
 
-/* Most of the file is numbers: a fifth of what printf takes. */
-static void put_number(FILE *out, uint64_t n)
-{
-	char digits[20];
-	size_t at = sizeof(digits);
-
-	do
-		digits[--at] = (char)('0' + n % 10);
-	while (n /= 10);
-	fwrite(digits + at, 1, sizeof(digits) - at, out);
-}
-
 /* "(7) name" the first time, "(7)" from then on. *id: its number + 1, or 0. */
 static void put_name(struct callgrind *c, const char *key, int kind, const char *name, uint32_t *id)
 {
 	if (!*id) {
-
 		string_ids__get(&c->names[kind], name && *name ? name : "???", id);
 		(*id)++;
 	}
 	fputs(key, c->out);
 	fputs("=(", c->out);
-	put_number(c->out, *id);
+	digits__put(c->out, *id);
 	fputc(')', c->out);
 	if (*id > c->n_written[kind]) {
 		fputc(' ', c->out);
@@ -121,16 +109,6 @@ static void put_function(struct callgrind *c, uint32_t function, const char *con
 	put_name(c, keys[OBJECTS], OBJECTS, f->module, &ids[OBJECTS]);
 	put_name(c, keys[FILES], FILES, f->file, &ids[FILES]);
 	put_name(c, keys[FUNCTIONS], FUNCTIONS, f->name, &ids[FUNCTIONS]);
-}
-
-static void put_cost(struct callgrind *c, uint64_t line, const struct cost *cost)
-{
-	put_number(c->out, line);
-	for (size_t i = 0; i < c->n_metrics; i++) {
-		fputc(' ', c->out);
-		put_number(c->out, cost->v[i]);
-	}
-	fputc('\n', c->out);
 }
 
 static int by_key(const void *pa, const void *pb, void *arg)
@@ -164,10 +142,15 @@ static void put_body(struct callgrind *c)
 		if (k->c != NO_CALLEE) {
 			put_function(c, (uint32_t)k->c, callee);
 			fputs("calls=", c->out);
-			put_number(c->out, MAX(cost->calls, 1u));
+			digits__put(c->out, MAX(cost->calls, 1u));
 			fputs(" 0\n", c->out);
 		}
-		put_cost(c, k->b, cost);
+		digits__put(c->out, k->b);
+		for (size_t m = 0; m < c->n_metrics; m++) {
+			fputc(' ', c->out);
+			digits__put(c->out, cost->v[m]);
+		}
+		fputc('\n', c->out);
 	}
 }
 
@@ -201,7 +184,6 @@ static void put_header(struct callgrind *c)
 int callgrind__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct callgrind c = { .out = out, .s = s };
-	int err = 0;
 
 	functions__init(&c.functions, s);
 	c.n_metrics = weights__of(s, o ? o->metric : NULL, c.metrics);
@@ -214,7 +196,5 @@ int callgrind__write(FILE *out, const struct snapshot *s, const struct export_op
 	free(c.ids);
 	for (size_t i = 0; i < ARRAY_SIZE(c.names); i++)
 		string_ids__done(&c.names[i]);
-	if (ferror(out))
-		err = -EIO;
-	return err ? err_set(e, err, "cannot write the callgrind profile: %s", strerror(-err)) : 0;
+	return ferror(out) ? err_set(e, -EIO, "cannot write the callgrind profile: %s", strerror(EIO)) : 0;
 }

@@ -29,11 +29,15 @@ struct numbers {			/* of frames, in the order in which they first appear; 0 is "
 	uint32_t n;
 };
 
+#define N_FIGURES 9
+/* The format's names: bytes and blocks in all, lifetimes, at most, at the peak, at the end. */
+static const char *const figures[N_FIGURES] = { "tb", "tbk", "tl", "mb", "mbk", "gb", "gbk", "eb", "ebk" };
+
 /* A program point: sites that DHAT would not tell apart are one. */
 struct point {
 	uint32_t *frames;		/* owned; innermost first */
 	size_t n_frames;
-	uint64_t tb, tbk, tl, mb, mbk, gb, gbk, eb, ebk;	/* the format's names */
+	uint64_t figures[N_FIGURES];
 };
 
 struct points vec(struct point);
@@ -75,22 +79,13 @@ static void made_frame(struct snapshot *keep, struct numbers *n, uint32_t *ret, 
 	*ret = n->made_at.v[id];
 }
 
-static size_t n_frames_of(const struct snapshot *s, const struct snap_site *site)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < site->n_stack; i++)
-		n += place__n_frames(&s->places[site->stack[i]]);
-	return n;
-}
-
 static void add_frames(struct snapshot *keep, const struct snapshot *s, const struct snap_site *site,
 		      struct numbers *n, struct point *to)
 {
 	const struct snap_process *p = &s->processes[site->process];
 	_cleanup_free_ char *owner = owner__has_process(s) ? owner__process(s, p) : NULL;
 
-	to->frames = xcalloc(n_frames_of(s, site) + 2, sizeof(*to->frames));
+	to->frames = xcalloc(site__n_frames(s, site) + 2, sizeof(*to->frames));
 	made_frame(keep, n, &to->frames[to->n_frames++], "0x0: %s (allocation function)", site->function);
 	for (uint32_t i = 0; i < site->n_stack; i++) {
 		const struct place *at = &s->places[site->stack[i]];
@@ -110,15 +105,11 @@ static void add_figures(const struct snapshot *s, const struct snap_site *site, 
 {
 	uint64_t most = MAX(MAX(site->c.peak_bytes, site->at_peak_bytes), site->c.live_bytes);
 
-	to->tb += site->c.alloc_bytes;
-	to->tbk += site->c.alloc_calls;
-	to->tl += lifetimes_us(s, site);
-	to->mb += most;
-	to->mbk += MAX(blocks_of(site, most), site->c.live_blocks);
-	to->gb += site->at_peak_bytes;
-	to->gbk += blocks_of(site, site->at_peak_bytes);
-	to->eb += site->c.live_bytes;
-	to->ebk += site->c.live_blocks;
+	memcpy(to->figures,
+	       (const uint64_t[N_FIGURES]){ site->c.alloc_bytes, site->c.alloc_calls, lifetimes_us(s, site), most,
+					    MAX(blocks_of(site, most), site->c.live_blocks), site->at_peak_bytes,
+					    blocks_of(site, site->at_peak_bytes), site->c.live_bytes, site->c.live_blocks },
+	       sizeof(to->figures));
 }
 
 static int by_frames(const void *a, const void *b)
@@ -126,20 +117,7 @@ static int by_frames(const void *a, const void *b)
 	const struct point *x = a, *y = b;
 	int order = memcmp(x->frames, y->frames, MIN(x->n_frames, y->n_frames) * sizeof(*x->frames));
 
-	return order ? order : (x->n_frames > y->n_frames) - (x->n_frames < y->n_frames);
-}
-
-static void add_point(struct point *sum, const struct point *p)
-{
-	sum->tb += p->tb;
-	sum->tbk += p->tbk;
-	sum->tl += p->tl;
-	sum->mb += p->mb;
-	sum->mbk += p->mbk;
-	sum->gb += p->gb;
-	sum->gbk += p->gbk;
-	sum->eb += p->eb;
-	sum->ebk += p->ebk;
+	return order ?: ORDER(x->n_frames, y->n_frames);
 }
 
 static void merge_equal(struct points *v)
@@ -150,7 +128,8 @@ static void merge_equal(struct points *v)
 		qsort(v->v, v->n, sizeof(*v->v), by_frames);
 	for (size_t i = 0; i < v->n; i++) {
 		if (kept && !by_frames(&v->v[kept - 1], &v->v[i])) {
-			add_point(&v->v[kept - 1], &v->v[i]);
+			for (size_t k = 0; k < N_FIGURES; k++)
+				v->v[kept - 1].figures[k] += v->v[i].figures[k];
 			free(v->v[i].frames);
 		} else {
 			v->v[kept++] = v->v[i];
@@ -159,32 +138,14 @@ static void merge_equal(struct points *v)
 	v->n = kept;
 }
 
-static void make_points(struct snapshot *keep, const struct snapshot *s, struct numbers *n, struct points *v)
-{
-	for (size_t i = 0; i < s->n_sites; i++) {
-		struct point *to = vec_push(v);
-
-		add_frames(keep, s, &s->sites[i], n, to);
-		add_figures(s, &s->sites[i], to);
-	}
-	merge_equal(v);
-}
-
 /* ---- writing */
 
 static void write_point(struct json *j, const struct point *p)
 {
 	json__line(j, 2);
 	json__object(j, NULL);
-	json__u64(j, "tb", p->tb);
-	json__u64(j, "tbk", p->tbk);
-	json__u64(j, "tl", p->tl);
-	json__u64(j, "mb", p->mb);
-	json__u64(j, "mbk", p->mbk);
-	json__u64(j, "gb", p->gb);
-	json__u64(j, "gbk", p->gbk);
-	json__u64(j, "eb", p->eb);
-	json__u64(j, "ebk", p->ebk);
+	for (size_t i = 0; i < N_FIGURES; i++)
+		json__u64(j, figures[i], p->figures[i]);
 	json__array(j, "fs");
 	for (size_t i = 0; i < p->n_frames; i++)
 		json__u64(j, NULL, p->frames[i]);
@@ -252,7 +213,13 @@ int dhat__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	struct json j = { .out = out };
 	struct points points = {};
 
-	make_points(keep, s, &n, &points);
+	for (size_t i = 0; i < s->n_sites; i++) {
+		struct point *to = vec_push(&points);
+
+		add_frames(keep, s, &s->sites[i], &n, to);
+		add_figures(s, &s->sites[i], to);
+	}
+	merge_equal(&points);
 	json__object(&j, NULL);
 	header(&j, s, title);
 	json__array(&j, "pps");

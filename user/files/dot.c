@@ -179,13 +179,6 @@ static void put_title(struct dot *d, double threshold_pct)
 	export_notes__done(&notes);
 }
 
-/* From white to red, by what goes through. */
-static void put_color(struct dot *d, uint64_t weight)
-{
-	/* whole numbers: a locale's comma would be another attribute */
-	fprintf(d->out, "fillcolor=\"0.05 0.%03d 1.0\"", d->whole ? (int)(600.0 * weight / d->whole) : 0);
-}
-
 static void put_node(struct dot *d, uint32_t id)
 {
 	const struct function *f = &d->functions.v[id];
@@ -208,8 +201,8 @@ static void put_node(struct dot *d, uint32_t id)
 	}
 	fprintf(d->out, "\", fontsize=%d, ",
 		FONT_MIN + (int)(d->whole ? (FONT_MAX - FONT_MIN) * (double)node->self / d->whole : 0));
-	put_color(d, node->all);
-	fputs("];\n", d->out);
+	/* from white to red, by what goes through; whole numbers: a locale's comma would be another attribute */
+	fprintf(d->out, "fillcolor=\"0.05 0.%03d 1.0\"];\n", d->whole ? (int)(600.0 * node->all / d->whole) : 0);
 }
 
 static void put_edge(struct dot *d, const struct key *k, const struct edge *edge)

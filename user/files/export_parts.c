@@ -47,21 +47,21 @@ static char *title_of(const struct snap_process *p)
 
 /* ---- weights of --mode growth: a site counts in one of the two kinds */
 
-static bool is_fault(const struct snap_site *s)
+bool site__is_fault(const struct snap_site *s)
 {
 	return s->growth == GROWTH_FAULT;
 }
 
-static bool is_mapped(const struct snap_site *s)
+bool site__is_mapped(const struct snap_site *s)
 {
 	return s->growth != GROWTH_FAULT;
 }
 
 static const struct metric growth_metrics[] = {
-	METRIC("fault-bytes", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = is_fault),
-	METRIC("mapped-bytes", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = is_mapped),
-	METRIC("fault-calls", "calls", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = is_fault),
-	METRIC("mapped-calls", "calls", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = is_mapped),
+	METRIC("fault-bytes", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = site__is_fault),
+	METRIC("mapped-bytes", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = site__is_mapped),
+	METRIC("fault-calls", "calls", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = site__is_fault),
+	METRIC("mapped-calls", "calls", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = site__is_mapped),
 };
 
 size_t weights__of(const struct snapshot *s, const struct metric *first, const struct metric *ret[static WEIGHTS_MAX])

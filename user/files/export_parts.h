@@ -44,6 +44,9 @@ char *owner__thread(const struct snap_site *site);
  * resident memory and address space apart: a sum of both would mean nothing.
  */
 size_t weights__of(const struct snapshot *s, const struct metric *first, const struct metric *ret[static WEIGHTS_MAX]);
+/* --mode growth: in which of the two. */
+bool site__is_fault(const struct snap_site *s);
+bool site__is_mapped(const struct snap_site *s);
 uint64_t weights__sum(const struct snapshot *s, const struct metric *m);
 
 /*
@@ -93,12 +96,7 @@ size_t functions__stack(const struct functions *f, const struct snap_site *site,
 /* Without what would end it. The caller's. */
 char *folded__frame(const struct frame *f);
 
-/*
- * pprof's drop_frames: which functions only pass a call on to the allocator (malloc, operator new, wrappers around them, the
- * C++ library), so that `go tool pprof -top` names their callers.
- */
-
-/* A regular expression of RE2's syntax, "" if there are none; the caller's. */
+/* pprof's drop_frames: a regular expression of RE2's syntax, "" if there are none; the caller's. */
 char *drop_frames__regex(const struct snapshot *s);
 
 #endif

@@ -76,14 +76,6 @@ static void init_texts(struct texts *t, const struct snapshot *s)
 	}
 }
 
-static void done_texts(struct texts *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		free(t->v[i]);
-	free(t->v);
-	free(t->len);
-}
-
 /* What stands before a stack, with a ';' after each: whose it is, and the kind of growth. */
 static char *root_text(const struct snapshot *s, const struct snap_site *site)
 {
@@ -156,6 +148,9 @@ int folded__write(FILE *out, const struct snapshot *s, const struct export_opts 
 	for (size_t i = 0; i < lines.n; i++)
 		free(lines.v[i].stack);
 	vec_done(&lines);
-	done_texts(&t);
+	for (size_t i = 0; i < t.n; i++)
+		free(t.v[i]);
+	free(t.v);
+	free(t.len);
 	return ferror(out) ? err_set(e, -EIO, "cannot write the folded stacks: %s", strerror(EIO)) : 0;
 }

@@ -29,7 +29,6 @@
 #include "present/figures.h"
 #include "util/util.h"
 
-
 struct stack {
 	const struct stack_frame *frames;	/* the caller of the allocation function first */
 	uint32_t n;
@@ -190,12 +189,13 @@ static void put_snapshot(struct massif *m, uint64_t t_ns, uint64_t bytes, const 
 }
 
 static void put_tree(struct massif *m, uint64_t t_ns, uint64_t at_least, const char *tree,
-		    uint64_t (*of)(const struct snap_site *site))
+			    const char *metric)
 {
+	const struct metric *of = metric__find(metric);
 	struct node all = { .end = m->n_stacks };
 
 	for (size_t i = 0; i < m->n_stacks; i++) {
-		m->stacks[i].weight = of(&m->s->sites[m->stacks[i].site]);
+		m->stacks[i].weight = metric__of(of, &m->s->sites[m->stacks[i].site]);
 		all.weight += m->stacks[i].weight;
 	}
 	m->floor = (uint64_t)(all.weight * m->threshold_pct / 100);
@@ -228,21 +228,11 @@ static void gather(const struct snapshot *s, struct points *ret)
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_time);
 }
 
-static uint64_t live(const struct snap_site *site)
-{
-	return site->c.live_bytes;
-}
-
-static uint64_t at_peak(const struct snap_site *site)
-{
-	return site->at_peak_bytes;
-}
-
 static void put_peak(struct massif *m)
 {
 	const struct snap_process *p = m->s->processes;
 
-	put_tree(m, p->peak_at_ns, m->s->hidden.by ? 0 : p->c.peak_bytes, "peak", at_peak);
+	put_tree(m, p->peak_at_ns, m->s->hidden.by ? 0 : p->c.peak_bytes, "peak", "peak-bytes");
 }
 
 /* A process that was not sampled at a moment has what it had before. */
@@ -272,7 +262,7 @@ static void put_course(struct massif *m)
 	if (one && one->peak_at_ns < s->duration_ns)
 		put_peak(m);
 	vec_done(&points);
-	put_tree(m, s->duration_ns, 0, "detailed", live);
+	put_tree(m, s->duration_ns, 0, "detailed", "live-bytes");
 }
 
 static void write_all(struct massif *m)

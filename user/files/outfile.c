@@ -169,14 +169,15 @@ static bool is_usable_device(const struct stat *st)
 	return false;
 }
 
+static int cannot(const char *path, int err, struct err *e)
+{
+	return err_set(e, err, "cannot write %s: %s", path, strerror(-err));
+}
+
 static int find_direct(const char *path, struct dest *d, struct err *e)
 {
-	int err;
-
-	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS)) {
-		err = -errno;
-		return err_set(e, err, "cannot write %s: %s", path, strerror(-err));
-	}
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
+		return cannot(path, -errno, e);
 	d->kind = KIND_DIRECT;
 	return 0;
 }
@@ -208,7 +209,7 @@ static int find_file(const char *path, struct dest *d, struct err *e)
 	if (fstatat(d->dir_fd, d->name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno == ENOENT)
 			return 0;
-		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+		err = cannot(path, -errno, e);
 	} else if (S_ISLNK(st.st_mode)) {
 		err = err_set(e, -ELOOP,
 			      "cannot write %s: it is a symbolic link; name the file itself, or remove the link",
@@ -218,7 +219,7 @@ static int find_file(const char *path, struct dest *d, struct err *e)
 			      kind_word(st.st_mode), S_ISFIFO(st.st_mode) ? "; for a pipe, write to standard output" : "");
 	} else if (faccessat(d->dir_fd, d->name, W_OK, AT_EACCESS)) {
 		/* rename would not ask: a file that is write-protected is meant to stay */
-		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+		err = cannot(path, -errno, e);
 	} else if (!is_replaceable(&st, d->dir_fd)) {
 		err = err_set(e, -EPERM, "cannot write %s: it belongs to uid %u, in a directory where only that user may replace it", path,
 			      st.st_uid);
@@ -273,14 +274,12 @@ static int open_direct(const char *path, struct err *e)
 	struct stat st;
 	int ret;
 
-	if (fd < 0) {
-		ret = -errno;
-		return err_set(e, ret, "cannot write %s: %s", path, strerror(-ret));
-	}
+	if (fd < 0)
+		return cannot(path, -errno, e);
 	if (fstat(fd, &st) || !is_usable_device(&st))
 		return err_set(e, -EAGAIN, "cannot write %s: it changed while it was opened", path);
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) < 0)
-		return err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+		return cannot(path, -errno, e);
 	ret = fd;
 	fd = -1;
 	return ret;
@@ -307,10 +306,8 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 		return err_set(e, -EIO, "cannot write %s: no random number for a temporary name", path);
 	tmp = xasprintf(".malloctrace-%016" PRIx64, salt);
 	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		fd = -errno;
-		return err_set(e, fd, "cannot write %s: %s", path, strerror(-fd));
-	}
+	if (fd < 0)
+		return cannot(path, -errno, e);
 	give_to_invoker(fd);
 	*ret_tmp = tmp;
 	tmp = NULL;
@@ -342,7 +339,7 @@ static int open_file(struct outfile *ret, const char *path, struct err *e)
 		fflush(NULL);
 		fd = fcntl(d.fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
-			fd = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+			fd = cannot(path, -errno, e);
 	} else if (d.kind == KIND_DIRECT) {
 		fd = open_direct(path, e);
 	} else {
@@ -354,7 +351,7 @@ static int open_file(struct outfile *ret, const char *path, struct err *e)
 	}
 	o.f = fdopen(fd, "w");
 	if (!o.f) {
-		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+		err = cannot(path, -errno, e);
 		close(fd);
 		goto fail;
 	}
@@ -440,7 +437,7 @@ int outfile__commit(struct outfile *o, struct err *e)
 	if (!err && o->tmp)
 		err = move_into_place(o);
 	if (err) {
-		err_set(e, err, "cannot write %s: %s", outfile__name(o->path), strerror(-err));
+		cannot(outfile__name(o->path), err, e);
 		outfile__abort(o);
 		return err;
 	}

@@ -197,12 +197,8 @@ bool outname__matches(const char *pattern, const char *name)
 	return matches(pattern, plain);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct timespec *x = &((const struct outname_file *)a)->changed, *y = &((const struct outname_file *)b)->changed;
-
-	return x->tv_sec != y->tv_sec ? (x->tv_sec > y->tv_sec) - (x->tv_sec < y->tv_sec) : (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
-}
+COMPARATOR(by_time, struct outname_file,
+	   ORDER(a->changed.tv_sec, b->changed.tv_sec) ?: ORDER(a->changed.tv_nsec, b->changed.tv_nsec))
 
 void outname_series__find(struct outname_series *s, const char *pattern)
 {

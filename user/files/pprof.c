@@ -13,15 +13,170 @@
  * address space are never in one column (--mode growth).
  */
 #include <errno.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "files/export_parts.h"
 #include "files/export.h"
 #include "model/runtimes.h"
+#include "present/telling.h"
 #include "util/ids.h"
 #include "util/util.h"
+
+/*
+ * ---- drop_frames: which functions only pass a call on to the allocator (malloc, operator new, wrappers around them, the C++ library), so
+ * that `go tool pprof -top` names their callers. pprof removes a function that matches and all that it calls, so what always holds: a
+ * function is in the expression only if no stack has it above a frame that says who wanted memory (telling.h).
+ */
+
+#define REGEX_MAX (64u << 10)
+
+enum fact { IS_LEAF_SIDE = 1, IS_ABOVE = 2 };
+
+struct known_frame {
+	uint32_t name;		/* its number + 1; 0: none that can be used */
+	bool telling;
+};
+
+struct dropping {
+	const struct snapshot *s;
+	struct string_ids names;
+	struct vec(char *) owned;	/* names' strings */
+	struct vec(unsigned char) facts;	/* by name: enum fact */
+	struct vec(struct known_frame) frames;	/* of all places, one after the other */
+	size_t *first;		/* by place: where its frames begin; the last one: their number */
+};
+
+/*
+ * As pprof compares it: "std::vector<int>::push_back(int const&)" is "std::vector::push_back". NULL: a name that
+ * pprof and this might read differently.
+ */
+static char *simplified(const char *name)
+{
+	const char *operator = strstr(name, "operator");
+	char *ret, *to;
+	int depth = 0;
+
+	if (operator && strncmp(operator, "operator new", 12) && strncmp(operator, "operator delete", 15))
+		return NULL;
+	ret = to = xstrdup(name);
+	for (; *name; name++) {
+		if (*name < ' ' || *name > '~') {
+			free(ret);
+			return NULL;
+		}
+		depth += *name == '<' || *name == '(';
+		if (!depth)
+			*to++ = *name;
+		depth -= *name == '>' || *name == ')';
+	}
+	*to = '\0';
+	if (depth || !*ret) {
+		free(ret);
+		return NULL;
+	}
+	return ret;
+}
+
+/* The number of a function's name + 1; 0: it cannot be used. */
+static uint32_t name_of(struct dropping *d, const char *function)
+{
+	char *name = function ? simplified(function) : NULL;
+	uint32_t id;
+
+	if (!name)
+		return 0;
+	string_ids__get(&d->names, name, &id);
+	if (id < d->owned.n) {
+		free(name);
+		return id + 1;
+	}
+	*(char **)vec_push(&d->owned) = name;
+	*(unsigned char *)vec_push(&d->facts) = 0;
+	return id + 1;
+}
+
+static void take_places(struct dropping *d)
+{
+	d->first = xcalloc(d->s->n_places + 1, sizeof(*d->first));
+	for (size_t i = 0; i < d->s->n_places; i++) {
+		const struct place *place = &d->s->places[i];
+
+		d->first[i] = d->frames.n;
+		for (size_t k = 0; k < place__n_frames(place); k++) {
+			struct frame f = place__frame(d->s, place, k);
+			struct known_frame *to = vec_push(&d->frames);
+
+			*to = (struct known_frame){ name_of(d, f.line ? f.line->function : NULL), frame__is_telling(&f) };
+		}
+		d->first[i + 1] = d->frames.n;
+	}
+}
+
+static void take_site(struct dropping *d, const struct snap_site *site)
+{
+	bool found = false;
+
+	for (uint32_t k = 0; k < site->n_stack; k++)
+		for (size_t i = d->first[site->stack[k]]; i < d->first[site->stack[k] + 1]; i++) {
+			const struct known_frame *f = &d->frames.v[i];
+
+			found |= f->telling;
+			if (f->name)
+				d->facts.v[f->name - 1] |= found ? IS_ABOVE : IS_LEAF_SIDE;
+		}
+}
+
+static void put_quoted(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("\\.+*?()|[]{}^$", *text))
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+static char *write_regex(const struct dropping *d)
+{
+	char *text = NULL;
+	size_t len = 0;
+	bool any = false;
+	FILE *out = text_stream__open(&text, &len);
+
+	for (size_t i = 0; i < d->facts.n && ftell(out) < REGEX_MAX; i++) {
+		if (d->facts.v[i] != IS_LEAF_SIDE)
+			continue;
+		fputs(any ? "|" : "(?:", out);
+		put_quoted(out, d->names.v[i]);
+		any = true;
+	}
+	if (any)
+		fputs(")(?: const)?", out);
+	text_stream__close(out);
+	return text;
+}
+
+char *drop_frames__regex(const struct snapshot *s)
+{
+	struct dropping d = { .s = s };
+	char *ret;
+
+	take_places(&d);
+	for (size_t i = 0; i < s->n_sites; i++)
+		take_site(&d, &s->sites[i]);
+	ret = write_regex(&d);
+	string_ids__done(&d.names);
+	for (size_t i = 0; i < d.owned.n; i++)
+		free(d.owned.v[i]);
+	vec_done(&d.owned);
+	vec_done(&d.facts);
+	vec_done(&d.frames);
+	free(d.first);
+	return ret;
+}
+
+/* ---- the profile */
 
 /* Field numbers of profile.proto. */
 enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_MAPPING = 3, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5,
@@ -54,39 +209,28 @@ struct pprof {
 
 /* ---- protocol buffers */
 
-static void put_byte(struct pprof *p, struct bytes *to, unsigned char c)
-{
-	*(unsigned char *)vec_push(to) = c;
-}
-
-static void put_varint(struct pprof *p, struct bytes *to, uint64_t n)
+static void put_varint(struct bytes *to, uint64_t n)
 {
 	for (; n >= 0x80; n >>= 7)
-		put_byte(p, to, (unsigned char)(n | 0x80));
-	put_byte(p, to, (unsigned char)n);
+		*vec_push(to) = (unsigned char)(n | 0x80);
+	*vec_push(to) = (unsigned char)n;
 }
 
 /* 0 is what a reader takes a missing field for */
-static void put_u64(struct pprof *p, struct bytes *to, unsigned int field, uint64_t n)
+static void put_u64(struct bytes *to, unsigned int field, uint64_t n)
 {
 	if (!n)
 		return;
-	put_varint(p, to, field << 3);
-	put_varint(p, to, n);
-}
-
-static void put_bytes(struct pprof *p, struct bytes *to, unsigned int field, const void *v, size_t n)
-{
-	put_varint(p, to, field << 3 | 2);
-	put_varint(p, to, n);
-	for (size_t i = 0; i < n; i++)
-		put_byte(p, to, ((const unsigned char *)v)[i]);
+	put_varint(to, field << 3);
+	put_varint(to, n);
 }
 
 /* The inner record becomes a field of the outer one. */
 static void put_inner(struct pprof *p, unsigned int field)
 {
-	put_bytes(p, &p->record, field, p->inner.v, p->inner.n);
+	put_varint(&p->record, field << 3 | 2);
+	put_varint(&p->record, p->inner.n);
+	vec_append(&p->record, p->inner.v, p->inner.n);
 	p->inner.n = 0;
 }
 
@@ -100,13 +244,15 @@ static uint32_t string(struct pprof *p, const char *s)
 
 static void put_str(struct pprof *p, struct bytes *to, unsigned int field, const char *s)
 {
-	put_u64(p, to, field, string(p, s));
+	put_u64(to, field, string(p, s));
 }
 
 /* ---- gzip */
 
 static void deflate_all(struct pprof *p, const void *v, size_t n, int flush)
 {
+	if (p->err)
+		return;
 	p->z.next_in = (void *)v;
 	p->z.avail_in = (uInt)n;
 	do {
@@ -118,87 +264,45 @@ static void deflate_all(struct pprof *p, const void *v, size_t n, int flush)
 	} while (!p->z.avail_out && !p->err);
 }
 
-/* The record is a field of the profile: out with it. */
-static void put_record(struct pprof *p, unsigned int field)
+/* A field of the profile: out with it. */
+static void put_field(struct pprof *p, unsigned int field, const void *v, size_t n)
 {
 	struct bytes head = {};
 
-	put_varint(p, &head, field << 3 | 2);
-	put_varint(p, &head, p->record.n);
-	if (!p->err)
-		deflate_all(p, head.v, head.n, Z_NO_FLUSH);
-	if (!p->err && p->record.n)
-		deflate_all(p, p->record.v, p->record.n, Z_NO_FLUSH);
+	put_varint(&head, field << 3 | 2);
+	put_varint(&head, n);
+	deflate_all(p, head.v, head.n, Z_NO_FLUSH);
+	if (n)
+		deflate_all(p, v, n, Z_NO_FLUSH);
 	vec_done(&head);
+}
+
+static void put_record(struct pprof *p, unsigned int field)
+{
+	put_field(p, field, p->record.v, p->record.n);
 	p->record.n = 0;
 }
 
 /* ---- columns */
 
-struct column {
-	const char *type, *unit;
-	enum counter_bit needs;
-	uint64_t (*of)(const struct snap_site *s);
-};
-
-static uint64_t alloc_calls(const struct snap_site *s)
-{
-	return s->c.alloc_calls;
-}
-
-static uint64_t alloc_bytes(const struct snap_site *s)
-{
-	return s->c.alloc_bytes;
-}
-
-static uint64_t live_blocks(const struct snap_site *s)
-{
-	return s->c.live_blocks;
-}
-
-static uint64_t live_bytes(const struct snap_site *s)
-{
-	return s->c.live_bytes;
-}
-
-static uint64_t fault_calls(const struct snap_site *s)
-{
-	return s->growth == GROWTH_FAULT ? s->c.alloc_calls : 0;
-}
-
-static uint64_t fault_bytes(const struct snap_site *s)
-{
-	return s->growth == GROWTH_FAULT ? s->c.alloc_bytes : 0;
-}
-
-static uint64_t mapped_calls(const struct snap_site *s)
-{
-	return s->growth == GROWTH_FAULT ? 0 : s->c.alloc_calls;
-}
-
-static uint64_t mapped_bytes(const struct snap_site *s)
-{
-	return s->growth == GROWTH_FAULT ? 0 : s->c.alloc_bytes;
-}
-
 #define N_COLUMNS 4
 /* the last that is known is what a reader shows first */
-static const struct column heap_columns[N_COLUMNS] = {
-	{ "alloc_objects", "count", HAS_ALLOC_CALLS, alloc_calls },
-	{ "alloc_space", "bytes", HAS_ALLOC_BYTES, alloc_bytes },
-	{ "inuse_objects", "count", HAS_LIVE_BLOCKS, live_blocks },
-	{ "inuse_space", "bytes", HAS_LIVE_BYTES, live_bytes },
+static const struct metric heap_columns[N_COLUMNS] = {
+	METRIC("alloc_objects", "count", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls),
+	METRIC("alloc_space", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes),
+	METRIC("inuse_objects", "count", "live_blocks", HAS_LIVE_BLOCKS, c.live_blocks),
+	METRIC("inuse_space", "bytes", "live_bytes", HAS_LIVE_BYTES, c.live_bytes),
 };
-static const struct column growth_columns[N_COLUMNS] = {
-	{ "mapped_calls", "count", HAS_ALLOC_CALLS, mapped_calls },
-	{ "mapped_space", "bytes", HAS_ALLOC_BYTES, mapped_bytes },
-	{ "fault_calls", "count", HAS_ALLOC_CALLS, fault_calls },
-	{ "fault_space", "bytes", HAS_ALLOC_BYTES, fault_bytes },
+static const struct metric growth_columns[N_COLUMNS] = {
+	METRIC("mapped_calls", "count", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = site__is_mapped),
+	METRIC("mapped_space", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = site__is_mapped),
+	METRIC("fault_calls", "count", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = site__is_fault),
+	METRIC("fault_space", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = site__is_fault),
 };
 
-static const struct column *column(const struct pprof *p, size_t i)
+static const struct metric *column(const struct pprof *p, size_t i)
 {
-	const struct column *c = recording__is_growth(&p->s->recording) ? &growth_columns[i] : &heap_columns[i];
+	const struct metric *c = recording__is_growth(&p->s->recording) ? &growth_columns[i] : &heap_columns[i];
 
 	return p->s->known & c->needs ? c : NULL;
 }
@@ -217,8 +321,8 @@ static void profile_u64(struct pprof *p, unsigned int field, uint64_t n)
 {
 	struct bytes b = {};
 
-	put_u64(p, &b, field, n);
-	if (b.n && !p->err)
+	put_u64(&b, field, n);
+	if (b.n)
 		deflate_all(p, b.v, b.n, Z_NO_FLUSH);
 	vec_done(&b);
 }
@@ -231,26 +335,19 @@ static void header(struct pprof *p, const char *first)
 
 	string(p, "");
 	for (size_t i = 0; i < N_COLUMNS; i++) {
-		const struct column *c = column(p, i);
+		const struct metric *c = column(p, i);
 
 		if (!c)
 			continue;
-		value_type(p, PROFILE_SAMPLE_TYPE, c->type, c->unit);
+		value_type(p, PROFILE_SAMPLE_TYPE, c->name, c->unit);
 		if (!first || strcmp(shown, first))
-			shown = c->type;
+			shown = c->name;
 	}
 	profile_u64(p, PROFILE_TIME_NS, (uint64_t)s->wall_start_ns);
 	profile_u64(p, PROFILE_DURATION_NS, s->duration_ns);
 	value_type(p, PROFILE_PERIOD_TYPE, "space", "bytes");
 	profile_u64(p, PROFILE_PERIOD, s->recording.sample_bytes ? s->recording.sample_bytes : 1);
 	profile_u64(p, PROFILE_DEFAULT_TYPE, string(p, shown));
-}
-
-/* What `-comments` prints; texts must live until the string table is written. */
-static void comments(struct pprof *p, char *const *texts, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		profile_u64(p, PROFILE_COMMENT, string(p, texts[i]));
 }
 
 struct range {
@@ -262,14 +359,14 @@ static void mapping(struct pprof *p, size_t i, const struct range *r)
 {
 	const struct snapshot *s = p->s;
 
-	put_u64(p, &p->record, MAPPING_ID, i + 1);
-	put_u64(p, &p->record, MAPPING_LIMIT, r->limit);
+	put_u64(&p->record, MAPPING_ID, i + 1);
+	put_u64(&p->record, MAPPING_LIMIT, r->limit);
 	put_str(p, &p->record, MAPPING_FILE, s->modules[i].path);
 	put_str(p, &p->record, MAPPING_BUILD_ID, s->modules[i].build_id);
-	put_u64(p, &p->record, MAPPING_HAS_FUNCTIONS, r->named);
-	put_u64(p, &p->record, MAPPING_HAS_FILES, r->named);
-	put_u64(p, &p->record, MAPPING_HAS_LINES, r->named);
-	put_u64(p, &p->record, MAPPING_HAS_INLINES, r->inlined);
+	put_u64(&p->record, MAPPING_HAS_FUNCTIONS, r->named);
+	put_u64(&p->record, MAPPING_HAS_FILES, r->named);
+	put_u64(&p->record, MAPPING_HAS_LINES, r->named);
+	put_u64(&p->record, MAPPING_HAS_INLINES, r->inlined);
 	put_record(p, PROFILE_MAPPING);
 }
 
@@ -345,23 +442,23 @@ static void locations(struct pprof *p)
 		const struct place *place = &s->places[i];
 		bool for_linkers = place->module < 0 || !is_python_module(s->modules[place->module].path);
 
-		put_u64(p, &p->record, LOCATION_ID, i + 1);
-		put_u64(p, &p->record, LOCATION_MAPPING, (uint64_t)place->module + 1);
-		put_u64(p, &p->record, LOCATION_ADDRESS, place->offset);
+		put_u64(&p->record, LOCATION_ID, i + 1);
+		put_u64(&p->record, LOCATION_MAPPING, (uint64_t)place->module + 1);
+		put_u64(&p->record, LOCATION_ADDRESS, place->offset);
 		for (size_t k = 0; place->resolved && k < place->n_lines; k++) {
 			const struct line *l = &place->lines[k];
 
 			if (!l->function || !*l->function)
 				continue;
-			put_u64(p, &p->inner, LINE_FUNCTION, function(p, l, for_linkers));
-			put_u64(p, &p->inner, LINE_NUMBER, l->line);
+			put_u64(&p->inner, LINE_FUNCTION, function(p, l, for_linkers));
+			put_u64(&p->inner, LINE_NUMBER, l->line);
 			put_inner(p, LOCATION_LINE);
 		}
 		put_record(p, PROFILE_LOCATION);
 	}
 	/* a sample must have a location */
-	put_u64(p, &p->record, LOCATION_ID, s->n_places + 1);
-	put_u64(p, &p->inner, LINE_FUNCTION, function(p, &(struct line){ .function = "[no stack]" }, true));
+	put_u64(&p->record, LOCATION_ID, s->n_places + 1);
+	put_u64(&p->inner, LINE_FUNCTION, function(p, &(struct line){ .function = "[no stack]" }, true));
 	put_inner(p, LOCATION_LINE);
 	put_record(p, PROFILE_LOCATION);
 }
@@ -369,31 +466,33 @@ static void locations(struct pprof *p)
 static void functions(struct pprof *p)
 {
 	for (size_t i = 0; i < p->functions.n; i++) {
-		put_u64(p, &p->record, FUNCTION_ID, i + 1);
-		put_u64(p, &p->record, FUNCTION_NAME, p->functions.v[i].a);
-		put_u64(p, &p->record, FUNCTION_SYSTEM_NAME, p->functions.v[i].c);
-		put_u64(p, &p->record, FUNCTION_FILE, p->functions.v[i].b);
+		put_u64(&p->record, FUNCTION_ID, i + 1);
+		put_u64(&p->record, FUNCTION_NAME, p->functions.v[i].a);
+		put_u64(&p->record, FUNCTION_SYSTEM_NAME, p->functions.v[i].c);
+		put_u64(&p->record, FUNCTION_FILE, p->functions.v[i].b);
 		put_record(p, PROFILE_FUNCTION);
 	}
 }
 
-static void label(struct pprof *p, const char *key, const char *value)
+/* Of a sample: whose it is, and by what those who have many machines ask. */
+static void put_labels(struct pprof *p, const struct snap_site *site, const char *pid)
 {
-	put_str(p, &p->inner, LABEL_KEY, key);
-	put_str(p, &p->inner, LABEL_STR, value);
-	put_inner(p, SAMPLE_LABEL);
-}
-
-/* By what those who have many machines ask. */
-static void group_labels(struct pprof *p, const struct snap_process *of)
-{
+	const struct snap_process *of = &p->s->processes[site->process];
 	const struct {
 		const char *key, *value;
-	} labels[] = { { "cgroup", of->cgroup }, { "container", of->container }, { "unit", of->unit }, { "pod", of->pod } };
+	} labels[] = {
+		{ "pid", pid }, { "comm", of->comm },
+		{ "cgroup", of->cgroup }, { "container", of->container }, { "unit", of->unit }, { "pod", of->pod },
+		{ "thread", site->thread }, { "tag", site->tag ? p->s->tags[site->tag - 1].name : NULL },
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
-		if (labels[i].value && *labels[i].value)
-			label(p, labels[i].key, labels[i].value);
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
+		if (!labels[i].value || !*labels[i].value)
+			continue;
+		put_str(p, &p->inner, LABEL_KEY, labels[i].key);
+		put_str(p, &p->inner, LABEL_STR, labels[i].value);
+		put_inner(p, SAMPLE_LABEL);
+	}
 }
 
 /* pids: as texts, by process; empty for a row of several */
@@ -405,39 +504,16 @@ static void samples(struct pprof *p, const char (*pids)[16])
 		const struct snap_site *site = &s->sites[i];
 
 		for (uint32_t k = 0; k < site->n_stack; k++)
-			put_varint(p, &p->inner, site->stack[k] + 1ull);
+			put_varint(&p->inner, site->stack[k] + 1ull);
 		if (!site->n_stack)
-			put_varint(p, &p->inner, s->n_places + 1);
+			put_varint(&p->inner, s->n_places + 1);
 		put_inner(p, SAMPLE_LOCATION);
 		for (size_t k = 0; k < N_COLUMNS; k++)
 			if (column(p, k))
-				put_varint(p, &p->inner, column(p, k)->of(site));
+				put_varint(&p->inner, metric__of(column(p, k), site));
 		put_inner(p, SAMPLE_VALUE);
-		if (*pids[site->process])
-			label(p, "pid", pids[site->process]);
-		label(p, "comm", s->processes[site->process].comm);
-		group_labels(p, &s->processes[site->process]);
-		if (site->thread)
-			label(p, "thread", site->thread);
-		if (site->tag)
-			label(p, "tag", s->tags[site->tag - 1].name);
+		put_labels(p, site, pids[site->process]);
 		put_record(p, PROFILE_SAMPLE);
-	}
-}
-
-static void string_table(struct pprof *p)
-{
-	for (size_t i = 0; i < p->strings.n; i++) {
-		size_t len = strlen(p->strings.v[i]);
-		struct bytes head = {};
-
-		put_varint(p, &head, PROFILE_STRING << 3 | 2);
-		put_varint(p, &head, len);
-		if (!p->err)
-			deflate_all(p, head.v, head.n, Z_NO_FLUSH);
-		if (!p->err && len)
-			deflate_all(p, p->strings.v[i], len, Z_NO_FLUSH);
-		vec_done(&head);
 	}
 }
 
@@ -453,15 +529,17 @@ static int write_all(struct pprof *p, const struct export_opts *o)
 		if (s->processes[i].pid > 0)
 			snprintf(pids[i], sizeof(pids[i]), "%d", s->processes[i].pid);
 	header(p, o ? o->shown_first : NULL);
-	comments(p, notes.v, notes.n);
+	/* what `-comments` prints */
+	for (size_t i = 0; i < notes.n; i++)
+		profile_u64(p, PROFILE_COMMENT, string(p, notes.v[i]));
 	profile_u64(p, PROFILE_DROP_FRAMES, string(p, drop));
 	mappings(p);
 	locations(p);
 	functions(p);
 	samples(p, pids);
-	string_table(p);
-	if (!p->err)
-		deflate_all(p, NULL, 0, Z_FINISH);
+	for (size_t i = 0; i < p->strings.n; i++)
+		put_field(p, PROFILE_STRING, p->strings.v[i], strlen(p->strings.v[i]));
+	deflate_all(p, NULL, 0, Z_FINISH);
 	/* the table of strings pointed here */
 	export_notes__done(&notes);
 	free(drop);

@@ -6,7 +6,6 @@
  */
 #include "model/ages.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,15 +128,11 @@ void ages__add_up(struct snapshot *s, const struct snap_site *const *v, size_t n
 
 	for (size_t i = 0; i < n; i++)
 		n_all += v[i]->n_ages;
-	to->ages = NULL;
-	to->n_ages = 0;
-	if (!n_all)
-		return;
-	all = xcalloc(n_all, sizeof(*all));
+	all = xcalloc(n_all + 1, sizeof(*all));
 	n_all = 0;
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < v[i]->n_ages; k++)
 			all[n_all++] = v[i]->ages[k];
 	to->n_ages = tidy(all, n_all);
-	to->ages = memcpy(snapshot__alloc(s, to->n_ages, sizeof(*all)), all, to->n_ages * sizeof(*all));
+	to->ages = snapshot__copy(s, all, to->n_ages, sizeof(*all));
 }

@@ -6,7 +6,6 @@
  * It is bounded: beyond its limits what is smallest is aggregated (archive_fold.c).
  * What always holds: a file is held as long as a stack leads through it.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "model/life.h"
@@ -322,14 +321,16 @@ static void keep_frees(struct batch *b, const struct cut *cut)
 		if (where_of[cut->wheres[i].number])
 			life_of[cut->wheres[i].number] = b->leaving[cut->wheres[i].proc];
 	for (size_t i = 0; i < cut->n_frees; i++) {
-		const struct cut_free *f = &cut->frees[i];
+		const struct snap_free *f = &cut->frees[i];
 		struct life *l = f->where < n_numbers ? life_of[f->where] : NULL;
-		struct kept_free *to;
+		struct snap_free *to;
 
 		if (!l || f->site >= b->n_numbers || !b->site_of[f->site])
 			continue;
 		to = vec_push(&l->kept->frees);
-		*to = (struct kept_free){ b->site_of[f->site] - 1, where_of[f->where] - 1, f->tid, f->calls, f->bytes, f->cross_calls, f->lifetime_ns };
+		*to = *f;
+		to->site = b->site_of[f->site] - 1;
+		to->where = where_of[f->where] - 1;
 		b->archive->n_frees++;
 	}
 }
@@ -388,30 +389,16 @@ static void keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 	}
 }
 
-static void number_sites(struct batch *b, const struct cut *cut)
-{
-	for (size_t i = 0; i < cut->n_sites; i++)
-		b->n_numbers = MAX(b->n_numbers, cut->sites[i].number + (size_t)1);
-	b->site_of = xcalloc(b->n_numbers + 1, sizeof(*b->site_of));
-}
-
-static void make_room(struct model *m)
-{
-	size_t n_modules = m->archive.modules.n;
-
-	archive__fold(m);
-	/* what was located by the names of files that are gone */
-	if (m->archive.modules.n != n_modules)
-		places__done(&m->places);
-}
-
 void model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
 		   const struct model_calls *calls)
 {
 	_cleanup_free_ struct life **leaving = xcalloc(MT_PROC_NUMBERS, sizeof(*leaving));
 	struct batch b = { .archive = &m->archive, .places = &m->places, .calls = calls, .leaving = leaving };
+	size_t n_modules;
 
-	number_sites(&b, cut);
+	for (size_t i = 0; i < cut->n_sites; i++)
+		b.n_numbers = MAX(b.n_numbers, cut->sites[i].number + (size_t)1);
+	b.site_of = xcalloc(b.n_numbers + 1, sizeof(*b.site_of));
 	places__begin(&m->places, mappings);
 	for (size_t i = 0; i < n; i++) {
 		struct life *l = model__life(m, procs[i]);
@@ -440,7 +427,11 @@ void model__archive(struct model *m, const uint32_t *procs, size_t n, const stru
 		put_place(&m->archive, b.known[i]);
 	free(b.known);
 	free(b.site_of);
-	make_room(m);
+	n_modules = m->archive.modules.n;
+	archive__fold(m);
+	/* what was located by the names of files that are gone */
+	if (m->archive.modules.n != n_modules)
+		places__done(&m->places);
 }
 
 void archive__done(struct archive *a)

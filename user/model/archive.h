@@ -25,20 +25,13 @@ struct kept_site {
 	uint32_t moves_to;	/* while others are folded: the row that it becomes part of, or its own next place */
 };
 
-/* --free-stacks: frees of a site's blocks, by place and by thread. */
-struct kept_free {
-	uint32_t site, where;	/* indexes into sites and wheres */
-	uint32_t tid;		/* 0: not known, or of several */
-	uint64_t calls, bytes, cross_calls, lifetime_ns;
-};
-
 struct kept {			/* what a life had in the kernel's tables */
 	struct cut_proc row;
 	struct vec(struct kept_site) sites;
 	struct vec(uint32_t) bare;	/* of sites: those without a stack, one for each function */
 	uint64_t live_bytes;	/* of all sites */
 	struct vec(struct kept_site) wheres;	/* that frees name: the function and the stack, nothing else */
-	struct vec(struct kept_free) frees;	/* over those of a site, calls and bytes are as they were in the cut */
+	struct vec(struct snap_free) frees;	/* by indexes into sites and wheres; over those of a site, calls and bytes are as they were in the cut */
 };
 
 /* Beyond these, what is smallest is aggregated. */

@@ -7,12 +7,11 @@
  * What always holds: no figure of a total changes, and over the rows of a site's frees calls and bytes are what they were.
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "model/frees.h"
 #include "model/life.h"
 #include "model/merge.h"
 #include "model/schema.h"
-#include "util/ids.h"
 
 /* Folded down to this share, so that it need not be done again at once. */
 #define SLACK(n) ((n) - (n) / 8)
@@ -55,34 +54,12 @@ bool kept__fold_into(struct kept *k, struct kept_site *s)
 
 /* ---- frees */
 
-static void add_free(struct kept_free *sum, const struct kept_free *f)
-{
-	sum->calls += f->calls;
-	sum->bytes += f->bytes;
-	sum->cross_calls += f->cross_calls;
-	sum->lifetime_ns += f->lifetime_ns;
-}
-
-/* Rows that have become the same are one. */
 static void join_rows(struct archive *a, struct kept *k)
 {
-	struct key_ids rows = {};
-	size_t n = 0;
+	size_t n = frees__join(k->frees.v, k->frees.n);
 
-	for (size_t i = 0; i < k->frees.n; i++) {
-		struct kept_free f = k->frees.v[i];
-		uint32_t at = 0;
-		bool is_new = true;
-
-		key_ids__get(&rows, (struct key){ f.site, f.where, f.tid }, &at, &is_new);
-		if (is_new)
-			k->frees.v[n++] = f;
-		else
-			add_free(&k->frees.v[at], &f);
-	}
 	a->n_frees -= k->frees.n - n;
 	k->frees.n = n;
-	key_ids__done(&rows);
 }
 
 /* All of them become those of one place without a stack, a row for each site. */
@@ -125,7 +102,7 @@ static void move_frees(struct archive *a, struct kept *to, struct kept *from)
 		a->n_wheres++;
 	}
 	for (size_t i = 0; i < from->frees.n && to->wheres.n; i++) {
-		struct kept_free *row = vec_push(&to->frees);
+		struct snap_free *row = vec_push(&to->frees);
 
 		*row = from->frees.v[i];
 		row->site = from->sites.v[row->site].moves_to;
@@ -168,11 +145,6 @@ struct choice {
 
 COMPARATOR(by_size, struct choice,
 	   ORDER(a->live_bytes, b->live_bytes) ?: ORDER(a->alloc_bytes, b->alloc_bytes))
-
-static bool too_much(const struct archive *a)
-{
-	return a->n_sites > a->limits.sites || a->n_frames > a->limits.frames;
-}
 
 /* The smallest lose their stacks until there is room. */
 static void fold_sites(struct model *m)
@@ -220,17 +192,6 @@ static void add_hist(struct mt_hist *sum, const struct mt_hist *h)
 	}
 }
 
-/* The row that folded lives become part of. */
-static struct life *others_of(struct model *m)
-{
-	if (!m->others) {
-		m->others = model__new_life(m);
-		m->others->row.ended = true;
-		m->others->kept = xcalloc(1, sizeof(*m->others->kept));
-	}
-	return m->others;
-}
-
 static void add_sums(struct life *sum, struct life *l)
 {
 	struct kept *to = sum->kept, *from = l->kept;
@@ -256,11 +217,17 @@ static void add_sums(struct life *sum, struct life *l)
 
 static void fold_life(struct model *m, struct life *l)
 {
-	struct life *others = others_of(m);
-	struct kept *to = others->kept, *from = l->kept;
+	struct kept *to, *from = l->kept;
 	struct archive *a = &m->archive;
 
-	add_sums(others, l);
+	/* the row that folded lives become part of */
+	if (!m->others) {
+		m->others = model__new_life(m);
+		m->others->row.ended = true;
+		m->others->kept = xcalloc(1, sizeof(*m->others->kept));
+	}
+	to = m->others->kept;
+	add_sums(m->others, l);
 	for (size_t i = 0; i < from->sites.n; i++) {
 		struct kept_site *s = &from->sites.v[i], *row;
 
@@ -285,21 +252,19 @@ static void fold_life(struct model *m, struct life *l)
 COMPARATOR(by_live_bytes, struct life *const,
 	   ORDER((*a)->kept->live_bytes, (*b)->kept->live_bytes) ?: ORDER((*a)->row.id, (*b)->row.id))
 
-struct lives {
-	struct vec(struct life *) v;
-};
+struct lives vec(struct life *);
 
 /* Those with the least live bytes first. */
 static void rank_lives(const struct model *m, struct lives *ret)
 {
 	for (size_t i = 0; i < m->lives.n; i++) {
-		struct life *l = m->lives.v[i], **slot = l->kept && l != m->others ? vec_push(&ret->v) : NULL;
+		struct life *l = m->lives.v[i], **slot = l->kept && l != m->others ? vec_push(ret) : NULL;
 
 		if (slot)
 			*slot = l;
 	}
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_live_bytes);
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), by_live_bytes);
 }
 
 /* Lives become part of one row until there is room. */
@@ -309,9 +274,9 @@ static void fold_lives(struct model *m)
 	struct lives all = {};
 
 	rank_lives(m, &all);
-	for (size_t i = 0; i < all.v.n && (a->n_lives > SLACK(a->limits.lives) || a->n_sites > SLACK(a->limits.sites)); i++)
-		fold_life(m, all.v.v[i]);
-	vec_done(&all.v);
+	for (size_t i = 0; i < all.n && (a->n_lives > SLACK(a->limits.lives) || a->n_sites > SLACK(a->limits.sites)); i++)
+		fold_life(m, all.v[i]);
+	vec_done(&all);
 	model__drop_folded(m);
 }
 
@@ -328,9 +293,9 @@ static void fold_frees(struct model *m)
 	struct lives all = {};
 
 	rank_lives(m, &all);
-	for (size_t i = 0; i < all.v.n && too_many_frees(&m->archive, true); i++)
-		fold_frees_of(&m->archive, all.v.v[i]->kept);
-	vec_done(&all.v);
+	for (size_t i = 0; i < all.n && too_many_frees(&m->archive, true); i++)
+		fold_frees_of(&m->archive, all.v[i]->kept);
+	vec_done(&all);
 }
 
 void archive__fold(struct model *m)
@@ -339,7 +304,7 @@ void archive__fold(struct model *m)
 
 	if (a->n_frees && too_many_frees(a, false))
 		fold_frees(m);
-	if (too_much(a))
+	if (a->n_sites > a->limits.sites || a->n_frames > a->limits.frames)
 		fold_sites(m);
 	if (a->n_lives > a->limits.lives || a->n_sites > a->limits.sites)
 		fold_lives(m);

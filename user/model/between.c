@@ -9,7 +9,6 @@
  */
 #include "model/between.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "util/util.h"
@@ -66,24 +65,10 @@ static uint64_t process_at(const struct snapshot *s, const struct snap_process *
 	return at && (at->t_ns <= t_ns || at->t_ns - t_ns <= max_ns) ? at->live_bytes : 0;
 }
 
-static uint64_t size_of(const struct change *c)
-{
-	return c->after > c->before ? c->after - c->before : c->before - c->after;
-}
-
-static int by_size(const void *pa, const void *pb)
-{
-	const struct change *a = pa, *b = pb;
-	uint64_t wa = size_of(a), wb = size_of(b);
-
-	if (wa == wb) {
-		wa = a->site->c.alloc_bytes;
-		wb = b->site->c.alloc_bytes;
-	}
-	if (wa != wb)
-		return wa < wb ? 1 : -1;
-	return a->site < b->site ? -1 : a->site > b->site;
-}
+COMPARATOR(by_size, struct change,
+	   ORDER(distance(b->after, b->before), distance(a->after, a->before)) ?:
+	   ORDER(b->site->c.alloc_bytes, a->site->c.alloc_bytes) ?:
+	   ORDER(a->site, b->site))
 
 void changes__init(struct changes *c, const struct snapshot *s, uint64_t from_ns, uint64_t to_ns)
 {

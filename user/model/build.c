@@ -10,6 +10,7 @@
 #include "model/life.h"
 #include "model/merge.h"
 #include "model/model.h"
+#include "model/remap.h"
 #include "model/schema.h"
 #include "util/util.h"
 
@@ -17,7 +18,6 @@ _Static_assert(MOVES_LONGEST_MAX == MT_CHAIN_MAX, "what a block can carry");
 
 struct build {
 	struct snapshot *s;
-	const struct snapshot_info *info;
 	const struct model_calls *calls;
 	struct places *places;	/* the model's */
 	uint64_t unit_ns;	/* of the programs' clock */
@@ -27,15 +27,10 @@ struct build {
 
 /* ---- rows */
 
-static uint64_t since(uint64_t clock_ns, uint64_t start_ns)
-{
-	return clock_ns > start_ns ? clock_ns - start_ns : 0;
-}
-
 /* Since the trace's start. It ended at an instant; the programs' clock may go by ticks, and be ahead of that. */
 static uint64_t moment(const struct build *b, const struct model *m, uint64_t clock_ns)
 {
-	return MIN(since(clock_ns, m->start_clock_ns), b->s->duration_ns);
+	return MIN(model__since_start(m, clock_ns), b->s->duration_ns);
 }
 
 static const char *thread_name(struct build *b, uint32_t number)
@@ -47,16 +42,6 @@ static const char *thread_name(struct build *b, uint32_t number)
 		b->names[number] = *name ? snapshot__strdup(b->s, name) : NULL;
 	}
 	return b->names[number];
-}
-
-static void build_stack(struct build *b, const struct snap_site *from, struct snap_site *to)
-{
-	const uint32_t *places = from->n_frames ? places__of_site(b->places, from, b->calls) : NULL;
-
-	if (places) {
-		to->stack = snapshot__copy(b->s, places, from->n_frames, sizeof(*places));
-		to->n_stack = from->n_frames;
-	}
 }
 
 /* Variances of independent estimates add up; their roots do not. */
@@ -74,9 +59,9 @@ static void add_variance(struct std_error *sum, const struct std_error *var)
 
 static void add_passed_over(const struct build *b, struct std_error *e)
 {
-	double bytes = (double)b->info->recording.sample_bytes, calls = bytes / MT_SAMPLE_LEAST;
+	double bytes = (double)b->s->recording.sample_bytes, calls = bytes / MT_SAMPLE_LEAST;
 
-	if (b->info->recording.sample_bytes <= 1)
+	if (b->s->recording.sample_bytes <= 1)
 		return;
 	e->alloc_bytes += SAMPLES_MORE * bytes * bytes;
 	e->live_bytes += SAMPLES_MORE * bytes * bytes;
@@ -91,9 +76,9 @@ static void add_passed_over(const struct build *b, struct std_error *e)
  */
 static double peak_error(const struct build *b, uint64_t bytes)
 {
-	double mean = (double)b->info->recording.sample_bytes;
+	double mean = (double)b->s->recording.sample_bytes;
 
-	return b->info->recording.sample_bytes > 1 ? sqrt(mean * (double)bytes + SAMPLES_MORE * mean * mean) : 0;
+	return b->s->recording.sample_bytes > 1 ? sqrt(mean * (double)bytes + SAMPLES_MORE * mean * mean) : 0;
 }
 
 static void take_root(struct std_error *e)
@@ -104,30 +89,14 @@ static void take_root(struct std_error *e)
 	e->live_bytes = sqrt(e->live_bytes);
 }
 
-/* Which of the cut's threads are whose: those of process i are order[first[i]] to order[first[i + 1] - 1]. */
-struct thread_lists {
-	uint32_t *order, *first;
-};
-
-static void list_threads(struct build *b, const struct cut *cut, const uint32_t *process_of_proc, size_t n_processes,
-			 struct thread_lists *ret)
+/* Which of the cut's threads are whose: by the number of a process, from 1 on; 0: of none. */
+static void list_threads(const struct cut *cut, const uint32_t *process_of_proc, size_t n_processes, struct lists *ret)
 {
-	uint32_t *next;
+	_cleanup_free_ uint32_t *went = xcalloc(cut->n_threads + 1, sizeof(*went));
 
-	ret->order = snapshot__alloc(b->s, cut->n_threads + 1, sizeof(*ret->order));
-	ret->first = snapshot__alloc(b->s, n_processes + 2, sizeof(*ret->first));
-	next = snapshot__alloc(b->s, n_processes + 2, sizeof(*next));
 	for (size_t i = 0; i < cut->n_threads; i++)
-		if (cut->threads[i].proc < MT_PROC_NUMBERS)
-			ret->first[process_of_proc[cut->threads[i].proc] + 1]++;
-	/* 0 is no process: its threads come first, and are not needed */
-	for (size_t i = 0; i <= n_processes; i++) {
-		ret->first[i + 1] += ret->first[i];
-		next[i] = ret->first[i];
-	}
-	for (size_t i = 0; i < cut->n_threads; i++)
-		if (cut->threads[i].proc < MT_PROC_NUMBERS)
-			ret->order[next[process_of_proc[cut->threads[i].proc]]++] = i;
+		went[i] = cut->threads[i].proc < MT_PROC_NUMBERS ? process_of_proc[cut->threads[i].proc] : 0;
+	lists__init(ret, went, cut->n_threads, n_processes + 1);
 }
 
 /* What a thread did under a name that it has no more, taken from what it did in all. */
@@ -136,20 +105,20 @@ static struct snap_thread former_name(struct build *b, const struct snap_thread 
 	return (struct snap_thread){ .tid = was->tid, .comm = snapshot__strdup(b->s, was->comm), .c = counters__take(left, &was->c) };
 }
 
-static bool runs(const struct cut *cut, const struct thread_lists *lists, size_t from, size_t to, pid_t tid)
+static bool runs(const struct cut *cut, const struct lists *lists, size_t from, size_t to, pid_t tid)
 {
 	for (size_t i = from; i < to; i++)
-		if ((pid_t)cut->threads[lists->order[i]].tid == tid)
+		if ((pid_t)cut->threads[lists->v[i]].tid == tid)
 			return true;
 	return false;
 }
 
 /* number: that of the process, from 1 on. */
 static void build_threads(struct build *b, const struct life *l, const struct cut *cut,
-			  const struct thread_lists *lists, size_t number, const struct cut_proc *row_of_it,
+			  const struct lists *lists, size_t number, const struct cut_proc *row_of_it,
 			  struct snap_process *p)
 {
-	size_t from = lists->first[number], to = lists->first[number + 1];
+	size_t from = lists->start[number], to = lists->start[number + 1];
 	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + l->former_names.n + 1, sizeof(*t));
 	struct snap_thread more = l->more_ended;
 
@@ -159,7 +128,7 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 		counters__add(&more.c, &row_of_it->untold);
 	}
 	for (size_t i = from; i < to; i++) {
-		const struct cut_thread *row = &cut->threads[lists->order[i]];
+		const struct cut_thread *row = &cut->threads[lists->v[i]];
 		struct snap_thread *its = t++;
 		struct counters left = row->c;
 		char comm[32] = "";
@@ -246,7 +215,9 @@ static void build_process(struct build *b, const struct model *m, const struct l
 			  struct snap_process *p)
 {
 	*p = l->row;
-	p->comm = snapshot__strdup(b->s, p->comm ?: "");
+	p->comm = p->comm ?: "";
+	p->exe = p->exe ?: "";
+	fields__own(b->s, &process_fields, p);
 	if (l == m->others) {
 		char comm[64];
 
@@ -255,11 +226,6 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->comm = snapshot__strdup(b->s, comm);
 		p->n_members = m->archive.n_folded_lives;
 	}
-	p->exe = snapshot__strdup(b->s, p->exe ?: "");
-	p->cgroup = snapshot__strdup(b->s, p->cgroup);
-	p->container = snapshot__strdup(b->s, p->container);
-	p->pod = snapshot__strdup(b->s, p->pod);
-	p->unit = snapshot__strdup(b->s, p->unit);
 	/* of one that ended before it was examined, what it had at its first instruction says nothing */
 	if (p->ended && !l->rss_seen && !p->age_at_attach_ns)
 		p->rss_bytes = 0;
@@ -282,7 +248,7 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 {
 	struct snap_process *p = snapshot__alloc(b->s, m->lives.n + 1, sizeof(*p));
 	_cleanup_free_ const struct cut_proc **rows = xcalloc(MT_PROC_NUMBERS, sizeof(*rows));
-	struct thread_lists threads;
+	struct lists threads = {};
 
 	for (size_t i = 0; i < cut->n_procs; i++)
 		if (cut->procs[i].proc < MT_PROC_NUMBERS)
@@ -291,7 +257,7 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 		if (model__life(m, m->lives.v[i]->row.proc) == m->lives.v[i])
 			process_of_proc[m->lives.v[i]->row.proc] = i + 1;
 	process_of_proc[0] = 0;
-	list_threads(b, cut, process_of_proc, m->lives.n, &threads);
+	list_threads(cut, process_of_proc, m->lives.n, &threads);
 	for (size_t i = 0; i < m->lives.n; i++) {
 		const struct life *l = m->lives.v[i];
 		const struct cut_proc *row = l->kept ? &l->kept->row : l->row.proc < MT_PROC_NUMBERS ? rows[l->row.proc] : NULL;
@@ -299,6 +265,7 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 		build_process(b, m, l, row, &p[i]);
 		build_threads(b, l, cut, &threads, i + 1, row, &p[i]);
 	}
+	lists__done(&threads);
 	b->s->processes = p;
 	b->s->n_processes = m->lives.n;
 	for (size_t i = 0; i < cut->n_threads; i++) {
@@ -332,7 +299,7 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	to->first_ns = moment(b, m, from->first_ns);
 	to->last_ns = moment(b, m, from->last_ns);
 	to->most_calls_per_s = in_part || from->evicted_stacks ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
-	to->oldest_ns = from->oldest_born_ns ? since(cut->now_ns, from->oldest_born_ns) : 0;
+	to->oldest_ns = from->oldest_born_ns ? cut->now_ns - MIN(from->oldest_born_ns, cut->now_ns) : 0;
 	ages__build(s, from->raw_ages, in_part ? to->c.live_blocks : UINT64_MAX, in_part ? to->c.live_bytes : UINT64_MAX, to);
 	counters__add_counts(&p->c, &to->c);
 	p->growth.calls[to->growth] += to->c.alloc_calls;
@@ -372,7 +339,11 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		if (from->proc >= MT_PROC_NUMBERS || !process_of_proc[from->proc])
 			continue;
 		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
-		build_stack(b, from, to);
+		if (from->n_frames) {
+			to->stack = snapshot__copy(s, places__of_site(b->places, from, b->calls), from->n_frames,
+						   sizeof(*to->stack));
+			to->n_stack = from->n_frames;
+		}
 		count_end(s, to);
 		to->since_baseline_bytes = baseline__change(&m->baseline, from);
 		b->courses[to - s->sites] = history__of_site(&m->history, from);
@@ -390,15 +361,16 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 		for (size_t j = 0; k && j < k->sites.n; j++) {
 			const struct kept_site *from = &k->sites.v[j];
 			struct snap_site *to = add_site(b, m, cut, &from->row, i);
+			uint64_t idle_ns = cut->now_ns - MIN(from->row.last_ns, cut->now_ns);
 			uint32_t *stack;
 
 			/* their blocks grow older: from some time on, all are older than what was requested */
-			if (since(cut->now_ns, from->row.last_ns) >= s->recording.older_ns) {
+			if (idle_ns >= s->recording.older_ns) {
 				to->older_blocks = to->c.live_blocks;
 				to->older_bytes = to->c.live_bytes;
 			}
 			if (cut->has_ages)
-				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns,
+				ages__build_range(s, idle_ns, to->oldest_ns,
 						  to->c.live_blocks, to->c.live_bytes, to);
 			b->courses[to - s->sites] = &from->course;
 			if (!from->n_stack)
@@ -417,7 +389,6 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 static void settle_look(struct snapshot *s, struct snap_site *to)
 {
 	const struct site_look *most = to->look;
-	struct snap_share *types;
 
 	if (!most)
 		return;
@@ -426,12 +397,7 @@ static void settle_look(struct snapshot *s, struct snap_site *to)
 		to->looked_blocks = 0;
 	to->unreached_blocks = MIN(to->unreached_blocks, to->c.live_blocks);
 	to->unreached_bytes = MIN(to->unreached_bytes, to->c.live_bytes);
-	types = snapshot__alloc(s, most->n_types + 1, sizeof(*types));
-	for (size_t i = 0; i < most->n_types; i++) {
-		types[i] = most->types[i];
-		types[i].name = snapshot__strdup(s, most->types[i].name);
-	}
-	to->types = types;
+	to->types = rows__copy(s, &share_fields, most->types, most->n_types, sizeof(*to->types));
 	to->n_types = most->n_types;
 	to->sampled_blocks = MIN(most->sampled, to->c.live_blocks);
 	if (most->held) {
@@ -441,18 +407,6 @@ static void settle_look(struct snapshot *s, struct snap_site *to)
 		held.blocks = MIN(held.blocks, to->c.live_blocks);
 		to->held = snap_root__copy(s, &held);
 	}
-}
-
-/* A verdict on a site asks what all of its process holds. */
-static void judge_sites(struct build *b, const struct model *m, const struct cut *cut)
-{
-	struct snapshot *s = b->s;
-
-	for (size_t i = 0; i < s->n_sites; i++) {
-		trends__site(m, cut, b->info, b->courses[i], s, &s->sites[i]);
-		settle_look(s, &s->sites[i]);
-	}
-	free(b->courses);
 }
 
 /* Where the sites of a process are no independent estimates, their variances do not add up to its own. */
@@ -483,11 +437,8 @@ static void build_totals(const struct build *b)
 {
 	struct snapshot *s = b->s;
 
-	for (size_t i = 0; i < s->n_processes; i++) {
-		const struct std_error *e = &s->processes[i].error;
-
-		add_variance(&s->error, e);
-	}
+	for (size_t i = 0; i < s->n_processes; i++)
+		add_variance(&s->error, &s->processes[i].error);
 	add_passed_over(b, &s->error);
 	take_root(&s->error);
 	for (size_t i = 0; i < s->n_processes; i++) {
@@ -517,46 +468,35 @@ static void build_unsure(struct snapshot *s)
 struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
 				 const struct model_calls *calls)
 {
-	struct snapshot *s = snapshot__new();
-	const struct recording *r = &info->recording;
-	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places, .unit_ns = MAX(info->unit_ns, 1) };
+	struct snapshot *s = snapshot__like(&info->base);
+	struct build b = { .s = s, .calls = calls, .places = &m->places, .unit_ns = MAX(info->unit_ns, 1) };
 	_cleanup_free_ uint32_t *process_of_proc = xcalloc(MT_PROC_NUMBERS, sizeof(*process_of_proc));
 
 	places__begin(&m->places, info->mappings);
-	s->version = info->version;
-	s->kernel = snapshot__strdup(s, info->kernel);
-	s->arch = snapshot__strdup(s, info->arch);
-	s->host = snapshot__strdup(s, info->host);
-	s->boot_id = info->boot_id && *info->boot_id ? snapshot__strdup(s, info->boot_id) : NULL;
-	s->recording = *r;
-	s->observed_share = info->observed_share;
-	s->n_selected = info->n_selected;
-	s->n_watched = info->n_watched;
-	s->watched_cpu_ns = info->watched_cpu_ns;
-	s->machine_cpu_ns = info->machine_cpu_ns;
-	s->estimated = r->sample_bytes || info->observed_share < 1;
-	s->known = counters__known(r, info->observed_share);
-	s->duration_ns = info->duration_ns;
-	s->paused_ns = MIN(info->paused_ns, info->duration_ns);
-	s->n_unfollowed = info->n_unfollowed;
-	s->n_left_out = info->n_left_out;
-	s->n_unread = info->n_unread;
-	s->reading = info->reading;
+	s->by = "process";
+	s->kernel = snapshot__strdup(s, s->kernel);
+	s->arch = snapshot__strdup(s, s->arch);
+	s->host = snapshot__strdup(s, s->host);
+	s->boot_id = s->boot_id && *s->boot_id ? snapshot__strdup(s, s->boot_id) : NULL;
+	s->estimated = s->recording.sample_bytes || s->observed_share < 1;
+	s->known = counters__known(&s->recording, s->observed_share);
+	s->paused_ns = MIN(s->paused_ns, s->duration_ns);
 	s->wall_start_ns = m->wall_start_ns;
-	s->wall_now_ns = info->wall_now_ns;
-	s->ended = info->ended;
-	s->target_cpu_ns = info->target_cpu_ns;
-	s->tool_cpu_ns = info->tool_cpu_ns;
 	s->scanned = cut->scanned;
 	s->baseline = m->baseline.set;
 	s->baseline_ns = m->baseline.t_ns;
-	snapshot__count_losses(s, cut, info);
+	snapshot__count_losses(s, m, cut, info);
 	build_processes(&b, m, cut, process_of_proc);
 	build_sites(&b, m, cut, process_of_proc);
 	build_kept(&b, m, cut);
-	judge_sites(&b, m, cut);
-	s->probe_ns_estimate = info->probe_ns_estimate ?: (uint64_t)((double)s->probe_hits * info->hit_ns);
-	if (r->free_stacks)
+	/* a verdict on a site asks what all of its process holds */
+	for (size_t i = 0; i < s->n_sites; i++) {
+		trends__site(m, cut, info, b.courses[i], s, &s->sites[i]);
+		settle_look(s, &s->sites[i]);
+	}
+	free(b.courses);
+	s->probe_ns_estimate = s->probe_ns_estimate ?: (uint64_t)((double)s->probe_hits * info->hit_ns);
+	if (s->recording.free_stacks)
 		frees__build(s, m, cut, process_of_proc, calls);
 	take_variances(s, m, cut, process_of_proc);
 	build_totals(&b);

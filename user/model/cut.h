@@ -28,14 +28,6 @@ struct site_look {
 	const struct snap_root *held;	/* NULL: not known */
 };
 
-/* --free-stacks: frees of a site's blocks, by place and by thread. */
-struct cut_free {
-	uint32_t site, where;	/* numbers in the kernel's tables */
-	uint32_t tid;		/* 0: threads are not kept apart here */
-	uint64_t calls, bytes, cross_calls;
-	uint64_t lifetime_ns;	/* sum; as it is at this moment */
-};
-
 struct cut_proc {
 	uint32_t proc;
 	uint32_t pid;
@@ -72,7 +64,7 @@ struct cut {
 	size_t n_procs;
 	struct cut_thread *threads;	/* those that live */
 	size_t n_threads;
-	struct cut_free *frees;	/* over those of a site, calls and bytes are its own, but for MT_LOST_FREES_FULL */
+	struct snap_free *frees;	/* over those of a site, calls and bytes are its own, but for MT_LOST_FREES_FULL */
 	size_t n_frees;
 	struct snap_site *wheres;	/* that frees name: the process, and the stack, nothing else */
 	size_t n_wheres;

@@ -10,8 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/frees.h"
-#include "model/heaps.h"
+#include "model/remap.h"
 #include "util/invoker.h"
 #include "util/own_name.h"
 #include "util/util.h"
@@ -259,16 +258,6 @@ static void hide(struct snap_hidden *h, const struct snap_site *site)
 	h->live_bytes += site->c.live_bytes;
 }
 
-/* What the heap itself says stays; lists of blocks are narrowed to those of the sites that are left. */
-static void keep_heaps(struct snapshot *to, const struct snapshot *s, const struct filter *f, const uint32_t *site_of)
-{
-	struct snap_heap *v = snapshot__alloc(to, s->n_heaps + 1, sizeof(*v));
-
-	_Static_assert(FREES_GONE == HEAPS_GONE, "one table serves both");
-	heaps__map(to, v, s, &(struct heaps_map){ .site_of = site_of, .drop_older = f->has_only });
-	to->heaps = v;
-}
-
 struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter *f)
 {
 	struct snapshot *to = snapshot__like(s);
@@ -281,13 +270,13 @@ struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter 
 	for (size_t i = 0; i < s->n_sites; i++) {
 		bool shown = is_shown(f, &s->sites[i], places);
 
-		site_of[i] = shown ? (uint32_t)to->n_sites : FREES_GONE;
+		site_of[i] = shown ? (uint32_t)to->n_sites : ROW_GONE;
 		if (shown)
 			to->sites[to->n_sites++] = s->sites[i];
 		else
 			hide(&to->hidden, &s->sites[i]);
 	}
-	keep_heaps(to, s, f, site_of);
-	frees__map(to, s, &(struct frees_map){ .site_of = site_of });
+	/* what a heap itself says stays; lists of blocks are narrowed to those of the sites that are left */
+	snapshot__remap(to, s, &(struct remap){ .site_of = site_of, .drop_older = f->has_only });
 	return to;
 }

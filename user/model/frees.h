@@ -14,17 +14,8 @@
 void frees__build(struct snapshot *s, struct model *m, const struct cut *cut, const uint32_t *process_of_proc,
 		 const struct model_calls *calls);
 
-/*
- * The rows of another snapshot, whose sites and places became those of `to`: site_of by
- * site, FREES_GONE: it is not there any more, and its frees are not either; process_of by
- * process, place_of by place, each NULL: the same. Free sites that have become the same
- * are one.
- */
-#define FREES_GONE UINT32_MAX
-struct frees_map {
-	const uint32_t *site_of, *process_of, *place_of;
-};
-void frees__map(struct snapshot *to, const struct snapshot *from, const struct frees_map *map);
+/* In place: rows that have become the same are one. How many there are then. */
+size_t frees__join(struct snap_free *v, size_t n);
 
 /* Nothing is reported of frees. */
 void frees__drop(struct snapshot *s);

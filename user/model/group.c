@@ -9,13 +9,12 @@
  */
 #include "model/group.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "model/ages.h"
-#include "model/frees.h"
 #include "model/heaps.h"
 #include "model/merge.h"
+#include "model/remap.h"
 #include "model/schema.h"
 #include "model/trends.h"
 #include "util/hash.h"
@@ -31,35 +30,10 @@ struct work {
 	struct snap_process *groups;	/* of to */
 	size_t n_groups;
 	uint32_t *group_of;	/* by process */
-	uint32_t *same_module;	/* by module: the first with the same code */
 	uint32_t *same_place;	/* by place: the first at the same offset of the same code */
 	uint32_t *merged_into;	/* by site: the site of to */
 	struct id_table index;	/* of what is numbered at the moment */
 };
-
-/* numbers[] sorted by where they went: those of k are v[start[k]] up to v[start[k + 1]]. Owned by the caller. */
-struct lists {
-	size_t *start;
-	uint32_t *v;
-};
-
-static void lists_init(struct lists *l, const uint32_t *went, size_t n, size_t n_lists)
-{
-	l->start = xcalloc(n_lists + 2, sizeof(*l->start));
-	l->v = xcalloc(n + 1, sizeof(*l->v));
-	for (size_t i = 0; i < n; i++)
-		l->start[went[i] + 2]++;
-	for (size_t k = 2; k < n_lists + 2; k++)
-		l->start[k] += l->start[k - 1];
-	for (size_t i = 0; i < n; i++)
-		l->v[l->start[went[i] + 1]++] = i;
-}
-
-static void lists_done(struct lists *l)
-{
-	free(l->start);
-	free(l->v);
-}
 
 /* ---- what belongs to which group */
 
@@ -230,7 +204,7 @@ static void build_groups(struct work *w)
 {
 	struct lists members = {};
 
-	lists_init(&members, w->group_of, w->from->n_processes, w->n_groups);
+	lists__init(&members, w->group_of, w->from->n_processes, w->n_groups);
 	for (size_t g = 0; g < w->n_groups; g++) {
 		const uint32_t *first = members.v + members.start[g];
 		size_t n = members.start[g + 1] - members.start[g];
@@ -241,7 +215,7 @@ static void build_groups(struct work *w)
 		else
 			build_group(w, first, n, &w->groups[g]);
 	}
-	lists_done(&members);
+	lists__done(&members);
 }
 
 /* Whoever forked a process may be in another row now. */
@@ -265,68 +239,41 @@ static void name_parents(struct work *w)
 
 /* ---- which places are the same code */
 
-struct module_key {
-	const struct snap_module *v, *m;
-};
-
 /*
  * A build id is the code's; a path may be another file in each container. Of code that no file has (PYTHON_PATH) offsets mean the same
  * in all processes.
  */
-static bool same_module(const void *arg, uint32_t number)
-{
-	const struct module_key *k = arg;
-	const struct snap_module *a = k->m, *b = &k->v[number];
-
-	if (a->build_id || b->build_id)
-		return same_or_none(a->build_id, b->build_id);
-	return same_or_none(a->path, b->path);
-}
-
-struct place_key {
-	const struct work *w;
-	const struct place *p;
-};
-
-static int64_t module_of(const struct work *w, const struct place *p)
-{
-	return p->module >= 0 && (size_t)p->module < w->from->n_modules ? (int64_t)w->same_module[p->module] : -1;
-}
-
-static bool same_place(const void *arg, uint32_t number)
-{
-	const struct place_key *k = arg;
-	const struct place *b = &k->w->from->places[number];
-
-	return k->p->offset == b->offset && module_of(k->w, k->p) == module_of(k->w, b);
-}
-
 static void find_same_code(struct work *w)
 {
 	const struct snapshot *s = w->from;
+	_cleanup_free_ uint32_t *code = xcalloc(s->n_modules + 1, sizeof(*code));
+	_cleanup_free_ uint32_t *first = xcalloc(s->n_places + 1, sizeof(*first));
+	struct string_ids build_ids = {}, paths = {};
+	struct key_ids places = {};
 
-	w->same_module = xcalloc(s->n_modules + 1, sizeof(*w->same_module));
-	id_table__init(&w->index, s->n_modules);
 	for (size_t i = 0; i < s->n_modules; i++) {
 		const struct snap_module *m = &s->modules[i];
-		struct module_key key = { s->modules, m };
-		uint32_t *slot = id_table__find(&w->index, hash__string(m->build_id ?: m->path ?: ""), same_module, &key);
 
-		if (!*slot)
-			*slot = i + 1;
-		w->same_module[i] = *slot - 1;
+		string_ids__get(m->build_id ? &build_ids : &paths, m->build_id ?: m->path, &code[i]);
 	}
 	w->same_place = xcalloc(s->n_places + 1, sizeof(*w->same_place));
-	id_table__init(&w->index, s->n_places);
 	for (size_t i = 0; i < s->n_places; i++) {
-		struct place_key key = { w, &s->places[i] };
-		uint64_t hash = hash__mix(module_of(w, key.p), key.p->offset);
-		uint32_t *slot = id_table__find(&w->index, hash, same_place, &key);
+		const struct place *p = &s->places[i];
+		bool known = p->module >= 0 && (size_t)p->module < s->n_modules;
+		uint32_t id;
+		bool is_new;
 
-		if (!*slot)
-			*slot = i + 1;
-		w->same_place[i] = *slot - 1;
+		key_ids__get(&places,
+			     (struct key){ known ? code[p->module] : 0, p->offset,
+					   !known ? 0 : s->modules[p->module].build_id ? 1 : 2 },
+			     &id, &is_new);
+		if (is_new)
+			first[id] = (uint32_t)i;
+		w->same_place[i] = first[id];
 	}
+	string_ids__done(&build_ids);
+	string_ids__done(&paths);
+	key_ids__done(&places);
 }
 
 /* ---- sites */
@@ -362,15 +309,13 @@ static uint64_t hash_of_site(const struct site_key *k)
 static void new_site(struct work *w, const struct site_key *k)
 {
 	struct snap_site *to = &w->to->sites[w->to->n_sites++];
-	uint32_t *stack = snapshot__alloc(w->to, k->site->n_stack, sizeof(*stack));
+	const struct remap map = { .place_of = w->same_place };
 
 	*to = *k->site;
 	to->process = k->group;
 	to->tid = 0;
 	to->thread = NULL;
-	to->stack = stack;
-	for (uint32_t i = 0; i < to->n_stack; i++)
-		stack[i] = w->same_place[k->site->stack[i]];
+	to->stack = remap__stack(w->to, &map, k->site->stack, to->n_stack);
 }
 
 static void merge_sites(struct work *w)
@@ -434,7 +379,7 @@ static void merge_histories(struct work *w)
 	struct timeline *lines = xcalloc(s->n_sites + 1, sizeof(*lines));
 	const struct snap_site **sites = xcalloc(s->n_sites + 1, sizeof(*sites));
 
-	lists_init(&parts, w->merged_into, s->n_sites, w->to->n_sites);
+	lists__init(&parts, w->merged_into, s->n_sites, w->to->n_sites);
 	for (size_t i = 0; i < w->to->n_sites; i++) {
 		size_t n = parts.start[i + 1] - parts.start[i], n_alike = 0;
 
@@ -455,91 +400,49 @@ static void merge_histories(struct work *w)
 		timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history);
 		ages__add_up(w->to, sites, n, &w->to->sites[i]);
 	}
-	lists_done(&parts);
+	lists__done(&parts);
 	free(lines);
 	free(sites);
 }
 
-static void merge_frees(struct work *w)
+/* A heap is a process's own, also where rows are of several; a mark stays what it is, and whose it was is a group now. */
+static void map_rest(struct work *w)
 {
-	const struct frees_map map = { .site_of = w->merged_into,
-				       .process_of = w->group_of,
-				       .place_of = w->same_place };
+	const struct remap map = { .site_of = w->merged_into, .process_of = w->group_of, .place_of = w->same_place };
 
-	frees__map(w->to, w->from, &map);
+	snapshot__remap(w->to, w->from, &map);
 }
 
 /* ---- threads */
-
-struct tid_key {
-	const struct snapshot *s;
-	const uint32_t *process_of;	/* by thread, over all processes */
-	const struct snap_thread *const *v;
-	uint32_t process;
-	int tid;
-};
-
-static bool same_thread(const void *arg, uint32_t number)
-{
-	const struct tid_key *k = arg;
-
-	return k->process_of[number] == k->process && k->v[number]->tid == k->tid;
-}
 
 /* Sites are kept apart by thread and name already: some lack the name alone. */
 static void name_threads(struct work *w)
 {
 	const struct snapshot *s = w->from;
-	_cleanup_free_ const struct snap_thread **v = NULL;
-	_cleanup_free_ uint32_t *process_of = NULL;
-	size_t n = 0, at = 0;
+	struct strings comms = {};
+	struct key_ids tids = {};	/* (process, tid); number: index into comms */
+	uint32_t id;
 
 	for (size_t i = 0; i < s->n_processes; i++)
-		n += s->processes[i].n_threads;
-	v = xcalloc(n + 1, sizeof(*v));
-	process_of = xcalloc(n + 1, sizeof(*process_of));
-	id_table__init(&w->index, n);
-	for (size_t i = 0; i < s->n_processes; i++)
-		for (size_t k = 0; k < s->processes[i].n_threads; k++, at++) {
-			struct tid_key key = { s, process_of, v, i, s->processes[i].threads[k].tid };
-			uint32_t *slot;
+		for (size_t k = 0; k < s->processes[i].n_threads; k++) {
+			const struct snap_thread *t = &s->processes[i].threads[k];
+			bool is_new;
 
-			v[at] = &s->processes[i].threads[k];
-			process_of[at] = i;
-			slot = id_table__find(&w->index, hash__mix(key.process, key.tid), same_thread, &key);
-			if (!*slot)
-				*slot = at + 1;
+			key_ids__get(&tids, (struct key){ .a = i, .b = (uint64_t)t->tid }, &id, &is_new);
+			if (is_new)
+				*vec_push(&comms) = t->comm;
 		}
 	w->to->sites = snapshot__alloc(w->to, s->n_sites + 1, sizeof(*w->to->sites));
 	for (size_t i = 0; i < s->n_sites; i++) {
-		struct tid_key key = { s, process_of, v, s->sites[i].process, s->sites[i].tid };
-		const uint32_t *slot = id_table__find(&w->index, hash__mix(key.process, key.tid), same_thread, &key);
+		struct snap_site *site = &w->to->sites[i];
 
-		w->to->sites[i] = s->sites[i];
-		if (key.tid && !s->sites[i].thread && *slot)
-			w->to->sites[i].thread = v[*slot - 1]->comm;
+		*site = s->sites[i];
+		if (site->tid && !site->thread &&
+		    key_ids__find(&tids, (struct key){ .a = site->process, .b = (uint64_t)site->tid }, &id))
+			site->thread = comms.v[id];
 	}
-}
-
-/* A heap is a process's own, also where rows are of several. */
-static void keep_heaps(struct work *w)
-{
-	struct snap_heap *v = snapshot__alloc(w->to, w->from->n_heaps + 1, sizeof(*v));
-
-	heaps__map(w->to, v, w->from, &(struct heaps_map){ .process_of = w->group_of, .site_of = w->merged_into, .place_of = w->same_place });
-	w->to->heaps = v;
-}
-
-/* A mark stays what it is; whose it was is a group now. */
-static void keep_marks(struct work *w)
-{
-	struct snap_mark *rows = snapshot__alloc(w->to, w->from->n_marks + 1, sizeof(*rows));
-
-	for (size_t i = 0; i < w->from->n_marks; i++) {
-		rows[i] = w->from->marks[i];
-		rows[i].process = w->group_of[rows[i].process];
-	}
-	w->to->marks = rows;
+	key_ids__done(&tids);
+	vec_done(&comms);
 }
 
 /* ---- all of it */
@@ -558,13 +461,10 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 		find_same_code(&w);
 		merge_sites(&w);
 		merge_histories(&w);
-		merge_frees(&w);
-		keep_marks(&w);
-		keep_heaps(&w);
+		map_rest(&w);
 	}
 	id_table__done(&w.index);
 	free(w.group_of);
-	free(w.same_module);
 	free(w.same_place);
 	free(w.merged_into);
 	return w.to;
@@ -578,9 +478,7 @@ static bool represents(const struct snap_site *a, const struct snap_site *b)
 
 	if (alarm && (verdict__is_alarm(a->trend.verdict) || verdict__is_alarm(b->trend.verdict)))
 		return alarm < 0;
-	if (a->c.live_bytes != b->c.live_bytes)
-		return a->c.live_bytes > b->c.live_bytes;
-	return a->c.alloc_bytes > b->c.alloc_bytes;
+	return (ORDER(a->c.live_bytes, b->c.live_bytes) ?: ORDER(a->c.alloc_bytes, b->c.alloc_bytes)) > 0;
 }
 
 /* A row has the stack of its site that is worst, or else heaviest; the others are added to that one. */
@@ -617,8 +515,7 @@ struct snapshot *snapshot__merge_sites(const struct snapshot *s, const uint32_t 
 
 	merge_rows(&w, n_rows);
 	merge_histories(&w);
-	merge_frees(&w);
-	keep_heaps(&w);
+	map_rest(&w);
 	for (size_t i = 0; i < n_rows; i++)
 		if (w.to->sites[i].n_stacks > 1)
 			trends__row(w.to, &w.to->sites[i], leak_after_ns);

@@ -3,7 +3,6 @@
  * Owns the table of --by, and which group a process belongs to. What always holds: each process is in one group;
  * groups are numbered in the order in which the first of each appears.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "model/group.h"
@@ -62,14 +61,13 @@ bool grouping__changes(const struct grouping *by)
 /* ---- what belongs to which group */
 
 struct naming {
-	struct string_ids names, exes;
+	struct string_ids names;
 	struct key_ids programs, groups;
 };
 
 static void naming_done(struct naming *n)
 {
 	string_ids__done(&n->names);
-	string_ids__done(&n->exes);
 	key_ids__done(&n->programs);
 	key_ids__done(&n->groups);
 }
@@ -85,7 +83,7 @@ static void program_of(struct naming *n, const struct snap_process *p, uint32_t 
 	uint32_t comm, exe;
 
 	string_ids__get(&n->names, p->comm, &comm);
-	string_ids__get(&n->exes, p->exe, &exe);
+	string_ids__get(&n->names, p->exe, &exe);
 	key_ids__get(&n->programs, (struct key){ comm, exe, 0 }, ret, NULL);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/merge.h"
+#include "model/schema.h"
 #include "util/ids.h"
 #include "util/util.h"
 
@@ -114,58 +115,6 @@ const char *heap__comm(const struct snapshot *s, const struct snap_heap *h)
 	return h->comm ? h->comm : s->processes[h->process].comm;
 }
 
-/* ---- from one snapshot into another */
-
-static uint32_t mapped(const uint32_t *table, uint32_t base, uint32_t index)
-{
-	return table ? table[index] : index + base;
-}
-
-/* Blocks of sites that are hidden go: the list was narrowed. */
-static void map_list(struct snapshot *to, struct snap_heap *h, const struct heaps_map *map)
-{
-	struct snap_block *v = snapshot__alloc(to, h->n_list + 1, sizeof(*v));
-	size_t n = 0;
-
-	for (size_t i = 0; i < h->n_list; i++) {
-		uint32_t site = h->list[i].site ? mapped(map->site_of, map->site_base, h->list[i].site - 1) : 0;
-
-		if (h->list[i].site ? site == HEAPS_GONE : map->drop_older)
-			continue;
-		v[n] = h->list[i];
-		v[n++].site = h->list[i].site ? site + 1 : 0;
-	}
-	h->list = v;
-	h->n_list = n;
-}
-
-static void map_parts(struct snapshot *to, struct snap_heap *h, const struct heaps_map *map)
-{
-	struct snap_part *v = snapshot__alloc(to, h->n_parts + 1, sizeof(*v));
-
-	for (size_t i = 0; i < h->n_parts; i++) {
-		uint32_t *stack = snapshot__alloc(to, h->parts[i].n_stack + 1, sizeof(*stack));
-
-		v[i] = h->parts[i];
-		for (uint32_t k = 0; k < v[i].n_stack; k++)
-			stack[k] = mapped(map->place_of, map->place_base, h->parts[i].stack[k]);
-		v[i].stack = v[i].n_stack ? stack : NULL;
-	}
-	h->parts = v;
-}
-
-void heaps__map(struct snapshot *to, struct snap_heap *v, const struct snapshot *from, const struct heaps_map *map)
-{
-	for (size_t i = 0; i < from->n_heaps; i++) {
-		v[i] = from->heaps[i];
-		v[i].pid = heap__pid(from, &from->heaps[i]);
-		v[i].comm = heap__comm(from, &from->heaps[i]);
-		v[i].process = mapped(map->process_of, map->process_base, v[i].process);
-		map_list(to, &v[i], map);
-		map_parts(to, &v[i], map);
-	}
-}
-
 /* ---- several sites in one */
 
 COMPARATOR(by_share, struct snap_share, ORDER(b->share, a->share) ?: strcmp(a->name, b->name))
@@ -199,4 +148,122 @@ void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_
 	ret->types = sum;
 	ret->n_types = names.n;
 	string_ids__done(&names);
+}
+
+/* ---- copies of what was found in memory, from one snapshot into another. Strings are those that the tables of fields name. */
+
+#define COPY(s, fields, from, n) rows__copy(s, &(fields), from, n, sizeof(*(from)))
+
+static const struct snap_class *copy_classes(struct snapshot *s, const struct snap_class *from, size_t n)
+{
+	struct snap_class *to = COPY(s, class_fields, from, n);
+
+	for (size_t i = 0; i < n; i++)
+		to[i].types = COPY(s, share_fields, from[i].types, from[i].n_types);
+	return to;
+}
+
+const struct snap_root *snap_root__copy(struct snapshot *s, const struct snap_root *root)
+{
+	return COPY(s, root_fields, root, 1);
+}
+
+static const struct snap_part *copy_parts(struct snapshot *s, const struct snap_part *from, size_t n)
+{
+	struct snap_part *to = COPY(s, part_fields, from, n);
+
+	for (size_t i = 0; i < n; i++)
+			to[i].stack = snapshot__copy(s, from[i].stack, from[i].n_stack, sizeof(*to[i].stack));
+	return to;
+}
+
+struct snap_heap snap_heap__copy(struct snapshot *s, const struct snap_heap *h)
+{
+	struct snap_heap to = *h;
+
+	fields__own(s, &heap_fields, &to);
+	fields__own(s, &unreached_fields, &to.unreached);
+	to.comm = snapshot__strdup(s, h->comm);
+	to.older_classes = copy_classes(s, h->older_classes, h->n_older_classes);
+	to.older_types = COPY(s, type_fields, h->older_types, h->n_older_types);
+	to.arenas = COPY(s, arena_fields, h->arenas, h->n_arenas);
+	to.classes = copy_classes(s, h->classes, h->n_classes);
+	to.types = COPY(s, type_fields, h->types, h->n_types);
+	to.unreached.classes = copy_classes(s, h->unreached.classes, h->unreached.n_classes);
+	to.unreached.types = COPY(s, type_fields, h->unreached.types, h->unreached.n_types);
+	to.roots = COPY(s, root_fields, h->roots, h->n_roots);
+	to.parts = copy_parts(s, h->parts, h->n_parts);
+	to.list = COPY(s, block_fields, h->list, h->n_list);
+	return to;
+}
+
+/*
+ * ---- growth that has no explanation
+ *
+ * How much of a process's growth has no explanation: what a program gets that calls allocation functions past their probes.
+ *
+ * Two ways to find it, each of which gives a lower bound:
+ *
+ *   by blocks   a look at the heap has found blocks that the table has not. They are older than the trace; but all that is
+ *               older had room in what was mapped when the trace began. The rest was allocated since.
+ *   by calls    the heap, in pages, has grown by more than all calls since then have requested, freed or not. Pages
+ *               that were mapped and untouched at first may have been touched since.
+ *
+ * So neither memory that the allocator keeps, nor large blocks that were touched late, nor the program's own mappings, nor the
+ * stacks of threads are taken for it. What always holds: where something is left out on purpose, by an option or for
+ * want of room, nothing is claimed.
+ */
+
+#define CLEAR_BYTES (8ull << 20)	/* what is less, or one of so many parts of the growth, is not clear enough to be said */
+#define CLEAR_PART 8
+#define CALL_BYTES 32		/* header and rounding of a block, at most */
+#define POOL_FACTOR 2		/* an allocator above malloc takes no more than this of what its own blocks came to */
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t by_blocks(const struct snap_process *p, const struct snap_heap *h)
+{
+	uint64_t unsure;
+
+	if (!h || h->refused || !h->older_known || !h->older_blocks || h->older_unsure_blocks > h->older_blocks / 4)
+		return 0;
+	unsure = h->older_bytes / h->older_blocks * h->older_unsure_blocks;
+	/* blocks of another allocator, which has its memory from malloc, lie inside of what malloc gave it */
+	if (!p->memory.sized_blocks)
+		unsure += POOL_FACTOR * p->c.peak_bytes + CALL_BYTES * p->c.live_blocks;
+	return less(h->older_bytes, p->memory.first_mapped + unsure);
+}
+
+static uint64_t by_calls(const struct snap_process *p)
+{
+	const struct snap_memory *m = &p->memory;
+
+	if (m->heap_grown <= 0 || m->heap_estimated)
+		return 0;
+	return less((uint64_t)m->heap_grown, p->c.alloc_bytes + CALL_BYTES * p->c.alloc_calls + m->first_untouched);
+}
+
+static uint64_t unexplained(const struct snap_process *p, const struct snap_heap *h)
+{
+	int64_t grown = p->memory.heap_grown + p->memory.large_grown;
+	uint64_t n;
+
+	if (!p->memory.known || !p->memory.grown_known || grown <= 0 || p->lost_blocks || p->unseen_ns)
+		return 0;
+	n = MIN(MAX(by_blocks(p, h), by_calls(p)), (uint64_t)grown);
+	return n >= CLEAR_BYTES && n >= (uint64_t)grown / CLEAR_PART ? n : 0;
+}
+
+void snapshot__find_unexplained(struct snapshot *s)
+{
+	struct snap_process *v = (struct snap_process *)s->processes;
+
+	/* a mapping that the program makes is a block then, and explains nothing of the heap */
+	if (recording__is_partial(&s->recording) || recording__is_growth(&s->recording) || s->estimated || s->observed_share < 1 || s->recording.mmap)
+		return;
+	for (size_t i = 0; i < s->n_processes; i++)
+		v[i].memory.unexplained_bytes = unexplained(&v[i], snapshot__heap_of(s, (uint32_t)i));
 }

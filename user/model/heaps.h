@@ -32,19 +32,13 @@ const char *root_kind__word(enum root_kind kind);
 /* What goes before a root's name: "the stack of ", "thread-locals or registers of ", "". */
 const char *root_kind__before(enum root_kind kind);
 
-#define HEAPS_GONE UINT32_MAX
-
-/* Where rows of `from` are in `to`; NULL: where they were. What went to HEAPS_GONE is left out. */
-struct heaps_map {
-	const uint32_t *process_of, *site_of, *place_of;
-	uint32_t process_base, site_base, place_base;	/* added, where there is no table */
-	bool drop_older;	/* of lists of blocks: those without a site too */
-};
-
-/* Copies of all heaps of `from` into v, of room for as many. */
-void heaps__map(struct snapshot *to, struct snap_heap *v, const struct snapshot *from, const struct heaps_map *map);
-
 /* What the blocks of several sites are, by how many are live; and who holds the most of them. */
 void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret);
+
+/*
+ * Memory that a process has taken while it was traced, and that nothing explains which was seen: of each process, into its
+ * memory.unexplained_bytes, at least so much; 0 also where it cannot be known.
+ */
+void snapshot__find_unexplained(struct snapshot *s);
 
 #endif

@@ -30,7 +30,6 @@
 /* Seconds, about, that "of late" looks back over. */
 #define SMOOTH 16.0
 #define RATE_MIN_NS (500 * MS_NS)
-#define MAX_PROC UINT16_MAX
 
 /* ---- a course */
 
@@ -312,29 +311,20 @@ static uint64_t nth_largest(uint64_t *v, size_t n, size_t nth)
 	return v[nth];
 }
 
-/* Processes that have ended: their courses ended with them. Those whose live blocks are not known have no point now. Rows of stacks that were given up have none: they hold nothing. */
-struct over {
-	uint64_t word[(MAX_PROC + 1) / 64];
-};
-
-static bool is_over(const struct over *o, const struct snap_site *s)
+/*
+ * Processes that have ended: their courses ended with them. Those whose live blocks are not known have no point now. Rows of stacks that
+ * were given up have none: they hold nothing. over: by number of the process.
+ */
+static bool is_over(const bool *over, const struct snap_site *s)
 {
-	return s->evicted_stacks || s->proc > MAX_PROC || o->word[s->proc / 64] >> (s->proc % 64) & 1;
-}
-
-static void list_over(struct over *o, const struct cut *cut)
-{
-	memset(o, 0, sizeof(*o));
-	for (size_t i = 0; i < cut->n_procs; i++)
-		if ((cut->procs[i].ended || cut->procs[i].live_unknown) && cut->procs[i].proc <= MAX_PROC)
-			o->word[cut->procs[i].proc / 64] |= 1ull << (cut->procs[i].proc % 64);
+	return s->evicted_stacks || s->proc >= MT_PROC_NUMBERS || over[s->proc];
 }
 
 /*
  * The sites of one list, as many as it has room for and no more: where many are alike,
  * those that have a course already, then the first that come. Nothing is on a list by 0.
  */
-static void choose(struct history *h, const struct cut *cut, const struct over *over, const struct list *list)
+static void choose(struct history *h, const struct cut *cut, const bool *over, const struct list *list)
 {
 	size_t left = list->room;
 	uint64_t least;
@@ -357,7 +347,7 @@ static void choose(struct history *h, const struct cut *cut, const struct over *
 			}
 }
 
-static void choose_all(struct history *h, const struct cut *cut, const struct over *over)
+static void choose_all(struct history *h, const struct cut *cut, const bool *over)
 {
 	if (cut->n_sites > HISTORY_MAX_SITES)
 		memset(h->wanted.v, 0, cut->n_sites * sizeof(*h->wanted.v));
@@ -421,17 +411,19 @@ static struct site_course *take_slot(struct history *h, const struct snap_site *
 
 void history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 {
-	struct over over;
+	_cleanup_free_ bool *over = xcalloc(MT_PROC_NUMBERS, sizeof(*over));
 
 	make_room(h, cut);
 	h->n_notes++;
-	list_over(&over, cut);
-	choose_all(h, cut, &over);
+	for (size_t i = 0; i < cut->n_procs; i++)
+		if ((cut->procs[i].ended || cut->procs[i].live_unknown) && cut->procs[i].proc < MT_PROC_NUMBERS)
+			over[cut->procs[i].proc] = true;
+	choose_all(h, cut, over);
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct snap_site *s = &cut->sites[i];
 		struct site_course *c;
 
-		if (is_over(&over, s))
+		if (is_over(over, s))
 			continue;
 		c = course_of(h, s);
 		if (!c && h->wanted.v[i])

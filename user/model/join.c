@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/ages.h"
 #include "model/frees.h"
 #include "model/heaps.h"
 #include "model/merge.h"
+#include "model/narrow.h"
+#include "model/remap.h"
 #include "model/schema.h"
+#include "util/clock.h"
 #include "util/ids.h"
 #include "util/util.h"
 
@@ -90,10 +92,6 @@ static void join_counters(struct snap_counter *to, size_t *n, const struct snap_
 	}
 }
 
-struct sums {
-	size_t processes, sites, places, modules, probes, losses, edges, tags, free_sites, frees, sources, heaps;
-};
-
 struct tag_numbers {		/* of tags by what they are: (name, is it a thread's) */
 	struct string_ids names;
 	struct key_ids tags;
@@ -117,15 +115,15 @@ static void join_tag(struct snapshot *to, struct tag_numbers *numbers, const str
 	*ret = at + 1;
 }
 
-static void join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s,
-		     struct snap_site *sites)
+/* Those of s, whose sites are in `to` from first_site on. */
+static void join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s, size_t first_site)
 {
 	uint32_t *number = snapshot__alloc(to, s->n_tags + 1, sizeof(*number));
 
 	for (size_t i = 0; i < s->n_tags; i++)
 		join_tag(to, numbers, &s->tags[i], &number[i + 1]);
-	for (size_t i = 0; i < s->n_sites; i++)
-		sites[i].tag = number[s->sites[i].tag];
+	for (size_t i = first_site; i < to->n_sites; i++)
+		to->sites[i].tag = number[to->sites[i].tag];
 }
 
 static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
@@ -136,153 +134,305 @@ static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
 	return 0;
 }
 
-static void join_rows(struct snapshot *to, const struct snapshot *s, const struct sums *at, bool older)
+/* The lists of a snapshot. Rows of most are put one after the other; some have rules of their own. */
+#define LIST(its_v, its_n, ...) \
+	{ .v = offsetof(struct snapshot, its_v), .n = offsetof(struct snapshot, its_n), \
+	  .size = sizeof(*((struct snapshot *)NULL)->its_v), __VA_ARGS__ }
+
+static const struct list {
+	size_t v, n, size;	/* where the pointer and the number are; of a row */
+	bool own_rules;
+} lists[] = {
+	LIST(processes, n_processes), LIST(sites, n_sites), LIST(places, n_places), LIST(modules, n_modules),
+	LIST(probes, n_probes), LIST(free_sites, n_free_sites), LIST(frees, n_frees), LIST(sources, n_sources),
+	LIST(heaps, n_heaps, .own_rules = true), LIST(tags, n_tags, .own_rules = true),
+	LIST(losses, n_losses, .own_rules = true), LIST(edges, n_edges, .own_rules = true),
+};
+
+static size_t *n_of(const struct snapshot *s, const struct list *l)
 {
-	struct snap_process *processes = (struct snap_process *)to->processes + at->processes;
-	struct snap_module *modules = (struct snap_module *)to->modules + at->modules;
+	return (size_t *)((char *)s + l->n);
+}
 
-	for (size_t i = 0; i < s->n_processes; i++) {
-		processes[i] = s->processes[i];
-		processes[i].id = (uint32_t)(at->processes + i + 1);
-		processes[i].parent = new_id(s, s->processes[i].parent, (uint32_t)at->processes);
-	}
-	for (size_t i = 0; i < s->n_modules; i++)
-		modules[i] = s->modules[i];
-	for (size_t i = 0; i < s->n_places; i++) {
-		to->places[at->places + i] = s->places[i];
-		if (s->places[i].module >= 0)
-			to->places[at->places + i].module += (int)at->modules;
-	}
-	for (size_t i = 0; i < s->n_probes; i++)
-		((struct snap_probe *)to->probes)[at->probes + i] = s->probes[i];
-	for (size_t i = 0; i < s->n_sites; i++) {
-		struct snap_site *site = &to->sites[at->sites + i];
-		uint32_t *stack = snapshot__alloc(to, s->sites[i].n_stack + 1, sizeof(*stack));
+static char **rows_of(const struct snapshot *s, const struct list *l)
+{
+	return (char **)((char *)s + l->v);
+}
 
-		*site = s->sites[i];
-		site->process += (uint32_t)at->processes;
-		for (uint32_t k = 0; k < site->n_stack; k++)
-			stack[k] = s->sites[i].stack[k] + (uint32_t)at->places;
-		site->stack = stack;
-		if (!older)
-			site->older_blocks = site->older_bytes = 0;
+/* Lists without rows, and with room for those of all. */
+static void make_room(struct snapshot *to, struct snapshot *const *v, size_t n)
+{
+	for (const struct list *l = lists; l < lists + ARRAY_SIZE(lists); l++) {
+		size_t all = 0;
+
+		for (size_t i = 0; i < n; i++)
+			all += *n_of(v[i], l);
+		*rows_of(to, l) = snapshot__alloc(to, all + 1, l->size);
+		*n_of(to, l) = 0;
 	}
 }
 
-static void join_frees(struct snapshot *to, const struct snapshot *s, const struct sums *at)
+static void append_rows(struct snapshot *to, const struct snapshot *s)
 {
-	struct snap_free_site *wheres = (struct snap_free_site *)to->free_sites + at->free_sites;
-	struct snap_free *frees = (struct snap_free *)to->frees + at->frees;
+	for (const struct list *l = lists; l < lists + ARRAY_SIZE(lists); l++) {
+		size_t n = l->own_rules ? 0 : *n_of(s, l);
 
-	for (size_t i = 0; i < s->n_free_sites; i++) {
-		uint32_t *stack = snapshot__alloc(to, s->free_sites[i].n_stack + 1, sizeof(*stack));
-
-		wheres[i] = s->free_sites[i];
-		wheres[i].process += (uint32_t)at->processes;
-		for (uint32_t k = 0; k < wheres[i].n_stack; k++)
-			stack[k] = s->free_sites[i].stack[k] + (uint32_t)at->places;
-		wheres[i].stack = stack;
-	}
-	for (size_t i = 0; i < s->n_frees; i++) {
-		frees[i] = s->frees[i];
-		frees[i].site += (uint32_t)at->sites;
-		frees[i].where += (uint32_t)at->free_sites;
+		if (n)
+			memcpy(*rows_of(to, l) + *n_of(to, l) * l->size, *rows_of(s, l), n * l->size);
+		*n_of(to, l) += n;
 	}
 }
 
-static struct sums add_up(struct snapshot *const *v, size_t n)
+static void map_site(struct snapshot *to, struct snap_site *site, const struct remap *map)
 {
-	struct sums all = {};
+	site->process += map->process_base;
+	site->stack = remap__stack(to, map, site->stack, site->n_stack);
+}
 
-	for (size_t i = 0; i < n; i++) {
-		all.processes += v[i]->n_processes;
-		all.sites += v[i]->n_sites;
-		all.places += v[i]->n_places;
-		all.modules += v[i]->n_modules;
-		all.probes += v[i]->n_probes;
-		all.losses += v[i]->n_losses;
-		all.edges += v[i]->n_edges;
-		all.tags += v[i]->n_tags;
-		all.free_sites += v[i]->n_free_sites;
-		all.frees += v[i]->n_frees;
-		all.sources += v[i]->n_sources;
-		all.heaps += v[i]->n_heaps;
+static void join_one(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s)
+{
+	const struct remap map = { .process_base = (uint32_t)to->n_processes, .site_base = (uint32_t)to->n_sites,
+				   .place_base = (uint32_t)to->n_places };
+	size_t first_module = to->n_modules, first_where = to->n_free_sites, first_free = to->n_frees;
+
+	append_rows(to, s);
+	for (size_t i = map.process_base; i < to->n_processes; i++) {
+		struct snap_process *p = (struct snap_process *)&to->processes[i];
+
+		p->id = (uint32_t)i + 1;
+		p->parent = new_id(s, p->parent, map.process_base);
 	}
-	return all;
+	for (size_t i = map.place_base; i < to->n_places; i++)
+		if (to->places[i].module >= 0)
+			to->places[i].module += (int)first_module;
+	for (size_t i = map.site_base; i < to->n_sites; i++) {
+		map_site(to, &to->sites[i], &map);
+		if (!to->recording.older_ns)
+			to->sites[i].older_blocks = to->sites[i].older_bytes = 0;
+	}
+	for (size_t i = first_where; i < to->n_free_sites; i++)
+		map_site(to, (struct snap_site *)&to->free_sites[i], &map);
+	for (size_t i = first_free; i < to->n_frees; i++) {
+		struct snap_free *f = (struct snap_free *)&to->frees[i];
+
+		f->site += map.site_base;
+		f->where += (uint32_t)first_where;
+	}
+	join_tags(to, numbers, s, map.site_base);
+	to->n_heaps += remap__heaps(to, (struct snap_heap *)to->heaps + to->n_heaps, s, &map);
+	join_counters((struct snap_counter *)to->losses, &to->n_losses, s->losses, s->n_losses);
+	join_counters((struct snap_counter *)to->edges, &to->n_edges, s->edges, s->n_edges);
 }
 
 int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n, struct snapshot **ret, struct err *e)
 {
-	struct sums all = add_up(v, n), at = {};
-	struct snap_counter *losses, *edges;
-	struct snap_heap *heaps;
-	size_t n_losses = 0, n_edges = 0;
 	struct tag_numbers numbers = {};
+	size_t n_places = 0, n_sites = 0;
 	struct snapshot *to;
 	int err = 0;
 
 	for (size_t i = 1; i < n && !err; i++)
 		err = snapshots__check_alike(v[0], v[i], names[0], names[i], "combined", e);
-	if (!err && (all.places > INT32_MAX || all.sites > UINT32_MAX))
+	for (size_t i = 0; i < n; i++) {
+		n_places += v[i]->n_places;
+		n_sites += v[i]->n_sites;
+	}
+	if (!err && (n_places > INT32_MAX || n_sites > UINT32_MAX))
 		err = err_set(e, -E2BIG, "the profiles together are too large to combine");
 	if (err)
 		return err;
 	to = snapshot__like(v[0]);
 	for (size_t i = 1; i < n; i++)
 		join_conditions(to, v[i]);
-	to->n_processes = all.processes;
-	to->processes = snapshot__alloc(to, all.processes + 1, sizeof(*to->processes));
-	to->n_sites = all.sites;
-	to->sites = snapshot__alloc(to, all.sites + 1, sizeof(*to->sites));
-	to->n_places = all.places;
-	to->places = snapshot__alloc(to, all.places + 1, sizeof(*to->places));
-	to->n_modules = all.modules;
-	to->modules = snapshot__alloc(to, all.modules + 1, sizeof(*to->modules));
-	to->n_probes = all.probes;
-	to->probes = snapshot__alloc(to, all.probes + 1, sizeof(*to->probes));
 	if (n > 1)
 		to->n_taken = 0;
-	to->n_tags = 0;
-	to->tags = snapshot__alloc(to, all.tags + 1, sizeof(*to->tags));
-	to->n_free_sites = all.free_sites;
-	to->free_sites = snapshot__alloc(to, all.free_sites + 1, sizeof(*to->free_sites));
-	to->n_frees = all.frees;
-	to->frees = snapshot__alloc(to, all.frees + 1, sizeof(*to->frees));
-	to->n_sources = all.sources;
-	to->sources = snapshot__alloc(to, all.sources + 1, sizeof(*to->sources));
-	heaps = snapshot__alloc(to, all.heaps + 1, sizeof(*heaps));
-	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
-	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
-	for (size_t i = 0; i < n; i++) {
-		join_rows(to, v[i], &at, to->recording.older_ns);
-		join_tags(to, &numbers, v[i], to->sites + at.sites);
-		join_frees(to, v[i], &at);
-		if (v[i]->n_sources)
-			memcpy((struct snap_source *)to->sources + at.sources, v[i]->sources, v[i]->n_sources * sizeof(*to->sources));
-		heaps__map(to, heaps + at.heaps, v[i],
-			   &(struct heaps_map){ .process_base = (uint32_t)at.processes, .site_base = (uint32_t)at.sites, .place_base = (uint32_t)at.places });
-		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
-		join_counters(edges, &n_edges, v[i]->edges, v[i]->n_edges);
-		at.processes += v[i]->n_processes;
-		at.sites += v[i]->n_sites;
-		at.places += v[i]->n_places;
-		at.modules += v[i]->n_modules;
-		at.probes += v[i]->n_probes;
-		at.free_sites += v[i]->n_free_sites;
-		at.frees += v[i]->n_frees;
-		at.sources += v[i]->n_sources;
-		at.heaps += v[i]->n_heaps;
-	}
+	make_room(to, v, n);
+	for (size_t i = 0; i < n; i++)
+		join_one(to, &numbers, v[i]);
 	string_ids__done(&numbers.names);
 	key_ids__done(&numbers.tags);
 	/* of some of them it is not known where blocks were freed: rows of the others would seem to be all */
 	if (!to->recording.free_stacks)
 		frees__drop(to);
-	snapshot__set_heaps(to, heaps, all.heaps);
-	to->losses = losses;
-	to->n_losses = n_losses;
-	to->edges = edges;
-	to->n_edges = n_edges;
+	snapshot__set_heaps(to, to->heaps, to->n_heaps);
 	*ret = to;
 	return 0;
+}
+
+/*
+ * ---- processes that several profiles have: each is kept in one of them. A process is known by its boot, its pid, its start and its
+ * program: exec makes another one of it. What always holds: rows that stand for several processes stay.
+ */
+
+/* Profiles without start_ticks have the wall time of a start, which is read a moment after the age of the process. */
+#define STARTED_WITHIN_NS (1 * SECOND_NS)
+
+struct row {			/* of a process */
+	uint32_t number;	/* of its pid and its program */
+	uint32_t file;
+	size_t index;
+};
+
+struct repeats {
+	struct snapshot **v;
+	const char *const *names;
+	size_t n, n_rows;
+	struct row *rows;
+	bool **left_out;	/* by file and index */
+	size_t n_processes;	/* that are in several files */
+	const struct snap_process *process;	/* the last of these, and the files that it is in, or some of them */
+	uint32_t kept, dropped;
+	bool same_time;
+	bool unknown;		/* two files of one boot, and one has rows that stand for several processes */
+};
+
+static bool same_boot(const struct snapshot *a, const struct snapshot *b)
+{
+	if (a->boot_id && b->boot_id)
+		return !strcmp(a->boot_id, b->boot_id);
+	return !strcmp(a->host ?: "", b->host ?: "") && !strcmp(a->kernel, b->kernel);
+}
+
+static bool same_start(const struct snap_process *a, const struct snap_process *b)
+{
+	int64_t apart = a->wall_started_ns - b->wall_started_ns;
+
+	if (a->start_ticks && b->start_ticks)
+		return a->start_ticks == b->start_ticks;
+	return a->wall_started_ns && b->wall_started_ns && apart <= STARTED_WITHIN_NS && -apart <= STARTED_WITHIN_NS;
+}
+
+static bool same_process(const struct repeats *r, const struct row *a, const struct row *b)
+{
+	const struct snapshot *sa = r->v[a->file], *sb = r->v[b->file];
+
+	return a->file != b->file && same_boot(sa, sb) && same_start(&sa->processes[a->index], &sb->processes[b->index]);
+}
+
+static bool at_the_same_time(const struct snapshot *a, const struct snapshot *b)
+{
+	return a->wall_start_ns < b->wall_now_ns && b->wall_start_ns < a->wall_now_ns;
+}
+
+static bool is_better(const struct snapshot *a, const struct snapshot *than)
+{
+	return at_the_same_time(a, than) ? a->duration_ns > than->duration_ns : a->wall_now_ns > than->wall_now_ns;
+}
+
+COMPARATOR(by_number, struct row, ORDER(a->number, b->number) ?: ORDER(a->file, b->file) ?: ORDER(a->index, b->index))
+
+static void list_rows(struct repeats *r)
+{
+	struct string_ids programs = {};
+	struct key_ids processes = {};
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->v[i]->n_processes;
+	r->rows = xcalloc(n + 1, sizeof(*r->rows));
+	for (uint32_t i = 0; i < r->n; i++)
+		for (size_t k = 0; k < r->v[i]->n_processes; k++) {
+			const struct snap_process *p = &r->v[i]->processes[k];
+			struct row *row = &r->rows[r->n_rows];
+			uint32_t program;
+
+			if (!p->pid || p->n_members > 1)
+				continue;
+			string_ids__get(&programs, p->exe, &program);
+			key_ids__get(&processes, (struct key){ (uint64_t)p->pid, program, 0 }, &row->number, NULL);
+			row->file = i;
+			row->index = k;
+			r->n_rows++;
+		}
+	string_ids__done(&programs);
+	key_ids__done(&processes);
+	qsort(r->rows, r->n_rows, sizeof(*r->rows), by_number);
+}
+
+/* Of the rows from..to, which have a pid and a program in common, those that are the same process as `one`. */
+static void keep_one(struct repeats *r, size_t one, size_t to)
+{
+	uint32_t kept = r->rows[one].file;
+	bool any = false;
+
+	for (size_t i = one + 1; i < to; i++)
+		if (same_process(r, &r->rows[one], &r->rows[i]) && is_better(r->v[r->rows[i].file], r->v[kept]))
+			kept = r->rows[i].file;
+	for (size_t i = one; i < to; i++) {
+		const struct row *row = &r->rows[i];
+
+		if ((i != one && !same_process(r, &r->rows[one], row)) || row->file == kept || r->left_out[row->file][row->index])
+			continue;
+		r->left_out[row->file][row->index] = any = true;
+		r->process = &r->v[row->file]->processes[row->index];
+		r->same_time = at_the_same_time(r->v[row->file], r->v[kept]);
+		r->kept = kept;
+		r->dropped = row->file;
+	}
+	r->n_processes += any;
+}
+
+static bool has_sums(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (s->processes[i].n_members > 1)
+			return true;
+	return false;
+}
+
+static void find(struct repeats *r)
+{
+	for (size_t from = 0, to; from < r->n_rows; from = to) {
+		for (to = from; to < r->n_rows && r->rows[to].number == r->rows[from].number;)
+			to++;
+		for (size_t i = from; i < to; i++)
+			if (!r->left_out[r->rows[i].file][r->rows[i].index])
+				keep_one(r, i, to);
+	}
+	for (size_t i = 0; i < r->n; i++)
+		for (size_t k = 0; k < r->n && has_sums(r->v[i]); k++)
+			r->unknown |= i != k && same_boot(r->v[i], r->v[k]);
+}
+
+static void narrow(struct repeats *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct snapshot *s = r->v[i];
+		size_t n = 0;
+
+		for (size_t k = 0; k < s->n_processes; k++)
+			n += r->left_out[i][k];
+		if (!n)
+			continue;
+		r->v[i] = n == s->n_processes ? NULL : snapshot__narrow(s, &(struct narrowing){ .left_out = r->left_out[i] });
+	}
+}
+
+static char *in_words(const struct repeats *r)
+{
+	if (r->n_processes == 1)
+		return xasprintf("%s (%d) is in %s and %s, and counts once: %s %s", r->process->comm, (int)r->process->pid, r->names[r->dropped],
+			     r->names[r->kept], r->names[r->kept],
+			     r->same_time ? "traced it at the same time, at least as long" : "is later (malloctrace diff compares the two)");
+	if (r->n_processes)
+		return xasprintf("%zu processes are in several files, and each counts once: in the file that traced it for longer, or later", r->n_processes);
+	return r->unknown ? xstrdup("some rows stand for several processes: one that is in several files counts more than once") : NULL;
+}
+
+char *snapshots__drop_repeats(struct snapshot **v, const char *const *names, size_t n)
+{
+	struct repeats r = { .v = v, .names = names, .n = n, .left_out = xcalloc(n + 1, sizeof(*r.left_out)) };
+	char *says;
+
+	list_rows(&r);
+	for (size_t i = 0; i < n; i++)
+		r.left_out[i] = xcalloc(v[i]->n_processes + 1, sizeof(**r.left_out));
+	find(&r);
+	says = in_words(&r);
+	narrow(&r);
+	for (size_t i = 0; i < n; i++)
+		free(r.left_out[i]);
+	free(r.left_out);
+	free(r.rows);
+	return says;
 }

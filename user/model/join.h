@@ -26,4 +26,15 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 int snapshots__check_alike(const struct snapshot *a, const struct snapshot *b, const char *name_a,
 			   const char *name_b, const char *verb, struct err *e);
 
+/*
+ * Traces of one process cannot be added up: its live blocks and its resident memory would count once
+ * per trace, and what an earlier trace saw may have been freed before a later one began. Each process stays
+ * in one profile: of traces at the same time in the longest one, of others in the latest.
+ *
+ * v[i] becomes NULL where none of its processes stays, and a new snapshot, which refers to the old one, where some
+ * of them stay. What was done, in one sentence, the caller's; NULL: each process is in one
+ * profile. names: of the files.
+ */
+char *snapshots__drop_repeats(struct snapshot **v, const char *const *names, size_t n);
+
 #endif

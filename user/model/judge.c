@@ -42,7 +42,6 @@
 #include "model/judge.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "model/judge_parts.h"
 #include "util/util.h"

@@ -35,30 +35,26 @@ static const char *mark(const struct why *y)
 void why__freed(struct why *y)
 {
 	const struct evidence *e = y->e;
-	char a[FMT_MAX], b[FMT_MAX];
 	long percent = e->alloc_calls ? lround(100.0 * (double)e->free_calls / (double)e->alloc_calls) : 0;
 
 	if (e->free_calls * 100 <= e->alloc_calls) {
-		add(y, "%s%s of %s%s freed", e->free_calls ? mark(y) : "", fmt_count(a, e->free_calls), mark(y),
-		    fmt_count(b, e->alloc_calls));
+		add(y, "%s%s of %s%s freed", e->free_calls ? mark(y) : "", COUNT(e->free_calls), mark(y),
+		    COUNT(e->alloc_calls));
 		return;
 	}
-	fmt_duration(b, (uint64_t)(evidence__mean_life_s(e) * 1e9));
 	/* never 100% where some are left */
 	add(y, "%s%ld%% of %s%s freed%s%s%s", percent > 99 && e->free_calls < e->alloc_calls ? ">" : "",
-	    e->free_calls < e->alloc_calls ? MIN(99, percent) : 100, mark(y), fmt_count(a, e->alloc_calls), e->unseen_frees ? "" : ", after ",
-	    e->unseen_frees ? "" : b, e->unseen_frees ? "" : " on average");
+	    e->free_calls < e->alloc_calls ? MIN(99, percent) : 100, mark(y), COUNT(e->alloc_calls), e->unseen_frees ? "" : ", after ",
+	    e->unseen_frees ? "" : DURATION((uint64_t)(evidence__mean_life_s(e) * 1e9)), e->unseen_frees ? "" : " on average");
 }
 
 static void add_rate(struct why *y, double bytes_per_s, double span_s)
 {
 	double per_min = fabs(bytes_per_s) * 60;
 	bool hourly = per_min < 10;
-	char a[FMT_MAX], b[FMT_MAX];
 
-	fmt_bytes(a, (uint64_t)(hourly ? per_min * 60 : per_min));
-	fmt_duration(b, (uint64_t)(span_s * 1e9));
-	add(y, "%s%s%s/%s for %s", mark(y), bytes_per_s < 0 ? "-" : "+", a, hourly ? "h" : "min", b);
+	add(y, "%s%s%s/%s for %s", mark(y), bytes_per_s < 0 ? "-" : "+", BYTES((uint64_t)(hourly ? per_min * 60 : per_min)),
+	    hourly ? "h" : "min", DURATION((uint64_t)(span_s * 1e9)));
 }
 
 void why__rate(struct why *y)
@@ -78,25 +74,19 @@ void why__slowing(struct why *y)
 
 void why__oldest(struct why *y)
 {
-	char a[FMT_MAX];
-
 	if (y->e->oldest_ns)
-		add(y, "oldest %s", fmt_duration(a, y->e->oldest_ns));
+		add(y, "oldest %s", DURATION(y->e->oldest_ns));
 }
 
 void why__masked(struct why *y)
 {
-	char a[FMT_MAX];
-
 	if (y->e->unknown_frees && y->e->unknown_frees >= y->e->live_blocks / 2)
-		add(y, "but %s older ones were freed", fmt_count(a, y->e->unknown_frees));
+		add(y, "but %s older ones were freed", COUNT(y->e->unknown_frees));
 }
 
 void why__down_from(struct why *y)
 {
-	char a[FMT_MAX];
-
-	add(y, "down from %s%s", mark(y), fmt_bytes(a, (uint64_t)y->w->high));
+	add(y, "down from %s%s", mark(y), BYTES((uint64_t)y->w->high));
 }
 
 /* From a tenth on, what it grew or fell by is worth reporting, also where it no longer does so. */
@@ -139,57 +129,47 @@ static bool explain_change(struct why *y)
 {
 	const struct shape *w = y->w;
 	double change = w->floor[w->n - 1] - w->floor[0], rest_s;
-	char a[FMT_MAX], b[FMT_MAX];
-
 	if (fabs(change) < w->high * MUCH || !change)
 		return false;
 	rest_s = at_rest_s(y->e, w, w->high * MATERIAL);
 	/* where it swings, its floor does a little */
 	if (rest_s < w->span_s / SHRINK)
 		rest_s = at_rest_s(y->e, w, w->high * MUCH);
-	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), fmt_bytes(a, (uint64_t)fabs(change)));
+	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), BYTES((uint64_t)fabs(change)));
 	add(y, "%s %s%s for %s", swings(y, rest_s) ? "not below" : "at", mark(y),
-	    fmt_bytes(a, (uint64_t)w->floor[w->n - 1]), fmt_duration(b, (uint64_t)(MAX(rest_s, 0) * 1e9)));
+	    BYTES((uint64_t)w->floor[w->n - 1]), DURATION((uint64_t)(MAX(rest_s, 0) * 1e9)));
 	return true;
 }
 
 void why__range(struct why *y)
 {
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+	const char *low = BYTES((uint64_t)y->w->low), *high = BYTES((uint64_t)y->w->high);
+	const char *span = DURATION((uint64_t)(y->w->span_s * 1e9));
 
 	if (explain_change(y))
 		return;
-	fmt_bytes(a, (uint64_t)y->w->low);
-	fmt_bytes(b, (uint64_t)y->w->high);
-	fmt_duration(c, (uint64_t)(y->w->span_s * 1e9));
-	if (strcmp(a, b))
-		add(y, "between %s%s and %s%s for %s", mark(y), a, mark(y), b, c);
+	if (strcmp(low, high))
+		add(y, "between %s%s and %s%s for %s", mark(y), low, mark(y), high, span);
 	else
-		add(y, "%s%s for %s", mark(y), a, c);
+		add(y, "%s%s for %s", mark(y), low, span);
 }
 
 void why__last(struct why *y)
 {
-	char a[FMT_MAX];
-
 	/* where the site is in use, this would say nothing */
 	if (y->e->end_ns > y->e->last_ns && (double)(y->e->end_ns - y->e->last_ns) / 1e9 > y->w->span_s / 4)
 		add(y, "last allocation%s %s ago", y->e->estimated ? " that was seen" : "",
-		    fmt_duration(a, y->e->end_ns - y->e->last_ns));
+		    DURATION(y->e->end_ns - y->e->last_ns));
 }
 
 void why__first(struct why *y)
 {
-	char a[FMT_MAX];
-
-	add(y, "first allocation %s ago", fmt_duration(a, evidence__watched_ns(y->e)));
+	add(y, "first allocation %s ago", DURATION(evidence__watched_ns(y->e)));
 }
 
 void why__was_higher(struct why *y)
 {
-	char a[FMT_MAX];
-
-	add(y, "but it was at %s%s before", mark(y), fmt_bytes(a, (uint64_t)y->w->high_before));
+	add(y, "but it was at %s%s before", mark(y), BYTES((uint64_t)y->w->high_before));
 }
 
 /* Of fewer blocks than the other figures are of: those were there when pointers were searched for. */
@@ -201,10 +181,8 @@ static bool searched_some(const struct evidence *e)
 void why__lost(struct why *y)
 {
 	bool some = searched_some(y->e);
-	char a[FMT_MAX], b[FMT_MAX];
-
 	y->unreached = true;
-	add(y, "no pointer to %s of %s%s block%s%s in %u scan%s", fmt_exact(a, y->e->unreached_blocks), some ? "the " : "", fmt_exact(b, y->e->looked_blocks),
+	add(y, "no pointer to %s of %s%s block%s%s in %u scan%s", EXACT(y->e->unreached_blocks), some ? "the " : "", EXACT(y->e->looked_blocks),
 	    y->e->looked_blocks == 1 ? "" : "s", some ? " searched" : "", y->e->scans, y->e->scans == 1 ? "" : "s");
 }
 
@@ -214,12 +192,12 @@ void why__lost(struct why *y)
 void why__held(struct why *y)
 {
 	_cleanup_free_ char *name = y->held && y->e->held ? text_shorten(y->e->held->name, HELD_WIDTH) : NULL;
-	char some[FMT_MAX + 32] = "", a[FMT_MAX];
+	char some[FMT_MAX + 32] = "";
 
 	if (!y->held)
 		return;
 	if (searched_some(y->e))
-		snprintf(some, sizeof(some), " %s searched", fmt_exact(a, y->e->looked_blocks));
+		snprintf(some, sizeof(some), " %s searched", EXACT(y->e->looked_blocks));
 	if (y->e->held)
 		add(y, "all%s reachable through %s%s", some, root_kind__before(y->e->held->kind), name ?: "");
 	else

@@ -30,6 +30,7 @@ struct model {
 	struct vec(struct life *) lives;	/* in the order of their ids */
 	struct life **by_proc;	/* by number: those that have one */
 	uint32_t last_id;
+	struct snap_process nobody;	/* see model__process() */
 	struct life *others;	/* one of lives: what those that were folded are part of; NULL: none was */
 	struct archive archive;
 	struct places places;

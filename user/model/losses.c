@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "model/model.h"
+#include "model/life.h"
 #include "util/util.h"
 
 /* Those that are counted here, not in the kernel's programs. */
@@ -106,7 +106,8 @@ static struct snap_counter counted(size_t counter, uint64_t n)
 	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
 }
 
-void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info)
+void snapshot__count_losses(struct snapshot *s, const struct model *m, const struct cut *cut,
+			     const struct snapshot_info *info)
 {
 	struct snap_counter *c = snapshot__alloc(s, N_WORDS, sizeof(*c));
 	size_t n = 0;
@@ -118,14 +119,14 @@ void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const str
 	c[n++] = counted(LOST_UNWIND, info->unwind_full);
 	c[n++] = counted(LOST_CODES, info->codes_full);
 	c[n++] = counted(LOST_POINTS, info->n_unprobed);
-	c[n++] = counted(LOST_FILES, info->n_unread);
+	c[n++] = counted(LOST_FILES, s->n_unread);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)
 		s->losses_total += c[i].n;
 	s->edges = c + n;
 	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
 		c[n++] = counted(i, cut->counters[i] + (i == MT_EDGE_PYTHON_UNNAMED ? info->n_codes_unkept :
-							   i == MT_EDGE_RENAMED		? info->n_renamed_unkept : 0));
+							   i == MT_EDGE_RENAMED		? m->n_renamed_unkept : 0));
 	c[n++] = counted(EDGE_INSIDE, s->ended ? cut->n_inside : 0);
 	s->n_edges = c + n - s->edges;
 }

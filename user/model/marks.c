@@ -11,9 +11,9 @@
 #include "model/schema.h"
 #include "util/parse.h"
 
-void marks__add(struct marks *m, const char *name, uint32_t life, const struct snap_mark *row)
+void marks__add(struct marks *m, const struct snap_mark *row)
 {
-	struct kept_mark *slot;
+	struct snap_mark *slot;
 
 	if (m->v.n < MARKS_MAX) {
 		slot = vec_push(&m->v);
@@ -21,7 +21,7 @@ void marks__add(struct marks *m, const char *name, uint32_t life, const struct s
 		slot = &m->v.v[m->first];
 		m->first = (m->first + 1) % MARKS_MAX;
 	}
-	*slot = (struct kept_mark){ .name = name, .life = life, .row = *row };
+	*slot = *row;
 	m->n_noted++;
 	m->n_whole += row->whole;
 }
@@ -54,12 +54,12 @@ void marks__list(const struct marks *m, uint64_t n_seen, struct snapshot *s)
 	s->marks = rows;
 	s->n_marks = 0;
 	for (size_t i = 0; i < m->v.n; i++) {
-		const struct kept_mark *k = &m->v.v[(m->first + i) % m->v.n];
-		size_t process = process_of(s, k->life);
+		const struct snap_mark *k = &m->v.v[(m->first + i) % m->v.n];
+		size_t process = process_of(s, k->process);
 
 		if (process == s->n_processes)
 			continue;
-		rows[s->n_marks] = k->row;
+		rows[s->n_marks] = *k;
 		rows[s->n_marks].name = snapshot__strdup(s, k->name);
 		rows[s->n_marks++].process = (uint32_t)process;
 	}
@@ -126,4 +126,44 @@ int marks__moment(const struct snapshot *s, const char *text, uint64_t *ret_ns, 
 			       s->marks[s->n_marks - 1].number);
 	*ret_ns = found->t_ns;
 	return 0;
+}
+
+/* ---- snapshots that were taken: in the order of their time, and no more than SNAPSHOT_MAX_TAKEN */
+
+void taken__add(struct taken *t, uint64_t t_ns, uint32_t number, const char *why)
+{
+	char *words = why ? xstrdup(why) : NULL;
+	struct snap_taken *slot;
+
+	if (t->v.n < SNAPSHOT_MAX_TAKEN) {
+		slot = vec_push(&t->v);
+	} else {
+		slot = &t->v.v[t->first];
+		free((char *)slot->why);
+		t->first = (t->first + 1) % SNAPSHOT_MAX_TAKEN;
+	}
+	*slot = (struct snap_taken){ .t_ns = t_ns, .number = number, .why = words };
+}
+
+void taken__done(struct taken *t)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		free((char *)t->v.v[i].why);
+	vec_done(&t->v);
+	t->first = 0;
+}
+
+void taken__list(const struct taken *t, struct snapshot *s)
+{
+	struct snap_taken *rows = snapshot__alloc(s, t->v.n + 1, sizeof(*rows));
+
+	for (size_t i = 0; i < t->v.n; i++) {
+		rows[i] = t->v.v[(t->first + i) % t->v.n];
+		rows[i].why = snapshot__strdup(s, rows[i].why);
+		/* --stop-on: one that was taken before the end was known shows the end */
+		if (s->ended)
+			rows[i].t_ns = MIN(rows[i].t_ns, s->duration_ns);
+	}
+	s->taken = rows;
+	s->n_taken = t->v.n;
 }

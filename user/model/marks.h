@@ -10,20 +10,14 @@
 
 #define MARKS_MAX 1024
 
-struct kept_mark {
-	const char *name;	/* not owned */
-	uint32_t life;		/* id of the process */
-	struct snap_mark row;	/* its name and process are filled in when it is listed */
-};
-
 struct marks {
-	struct vec(struct kept_mark) v;	/* a ring once it is full */
+	struct vec(struct snap_mark) v;	/* a ring once it is full; process is an id until they are listed */
 	size_t first;		/* the oldest */
 	uint64_t n_noted, n_whole;
 };
 
-/* row: what is known of it; name lives as long as m. */
-void marks__add(struct marks *m, const char *name, uint32_t life, const struct snap_mark *row);
+/* Its name lives as long as m; process: its id. */
+void marks__add(struct marks *m, const struct snap_mark *row);
 void marks__done(struct marks *m);
 /* enum counter_bit: what is known of it; --mode leak has no live bytes of one without a snapshot. */
 unsigned int marks__known(const struct snapshot *s, const struct snap_mark *m);
@@ -37,5 +31,18 @@ void marks__list(const struct marks *m, uint64_t n_seen, struct snapshot *s);
 int marks__moment(const struct snapshot *s, const char *text, uint64_t *ret_ns, struct err *e);
 /* Could that be one? */
 bool marks__is_moment(const char *text);
+
+/* ---- The snapshots that were taken of a trace before its last one: when, and why. */
+
+struct taken {
+	struct vec(struct snap_taken) v;	/* a ring once it is full; each owns its words */
+	size_t first;		/* the oldest */
+};
+
+/* why: NULL for a signal. */
+void taken__add(struct taken *t, uint64_t t_ns, uint32_t number, const char *why);
+void taken__done(struct taken *t);
+/* Into a snapshot: the newest, in the order of their time. */
+void taken__list(const struct taken *t, struct snapshot *s);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "model/merge.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "model/cut.h"

@@ -3,7 +3,6 @@
  * Owns the lives, their ended threads and their timelines. Ids count from 1 in order of appearance
  * and are never given again.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "model/life.h"
@@ -67,21 +66,27 @@ uint64_t model__since_start(const struct model *m, uint64_t clock_ns)
 	return clock_ns > m->start_clock_ns ? clock_ns - m->start_clock_ns : 0;
 }
 
-uint32_t model__life_id(const struct model *m, uint32_t proc)
+struct snap_process *model__process(struct model *m, uint32_t proc)
 {
-	const struct life *l = model__life(m, proc);
+	struct life *l = model__life(m, proc);
 
-	return l ? l->row.id : 0;
+	m->nobody = (struct snap_process){};
+	return l ? &l->row : &m->nobody;
+}
+
+static void free_cgroup(struct snap_process *p)
+{
+	free((char *)p->cgroup);
+	free((char *)p->container);
+	free((char *)p->pod);
+	free((char *)p->unit);
 }
 
 static void life_free(struct model *m, struct life *l)
 {
 	free((char *)l->row.comm);
 	free((char *)l->row.exe);
-	free((char *)l->row.cgroup);
-	free((char *)l->row.container);
-	free((char *)l->row.pod);
-	free((char *)l->row.unit);
+	free_cgroup(&l->row);
 	life__fold_threads(l, 0);
 	vec_done(&l->ended_threads);
 	for (size_t i = 0; i < l->former_names.n; i++)
@@ -194,11 +199,6 @@ void model__thread_renamed(struct model *m, uint32_t proc, pid_t tid, const char
 	counters__add(&t->c, &left);
 }
 
-uint64_t model__n_renamed_unkept(const struct model *m)
-{
-	return m->n_renamed_unkept;
-}
-
 static void end_thread(struct life *l, pid_t tid, const char *comm, const struct counters *c)
 {
 	if (l->ended_threads.n >= MAX_ENDED_THREADS) {
@@ -236,78 +236,17 @@ void model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *
 	end_thread(l, tid, comm, &left);
 }
 
-void model__life_ended(struct model *m, uint32_t proc)
-{
-	struct life *l = model__life(m, proc);
-
-	if (l)
-		l->row.ended = true;
-}
-
-void model__set_death(struct model *m, uint32_t proc, int exit_signal, bool oom)
-{
-	struct life *l = model__life(m, proc);
-
-	if (!l)
-		return;
-	l->row.exit_signal = exit_signal;
-	l->row.oom_killed = oom;
-}
-
-int model__exit_signal(const struct model *m, uint32_t proc)
-{
-	const struct life *l = model__life(m, proc);
-
-	return l ? l->row.exit_signal : 0;
-}
-
-void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
-{
-	struct life *l = model__life(m, proc);
-
-	if (l)
-		l->row.unseen_ns = unseen_ns;
-}
-
-void model__set_unsure(struct model *m, uint32_t proc, bool is_unread, uint64_t unsure_blocks)
-{
-	struct life *l = model__life(m, proc);
-
-	if (!l)
-		return;
-	l->row.n_heaps_unread = is_unread;
-	l->row.unsure_blocks = unsure_blocks;
-}
-
 void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit)
 {
 	struct life *l = model__life(m, proc);
 
 	if (!l)
 		return;
-	free((char *)l->row.cgroup);
-	free((char *)l->row.container);
-	free((char *)l->row.pod);
-	free((char *)l->row.unit);
+	free_cgroup(&l->row);
 	l->row.cgroup = copy(cgroup);
 	l->row.container = copy(container);
 	l->row.pod = copy(pod);
 	l->row.unit = copy(unit);
-}
-
-void model__set_runtime(struct model *m, uint32_t proc, const char *runtime)
-{
-	struct life *l = model__life(m, proc);
-
-	if (l)
-		l->row.runtime = runtime;
-}
-
-bool model__has_ended(const struct model *m, uint32_t proc)
-{
-	const struct life *l = model__life(m, proc);
-
-	return l && l->row.ended;
 }
 
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
@@ -319,14 +258,6 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 		return;
 	l->row.rss_bytes = rss_bytes;
 	l->rss_seen = true;
-}
-
-void model__set_most_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
-{
-	struct life *l = model__life(m, proc);
-
-	if (l)
-		l->row.most_rss_bytes = rss_bytes;
 }
 
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
@@ -357,13 +288,6 @@ void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_m
 		l->first_memory = *memory;
 }
 
-const struct snap_memory *model__memory(struct model *m, uint32_t proc)
-{
-	const struct life *l = model__life(m, proc);
-
-	return l && l->row.memory.known ? &l->row.memory : NULL;
-}
-
 static void thin_out(struct life *l)
 {
 	size_t to = 0;
@@ -372,11 +296,6 @@ static void thin_out(struct life *l)
 		l->timeline.v[to++] = l->timeline.v[from];
 	l->timeline.n = to;
 	l->note_every *= 2;
-}
-
-static uint64_t since_start(const struct model *m, const struct cut *cut)
-{
-	return cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
 }
 
 #define NO_POINT UINT64_MAX
@@ -416,19 +335,19 @@ void model__note(struct model *m, const struct cut *cut)
 		if (l->timeline.n >= max_points)
 			thin_out(l);
 		/* --stop-on: the end is known only after later points were noted */
-		while (l->timeline.n && l->timeline.v[l->timeline.n - 1].t_ns >= since_start(m, cut))
+		while (l->timeline.n && l->timeline.v[l->timeline.n - 1].t_ns >= model__since_start(m, cut->now_ns))
 			l->timeline.n--;
 		slot = vec_push(&l->timeline);
 		*slot = sums[l->row.proc];
-		slot->t_ns = since_start(m, cut);
+		slot->t_ns = model__since_start(m, cut->now_ns);
 		slot->rss_bytes = l->row.rss_bytes;
 	}
-	history__note(&m->history, cut, since_start(m, cut));
+	history__note(&m->history, cut, model__since_start(m, cut->now_ns));
 }
 
 void model__set_baseline(struct model *m, const struct cut *cut)
 {
-	baseline__set(&m->baseline, cut, since_start(m, cut));
+	baseline__set(&m->baseline, cut, model__since_start(m, cut->now_ns));
 	/* what is in the kernel's tables no more will not change */
 	for (size_t i = 0; i < m->lives.n; i++) {
 		struct kept *k = m->lives.v[i]->kept;

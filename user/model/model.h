@@ -48,8 +48,11 @@ struct model *model__new(void);
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns, uint64_t start_ns);
 /* A moment of the programs' clock; 0 for what was before the start. */
 uint64_t model__since_start(const struct model *m, uint64_t clock_ns);
-/* The id of the life that has a number in the kernel's tables; 0: it is not known. */
-uint32_t model__life_id(const struct model *m, uint32_t proc);
+/*
+ * The row of the life that has a number in the kernel's tables, where what is found out of it is written, but for what has a function
+ * below. Of a number that nobody has a row that is empty each time, and that nobody reads.
+ */
+struct snap_process *model__process(struct model *m, uint32_t proc);
 void model__free(struct model *m);
 
 /*
@@ -61,35 +64,15 @@ void model__add_life(struct model *m, const struct snap_process *p);
 void model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 /*
  * A thread gets another name: the one it had, and what it did until now, under all its names. Beyond some names per
- * process, what it did is under the next one, and that is counted: model__n_renamed_unkept(). c NULL: it is not known.
+ * process, what it did is under the next one, and that is counted. c NULL: it is not known.
  */
 void model__thread_renamed(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
-uint64_t model__n_renamed_unkept(const struct model *m);
-void model__life_ended(struct model *m, uint32_t proc);
-/* A signal ended it; oom: the kernel sent that, which had run out of memory. */
-void model__set_death(struct model *m, uint32_t proc, int exit_signal, bool oom);
-/* The signal that ended it; 0: none, or it is not known. */
-int model__exit_signal(const struct model *m, uint32_t proc);
-bool model__has_ended(const struct model *m, uint32_t proc);	/* false also for one that is not known */
-/* It had an allocator for this long before that was probed. */
-void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
-/*
- * --mode leak: at most so many of its blocks count as live that were freed, UINT64_MAX: any of them may. is_unread: its heap was never
- * read. Of one that has ended it is the last word, and no estimate is left.
- */
-void model__set_unsure(struct model *m, uint32_t proc, bool is_unread, uint64_t unsure_blocks);
-/* runtime: a name of the table in model/runtimes.c */
 /* It has moved there. Strings are copied; may be NULL. */
 void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit);
-void model__set_runtime(struct model *m, uint32_t proc, const char *runtime);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
-/* The most that was resident at a time, by the kernel's account at its end. */
-void model__set_most_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* Where its memory is now, and was when the trace began: what it grew by is computed from there. */
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
-/* The last one; NULL: none. */
-const struct snap_memory *model__memory(struct model *m, uint32_t proc);
 /* Before the first archive, if files have to be told that they are still needed. */
 void model__keep_modules(struct model *m, const struct module_calls *calls);
 /*
@@ -105,26 +88,13 @@ void model__note(struct model *m, const struct cut *cut);
 void model__set_baseline(struct model *m, const struct cut *cut);
 
 struct snapshot_info {		/* what neither the cut nor the model knows */
-	struct recording recording;	/* its size is what blocks have */
-	double observed_share;	/* of the trace's time; 1: all of it */
-	uint64_t watched_cpu_ns, machine_cpu_ns;	/* the same way */
-	uint64_t n_selected, n_watched;	/* --overhead by turns: processes that ran last, and that were ever watched; else 0 */
-	const char *version, *kernel, *arch;
-	const char *host;	/* its name, clean; may be NULL */
-	const char *boot_id;	/* which of its boots; "": unknown */
-	uint64_t duration_ns;
-	uint64_t paused_ns;	/* of it, without probes */
-	uint64_t n_unfollowed;	/* processes that the targets started, not traced */
-	uint64_t n_left_out;	/* processes and programs that this user may not look into */
-	uint64_t n_unread;	/* mapped files that were not read */
-	uint64_t n_renamed_unkept;	/* model__n_renamed_unkept() */
+	/*
+	 * what the caller knows goes in here as it will be: recording (its size is what blocks have), durations, costs; strings are copied, but
+	 * for the version. probe_ns_estimate 0: hit_ns for each hit
+	 */
+	struct snapshot base;
 	uint64_t n_codes_unkept;	/* of Python, which have no name */
-	struct heap_reading reading;	/* without what is known of each process */
-	int64_t wall_now_ns;
-	bool ended;
-	uint64_t target_cpu_ns, tool_cpu_ns;
 	uint64_t mappings;	/* another number whenever an address may lie elsewhere */
-	uint64_t probe_ns_estimate;	/* 0: hit_ns for each hit */
 	double hit_ns;		/* 0: not measured */
 	uint64_t unit_ns;	/* of the programs' clock: a tick, or 1 */
 	uint64_t unwind_full;	/* files whose unwind table found no room */
@@ -134,7 +104,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 };
 
 /* losses.c: what was lost, and what was unusual, all with their words; memory that was refused is counted when all else is done. */
-void snapshot__count_losses(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info);
+void snapshot__count_losses(struct snapshot *s, const struct model *m, const struct cut *cut, const struct snapshot_info *info);
 
 /* Probes are added by the caller. */
 struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,

@@ -2,14 +2,11 @@
 /* What always holds: totals are the sums over the processes that are left, and each of their sites is there. */
 #include "model/narrow.h"
 
-#include <errno.h>
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "model/frees.h"
-#include "model/heaps.h"
 #include "model/merge.h"
+#include "model/remap.h"
 #include "util/util.h"
 
 bool narrowing__any(const struct narrowing *n)
@@ -61,7 +58,7 @@ static void take_processes(struct snapshot *to, const struct snapshot *s, const 
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 
-		process_of[i] = FREES_GONE;
+		process_of[i] = ROW_GONE;
 		if (!is_wanted(s, p, n)) {
 			/* at rest the scan found of it what it holds */
 			to->scan_blocks -= MIN(p->c.live_blocks, to->scan_blocks);
@@ -88,8 +85,8 @@ static void take_sites(struct snapshot *to, const struct snapshot *s, const uint
 		uint32_t process = process_of[s->sites[i].process];
 		struct snap_site *site = &to->sites[to->n_sites];
 
-		site_of[i] = FREES_GONE;
-		if (process == FREES_GONE)
+		site_of[i] = ROW_GONE;
+		if (process == ROW_GONE)
 			continue;
 		site_of[i] = (uint32_t)to->n_sites++;
 		*site = s->sites[i];
@@ -97,34 +94,6 @@ static void take_sites(struct snapshot *to, const struct snapshot *s, const uint
 		if (site->n_stack)
 			to->stacks_by_end[MIN(site->end, SNAPSHOT_N_ENDS - 1)]++;
 	}
-}
-
-static void take_marks(struct snapshot *to, const struct snapshot *s, const uint32_t *process_of)
-{
-	struct snap_mark *v = snapshot__alloc(to, s->n_marks + 1, sizeof(*v));
-
-	to->marks = v;
-	to->n_marks = 0;
-	for (size_t i = 0; i < s->n_marks; i++)
-		if (process_of[s->marks[i].process] != FREES_GONE) {
-			v[to->n_marks] = s->marks[i];
-			v[to->n_marks++].process = process_of[s->marks[i].process];
-		}
-}
-
-static void take_heaps(struct snapshot *to, const struct snapshot *s, const uint32_t *process_of, const uint32_t *site_of)
-{
-	struct snapshot some = *s;
-	struct snap_heap *from = snapshot__alloc(to, s->n_heaps + 1, sizeof(*from)), *v = snapshot__alloc(to, s->n_heaps + 1, sizeof(*v));
-
-	some.heaps = from;
-	some.n_heaps = 0;
-	for (size_t i = 0; i < s->n_heaps; i++)
-		if (process_of[s->heaps[i].process] != FREES_GONE)
-			from[some.n_heaps++] = s->heaps[i];
-	heaps__map(to, v, &some, &(struct heaps_map){ .process_of = process_of, .site_of = site_of });
-	to->heaps = v;
-	to->n_heaps = some.n_heaps;
 }
 
 struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowing *n)
@@ -136,8 +105,6 @@ struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowi
 	to->machine = (struct snap_machine){};
 	take_processes(to, s, n, process_of);
 	take_sites(to, s, process_of, site_of);
-	take_marks(to, s, process_of);
-	take_heaps(to, s, process_of, site_of);
-	frees__map(to, s, &(struct frees_map){ .site_of = site_of, .process_of = process_of });
+	snapshot__remap(to, s, &(struct remap){ .site_of = site_of, .process_of = process_of });
 	return to;
 }

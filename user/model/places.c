@@ -9,10 +9,10 @@
  * the same; only what is `fixed` (struct address) is believed for longer than
  * one snapshot.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "model/places.h"
+#include "model/schema.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -62,29 +62,24 @@ static int module_of(struct places *p, const struct address *a)
 {
 	struct key key = { .a = (uintptr_t)a->module };
 	uint32_t number;
+	bool is_new;
 
 	if (!a->module)
 		return -1;
-	if (key_ids__find(&p->by_module, key, &number))
-		return number;
-	*vec_push(&p->modules) = (struct snap_module){ a->path, a->build_id, a->handle };
-	key_ids__get(&p->by_module, key, &number, NULL);
+	key_ids__get(&p->by_module, key, &number, &is_new);
+	if (is_new)
+		*vec_push(&p->modules) = (struct snap_module){ a->path, a->build_id, a->handle };
 	return number;
 }
 
 void places__index(struct places *p, const struct address *a, uint32_t *ret)
 {
 	struct key key = { .a = (uintptr_t)a->module, .b = a->offset };
-	struct place *row;
-	int module;
+	bool is_new;
 
-	if (key_ids__find(&p->by_offset, key, ret))
-		return;
-	module = module_of(p, a);
-	row = vec_push(&p->list);
-	row->module = module;
-	row->offset = a->offset;
-	key_ids__get(&p->by_offset, key, ret, NULL);
+	key_ids__get(&p->by_offset, key, ret, &is_new);
+	if (is_new)
+		*vec_push(&p->list) = (struct place){ .module = module_of(p, a), .offset = a->offset };
 }
 
 static struct known_address *known_at(const struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns)
@@ -165,18 +160,8 @@ void places__forget_site(struct places *p, uint32_t site)
 
 void places__copy(const struct places *p, struct snapshot *s)
 {
-	struct snap_module *modules = snapshot__alloc(s, p->modules.n + 1, sizeof(*modules));
-
 	s->n_places = p->list.n;
-	s->places = snapshot__alloc(s, s->n_places + 1, sizeof(*s->places));
-	if (s->n_places)
-		memcpy(s->places, p->list.v, s->n_places * sizeof(*s->places));
+	s->places = snapshot__copy(s, p->list.v, p->list.n, sizeof(*s->places));
 	s->n_modules = p->modules.n;
-	s->modules = modules;
-	for (size_t i = 0; i < s->n_modules; i++)
-		modules[i] = (struct snap_module){
-			.path = snapshot__strdup(s, p->modules.v[i].path),
-			.build_id = snapshot__strdup(s, p->modules.v[i].build_id),
-			.handle = p->modules.v[i].handle,
-		};
+	s->modules = rows__copy(s, &module_fields, p->modules.v, p->modules.n, sizeof(*s->modules));
 }

@@ -7,7 +7,6 @@
 #include "model/rss_trend.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "model/judge.h"
 #include "util/parse.h"
@@ -182,18 +181,17 @@ struct rss_trend rss_trend__of(const struct snap_process *p)
 
 char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r)
 {
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 	uint64_t n = r->change_bytes < 0 ? -(uint64_t)r->change_bytes : (uint64_t)r->change_bytes;
 
 	*buf = 0;
 	if (!r->known)
 		return buf;
 	if (r->change_bytes <= 0 && r->climb_bytes_per_s >= 1)
-		snprintf(buf, RSS_TREND_MAX, "RSS rises by %s/s, after it fell (%s%s in %s)", fmt_bytes(a, (uint64_t)r->climb_bytes_per_s),
-			 n ? "-" : "±", fmt_bytes(b, n), fmt_duration(c, r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "RSS rises by %s/s, after it fell (%s%s in %s)", BYTES((uint64_t)r->climb_bytes_per_s),
+			 n ? "-" : "±", BYTES(n), DURATION(r->span_ns));
 	else if (n)
-		snprintf(buf, RSS_TREND_MAX, "RSS %s%s in %s", r->change_bytes < 0 ? "-" : "+", fmt_bytes(a, n), fmt_duration(b, r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "RSS %s%s in %s", r->change_bytes < 0 ? "-" : "+", BYTES(n), DURATION(r->span_ns));
 	else
-		snprintf(buf, RSS_TREND_MAX, "RSS unchanged in %s", fmt_duration(b, r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "RSS unchanged in %s", DURATION(r->span_ns));
 	return buf;
 }

@@ -82,12 +82,21 @@ const struct runtime *runtime__find(const char *name)
 	return NULL;
 }
 
+/* If there is one for what is shown; else NULL. */
+static const char *advice_of(const struct runtime *r, const struct snapshot *s)
+{
+	for (size_t i = 0; r->advice_for && i < s->n_modules; i++)
+		if (!strcmp(s->modules[i].path ?: "", r->advice_for))
+			return r->advice;
+	return r->advice_for ? NULL : r->advice;
+}
+
 const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth)
 {
 	for (size_t r = 0; r < n_runtimes; r++) {
 		bool found = false;
 
-		if (recording__is_growth(&s->recording) && !runtime__advice(&runtimes[r], s))
+		if (recording__is_growth(&s->recording) && !advice_of(&runtimes[r], s))
 			continue;
 
 		for (size_t i = 0; i < s->n_processes && !found; i++)
@@ -103,17 +112,9 @@ bool is_python_module(const char *path)
 	return path && !strcmp(path, PYTHON_PATH);
 }
 
-const char *runtime__advice(const struct runtime *r, const struct snapshot *s)
-{
-	for (size_t i = 0; r->advice_for && i < s->n_modules; i++)
-		if (!strcmp(s->modules[i].path ?: "", r->advice_for))
-			return r->advice;
-	return r->advice_for ? NULL : r->advice;
-}
-
 char *runtime__words(const struct runtime *r, const struct snapshot *s)
 {
-	const char *advice = runtime__advice(r, s);
+	const char *advice = advice_of(r, s);
 
 	if (recording__is_growth(&s->recording))
 		return xstrdup(advice ?: "");

@@ -33,8 +33,6 @@ const struct runtime *runtime__of_file(const char *name);
 const struct runtime *runtime__find(const char *name);
 /* The nth of those that processes of a snapshot have, and of which there is something to say, each once; NULL: no more. */
 const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth);
-/* Its advice, if it is one for what is shown; else NULL. */
-const char *runtime__advice(const struct runtime *r, const struct snapshot *s);
 /*
  * What a reader who knows the language would look for in vain: "seen: ...; not seen: ...; ...", of --mode growth, which misses none of
  * it, the last part alone. The caller's.

@@ -251,9 +251,9 @@ FIELDS(free_fields,
 );
 
 FIELDS(free_site_fields,
-	ROW("function", FIELD_STR, AT(snap_free_site, function), .missing = ""),
-	ROW("calls", FIELD_U64, AT(snap_free_site, calls), .unit = UNIT_COUNT),
-	ROW("bytes", FIELD_U64, AT(snap_free_site, bytes), .unit = UNIT_BYTES),
+	ROW("function", FIELD_STR, AT(snap_site, function), .missing = ""),
+	ROW("calls", FIELD_U64, AT(snap_site, c.free_calls), .unit = UNIT_COUNT),
+	ROW("bytes", FIELD_U64, AT(snap_site, c.free_bytes), .unit = UNIT_BYTES),
 );
 
 /* ---- the whole */
@@ -444,6 +444,25 @@ double field__number(const struct field *f, const void *row)
 	default:
 		return NAN;
 	}
+}
+
+void fields__own(struct snapshot *s, const struct fields *fields, void *row)
+{
+	for (size_t i = 0; i < fields->n; i++) {
+		const char **str = (const char **)((char *)row + fields->v[i].offset);
+
+		if (fields->v[i].type == FIELD_STR)
+			*str = snapshot__strdup(s, *str);
+	}
+}
+
+void *rows__copy(struct snapshot *s, const struct fields *fields, const void *from, size_t n, size_t size)
+{
+	char *to = snapshot__copy(s, from, n, size);
+
+	for (size_t i = 0; i < n; i++)
+		fields__own(s, fields, to + i * size);
+	return to;
 }
 
 #define MERGE_NUMBERS(how, type, to, from) \

@@ -113,7 +113,7 @@ extern const struct fields mark_fields;		/* struct snap_mark */
 extern const struct fields source_fields;	/* struct snap_source */
 extern const struct fields taken_fields;	/* struct snap_taken */
 extern const struct fields free_fields;		/* struct snap_free */
-extern const struct fields free_site_fields;	/* struct snap_free_site */
+extern const struct fields free_site_fields;	/* struct snap_site: of snapshot.free_sites */
 extern const struct fields hidden_fields;	/* struct snap_hidden */
 extern const struct fields module_fields;	/* struct snap_module */
 extern const struct fields probe_fields;	/* struct snap_probe */
@@ -140,6 +140,9 @@ unsigned int heap__known(const struct snapshot *s, const struct snap_heap *h);
 double field__number(const struct field *f, const void *row);	/* of a figure; NAN: it is none */
 /* 0, false, NULL */
 bool field__is_empty(const struct field *f, const void *row);
+/* Strings become the snapshot's own. */
+void fields__own(struct snapshot *s, const struct fields *fields, void *row);
+void *rows__copy(struct snapshot *s, const struct fields *fields, const void *from, size_t n, size_t size);	/* with their strings */
 /* Those that have a rule for it; the others stay as they are. */
 void fields__merge(const struct fields *fields, void *sum, const void *row);
 

@@ -8,7 +8,6 @@
  */
 #include "model/since.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,11 +110,6 @@ static const struct pass {
 	{ 0, is_of_merged, true, false },
 };
 
-static struct key process_key(const struct side *d, const struct snap_site *site)
-{
-	return (struct key){ .a = d->s->processes[site->process].id };
-}
-
 /* left: what there is to take away; then what remains of it */
 static void run_pass(const struct pass *pass, struct snapshot *to, const struct side *before, const struct side *after, const struct key_ids *there,
 		    struct lefts *left)
@@ -126,7 +120,7 @@ static void run_pass(const struct pass *pass, struct snapshot *to, const struct 
 
 	for (size_t i = 0; i < left->n; i++) {
 		const struct left *l = &left->v[i];
-		bool is_there = key_ids__find(there, process_key(before, l->site), &id);
+		bool is_there = key_ids__find(there, (struct key){ .a = before->s->processes[l->site->process].id }, &id);
 		struct left *slot;
 
 		/* for a later pass */

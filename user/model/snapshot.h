@@ -127,7 +127,10 @@ struct snap_age {		/* live blocks by age */
 	uint64_t from_ns;	/* ranges of ended processes may overlap others */
 };
 
-/* --free-stacks: frees of a site's blocks, by place and by thread. */
+/*
+ * --free-stacks: frees of a site's blocks, by place and by thread. In a raw snapshot (cut.h) both numbers are those of the kernel's
+ * tables, and there is no name.
+ */
 struct snap_free {
 	uint32_t site;		/* index into sites: whose blocks */
 	uint32_t where;		/* index into free_sites */
@@ -136,15 +139,6 @@ struct snap_free {
 	uint64_t calls, bytes;
 	uint64_t cross_calls;	/* of calls: of blocks that another thread allocated */
 	uint64_t lifetime_sum_ns;
-};
-
-struct snap_free_site {
-	uint32_t process;
-	const char *function;	/* "free", "realloc", "operator delete" */
-	uint64_t calls, bytes;	/* sums over all sites */
-	uint32_t n_stack;
-	const uint32_t *stack;	/* places; the caller of the function first */
-	uint8_t end;		/* enum mt_end */
 };
 
 /* --tag: the innermost of these functions on a stack owns the allocation. Or a thread's name. */
@@ -206,7 +200,7 @@ struct snap_memory {
 	int64_t heap_grown, large_grown, file_grown;
 	/* when the trace began: all anonymous memory, and what of the heap was not resident. Not in files */
 	uint64_t first_mapped, first_untouched;
-	uint64_t unexplained_bytes;	/* of what the heap grew by, at least: see unexplained.h */
+	uint64_t unexplained_bytes;	/* of what the heap grew by, at least: see heaps.h */
 	/*
 	 * glibc's live blocks, by their headers: how many were read; what was requested and what
 	 * was set aside for all of them
@@ -342,7 +336,7 @@ struct snap_process {
 	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
 	uint64_t missed_frees;	/* and of missed_free */
 	uint64_t n_heaps_unread;	/* --mode leak: 1: its heap was never read; of a row of several: how many of them */
-	uint64_t unsure_blocks;	/* at most so many count as live that were freed */
+	uint64_t unsure_blocks;	/* at most so many count as live that were freed; UINT64_MAX, while it is traced: any of them may */
 	int64_t since_baseline_bytes;	/* as of a site */
 	struct trend trend;
 	struct counters c;
@@ -485,7 +479,8 @@ struct snapshot {
 	const struct snap_mark *marks;	/* in order of time; when there are many, the newest */
 	size_t n_marks;
 	uint64_t n_marks_seen, n_marks_whole;	/* all of them; those at which a snapshot was taken */
-	const struct snap_free_site *free_sites;
+	/* where blocks were freed: the process, "free" or the like, the stack, and of c the frees, which are sums over all sites */
+	const struct snap_site *free_sites;
 	size_t n_free_sites;
 	const struct snap_free *frees;
 	size_t n_frees;

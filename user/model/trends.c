@@ -10,7 +10,6 @@
  */
 #include "model/trends.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -110,11 +109,6 @@ static uint64_t age_at(const struct snap_process *p, uint64_t t_ns)
 	return p->age_at_attach_ns + (t_ns > seen_ns ? t_ns - seen_ns : 0);
 }
 
-static uint64_t leak_after(const struct snapshot_info *info)
-{
-	return info->leak_after_ns ? info->leak_after_ns : JUDGE_LEAK_AFTER_NS;
-}
-
 /* Where it matters for a verdict on blocks. A timeline of an hour takes 70 us, and a process has thousands of sites. */
 static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_process *p)
 {
@@ -126,36 +120,55 @@ static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_proc
 	       p->rss_bytes - p->rss_at_attach_bytes : 0;
 }
 
+/* What is known of a process or of a site; what becomes of its memory over time is its caller's. */
+static struct evidence evidence_of(const struct snapshot *s, const struct snap_process *p, const struct counters *c,
+				   uint64_t lifetime_sum_ns, double error_bytes, uint64_t leak_after_ns)
+{
+	bool lifetimes = s->known & HAS_LIFETIMES;
+
+	return (struct evidence){
+		.alloc_calls = c->alloc_calls,
+		.free_calls = c->free_calls,
+		.live_blocks = c->live_blocks,
+		.lifetime_sum_ns = lifetime_sum_ns,
+		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
+		.process_blocks = p->c.live_blocks,
+		.rss_grown_bytes = rss_grown_bytes(s, p),
+		.leak_after_ns = leak_after_ns ? leak_after_ns : JUDGE_LEAK_AFTER_NS,
+		.no_lifetimes = !lifetimes,
+		.unseen_frees = !lifetimes,
+		.estimated = s->estimated,
+		.error_bytes = s->estimated ? error_bytes : 0,
+	};
+}
+
+static struct evidence evidence_of_site(const struct snapshot *s, const struct snap_site *site, uint64_t leak_after_ns)
+{
+	struct evidence e = evidence_of(s, &s->processes[site->process], &site->c, site->lifetime_sum_ns,
+					site->error.live_bytes, leak_after_ns);
+
+	e.first_ns = site->first_ns;
+	e.last_ns = site->last_ns;
+	e.oldest_ns = site->oldest_at_most ? 0 : site->oldest_ns;
+	e.looked_blocks = site->looked_blocks;
+	e.unreached_blocks = site->unreached_blocks;
+	return e;
+}
+
 void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info,
 		  const struct course *c, struct snapshot *s, struct snap_site *to)
 {
 	const struct site_look *look = to->look;
 	const struct snap_process *p = &s->processes[to->process];
-	uint64_t now_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
-	struct evidence e = {
-		.first_ns = to->first_ns,
-		.last_ns = to->last_ns,
-		.end_ns = now_ns,
-		.alloc_calls = to->c.alloc_calls,
-		.free_calls = to->c.free_calls,
-		.live_blocks = to->c.live_blocks,
-		.lifetime_sum_ns = to->lifetime_sum_ns,
-		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
-		.process_blocks = p->c.live_blocks,
-		.rss_grown_bytes = rss_grown_bytes(s, p),
-		.oldest_ns = to->oldest_at_most ? 0 : to->oldest_ns,
-		.leak_after_ns = leak_after(info),
-		.no_lifetimes = !(s->known & HAS_LIFETIMES),
-		.unseen_frees = !(s->known & HAS_LIFETIMES),
-		.estimated = s->estimated,
-		.error_bytes = s->estimated ? to->error.live_bytes : 0,
-		.scans = look ? look->scans : 0,
-		.looked_blocks = to->looked_blocks,
-		.unreached_blocks = to->unreached_blocks,
-		.search_partial = look && look->partial,
-		.held = look ? own_root(p, look->held) : NULL,
-	};
+	uint64_t now_ns = model__since_start(m, cut->now_ns);
+	struct evidence e = evidence_of_site(s, to, info->leak_after_ns);
 
+	e.end_ns = now_ns;
+	if (look) {
+		e.scans = look->scans;
+		e.search_partial = look->partial;
+		e.held = own_root(p, look->held);
+	}
 	if (!(s->known & HAS_LIVE_BYTES))
 		to->since_baseline_bytes = 0;
 	if (!(s->known & HAS_LIVE_BYTES) || !c || !c->points.n)
@@ -179,30 +192,13 @@ void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_
 	const struct snap_process *p = &s->processes[row->process];
 	const struct snap_heap *heap = snapshot__heap_of(s, row->process);
 	struct course c = {};
-	struct evidence e = {
-		.first_ns = row->first_ns,
-		.last_ns = row->last_ns,
-		.alloc_calls = row->c.alloc_calls,
-		.free_calls = row->c.free_calls,
-		.live_blocks = row->c.live_blocks,
-		.lifetime_sum_ns = row->lifetime_sum_ns,
-		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
-		.process_blocks = p->c.live_blocks,
-		.rss_grown_bytes = rss_grown_bytes(s, p),
-		.oldest_ns = row->oldest_at_most ? 0 : row->oldest_ns,
-		.leak_after_ns = leak_after_ns ? leak_after_ns : JUDGE_LEAK_AFTER_NS,
-		/* files do not say when calls were made: whether they became more is not known */
-		.no_lifetimes = !(s->known & HAS_LIFETIMES) || !row->n_history || !row->history[row->n_history - 1].alloc_calls,
-		.unseen_frees = !(s->known & HAS_LIFETIMES),
-		.estimated = s->estimated,
-		.error_bytes = s->estimated ? row->error.live_bytes : 0,
-		.scans = heap && row->looked_blocks ? heap->unreached.scans : 0,
-		.looked_blocks = row->looked_blocks,
-		.unreached_blocks = row->unreached_blocks,
-		.search_partial = heap && snap_unreached__is_partial(&heap->unreached),
-		.held = own_root(p, row->held),
-	};
+	struct evidence e = evidence_of_site(s, row, leak_after_ns);
 
+	/* files do not say when calls were made: whether they became more is not known */
+	e.no_lifetimes |= !row->n_history || !row->history[row->n_history - 1].alloc_calls;
+	e.scans = heap && row->looked_blocks ? heap->unreached.scans : 0;
+	e.search_partial = heap && snap_unreached__is_partial(&heap->unreached);
+	e.held = own_root(p, row->held);
 	course__of_timeline(&c, row->history, row->n_history);
 	if (s->known & HAS_LIVE_BYTES && c.points.n) {
 		e.points = c.points.v;
@@ -262,15 +258,15 @@ static void add_up(const struct snapshot *s, struct sums *sums)
 static bool blames(struct snapshot *s, struct snap_process *p, const struct party *party, const char *verdict,
 		   const char *does)
 {
-	char a[FMT_MAX], b[FMT_MAX], rate[FMT_MAX + 16] = "", text[128];
+	char rate[FMT_MAX + 16] = "", text[128];
 
 	if (!party->n || party->live_bytes < p->c.live_bytes / 100)
 		return false;
 	/* blocks that no pointer reaches are lost whether or not it is known yet how fast they become more */
 	if (party->growth * 60 >= 1)
-		snprintf(rate, sizeof(rate), "+%s/min, ", fmt_bytes(a, (uint64_t)(party->growth * 60)));
+		snprintf(rate, sizeof(rate), "+%s/min, ", BYTES((uint64_t)(party->growth * 60)));
 	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, %s%s by now", party->n,
-		 party->n == 1 ? "" : "s", does, rate, fmt_bytes(b, party->live_bytes));
+		 party->n == 1 ? "" : "s", does, rate, BYTES(party->live_bytes));
 	p->trend.verdict = verdict;
 	p->trend.why = snapshot__strdup(s, text);
 	return true;
@@ -280,7 +276,7 @@ static bool blames(struct snapshot *s, struct snap_process *p, const struct part
 static void add_resident(struct snapshot *s, struct snap_process *p)
 {
 	struct rss_trend r = rss_trend__of(p);
-	char words[RSS_TREND_MAX], a[FMT_MAX], text[320];
+	char words[RSS_TREND_MAX], text[320];
 
 	if (!r.known)
 		return;
@@ -289,7 +285,7 @@ static void add_resident(struct snapshot *s, struct snap_process *p)
 		snprintf(text, sizeof(text), "%s; %s", p->trend.why, words);
 	} else if (r.grows) {
 		p->trend.verdict = "growing";
-		snprintf(text, sizeof(text), "%s; live memory %s%s", words, s->estimated ? "~" : "", fmt_bytes(a, p->c.live_bytes));
+		snprintf(text, sizeof(text), "%s; live memory %s%s", words, s->estimated ? "~" : "", BYTES(p->c.live_bytes));
 	} else if (rss_trend__may_grow(&r)) {
 		p->trend.verdict = p->trend.why = NULL;
 	} else if (p->trend.verdict) {
@@ -303,25 +299,11 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 			  const struct sums *sums)
 {
 	struct course c = {};
-	struct evidence e = {
-		.alloc_calls = p->c.alloc_calls,
-		.free_calls = p->c.free_calls,
-		.lifetime_sum_ns = sums->lifetime_sum_ns,
-		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
-		.process_blocks = p->c.live_blocks,
-		.rss_grown_bytes = rss_grown_bytes(s, p),
-		.live_blocks = p->c.live_blocks,
-		.leak_after_ns = leak_after(info),
-		.estimated = s->estimated,
-		.error_bytes = s->estimated ? p->error.live_bytes : 0,
-		.no_lifetimes = true,
-		.unseen_frees = !(s->known & HAS_LIFETIMES),
-	};
+	struct evidence e = evidence_of(s, p, &p->c, sums->lifetime_sum_ns, p->error.live_bytes, info->leak_after_ns);
 
-	if (!p->n_timeline) {
-		course__done(&c);
+	if (!p->n_timeline)
 		return;
-	}
+	e.no_lifetimes = true;
 	course__of_timeline(&c, p->timeline, p->n_timeline);
 	e.points = c.points.v;
 	e.n_points = c.points.n;

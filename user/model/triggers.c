@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/snapshot.h"
 #include "util/hash.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -137,10 +136,7 @@ struct triggers {
 	struct hash states;	/* by process number: struct state[n] */
 	struct vec(char *) reasons;
 	size_t n_more;		/* reasons beyond those kept */
-	struct firings {
-		uint64_t n, last_ns;
-		char *why;	/* owned */
-	} *firings;		/* by condition */
+	struct snap_when *whens;	/* by condition; why is owned */
 };
 
 struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t pause_ns)
@@ -148,11 +144,11 @@ struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t paus
 	struct triggers *t = xcalloc(1, sizeof(*t));
 
 	t->conditions = xcalloc(n + 1, sizeof(*t->conditions));
-	t->firings = xcalloc(n + 1, sizeof(*t->firings));
+	t->whens = xcalloc(n + 1, sizeof(*t->whens));
 	t->pause_ns = pause_ns;
 	for (size_t i = 0; i < n; i++)
 		if (!condition__parse(texts[i], &t->conditions[t->n], NULL))
-			t->n++;
+			t->whens[t->n++].text = texts[i];
 	return t;
 }
 
@@ -180,8 +176,8 @@ void triggers__free(struct triggers *t)
 	drop_reasons(t);
 	vec_done(&t->reasons);
 	for (size_t i = 0; i < t->n; i++)
-		free(t->firings[i].why);
-	free(t->firings);
+		free((char *)t->whens[i].why);
+	free(t->whens);
 	free(t->conditions);
 	free(t);
 }
@@ -216,12 +212,10 @@ void triggers__forget(struct triggers *t, uint32_t proc)
 
 static void add_reason(struct triggers *t, const struct condition *c, const char *says, uint64_t now_ns)
 {
-	struct firings *firings = &t->firings[c - t->conditions];
+	struct snap_when *when = &t->whens[c - t->conditions];
 
-	free(firings->why);
-	firings->why = xstrdup(says);
-	firings->n++;
-	firings->last_ns = now_ns;
+	free((char *)when->why);
+	*when = (struct snap_when){ .text = c->text, .fired = when->fired + 1, .last_ns = now_ns, .why = xstrdup(says) };
 	if (t->reasons.n == MAX_REASONS) {
 		t->n_more++;
 		return;
@@ -259,9 +253,9 @@ size_t triggers__n(const struct triggers *t)
 	return t->n;
 }
 
-struct fired triggers__fired(const struct triggers *t, size_t i)
+const struct snap_when *triggers__when(const struct triggers *t, size_t i)
 {
-	return (struct fired){ t->conditions[i].text, t->firings[i].n, t->firings[i].last_ns, t->firings[i].why };
+	return &t->whens[i];
 }
 
 void triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns)
@@ -279,16 +273,6 @@ static struct point *point_at(const struct state *s, size_t i)
 }
 
 /*
- * What is counted was nothing before the first check, which comes as soon as a process is
- * traced; of what is resident, little is known before it.
- */
-static void note_first(struct state *s, enum figure figure, uint64_t now_ns)
-{
-	if (figure != FIGURE_RSS && now_ns > LOOK_NS)
-		*point_at(s, s->n++) = (struct point){ now_ns - LOOK_NS, 0 };
-}
-
-/*
  * Notes the figure; *ret is the point that the rate counts from: the youngest of those
  * that are as old as the time that it is for, else the oldest that there is.
  */
@@ -296,7 +280,9 @@ static void note(struct state *s, const struct condition *c, uint64_t now_ns, ui
 {
 	if (!s->points) {
 		s->points = xcalloc(N_POINTS, sizeof(*s->points));
-		note_first(s, c->measure->figure, now_ns);
+		/* what is counted was nothing before; of what is resident, little is known */
+		if (c->measure->figure != FIGURE_RSS && now_ns > LOOK_NS)
+			*point_at(s, s->n++) = (struct point){ now_ns - LOOK_NS, 0 };
 	}
 	if (!s->n || (now_ns - point_at(s, s->n - 1)->t_ns >= c->per_ns / N_STEPS && s->n < N_POINTS))
 		*point_at(s, s->n++) = (struct point){ now_ns, v };
@@ -310,14 +296,8 @@ static void note(struct state *s, const struct condition *c, uint64_t now_ns, ui
 /* "nginx (1432) has 2.1 GiB resident", "nginx (1432) holds 11.0 MiB more than 14.3s ago"; age_ns: of a rate */
 static char *words_of(const struct measure *m, const struct look *l, uint64_t v, uint64_t age_ns)
 {
-	char a[FMT_MAX], b[FMT_MAX];
-
-	if (m->bytes)
-		fmt_bytes(a, v);
-	else
-		fmt_exact(a, v);
-	return xasprintf("%s %s %s%s%s%s%s%s", l->who, m->does, m->figure == FIGURE_RSS ? "" : l->mark, a,
-			 m->what, m->rate ? " " : "", m->rate ? fmt_duration(b, age_ns) : "",
+	return xasprintf("%s %s %s%s%s%s%s%s", l->who, m->does, m->figure == FIGURE_RSS ? "" : l->mark, m->bytes ? BYTES(v) : EXACT(v),
+			 m->what, m->rate ? " " : "", m->rate ? DURATION(age_ns) : "",
 			 m->rate && m->bytes ? " ago" : "");
 }
 

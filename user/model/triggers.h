@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/snapshot.h"
 #include "util/err.h"
 
 enum figure { FIGURE_RSS, FIGURE_LIVE, FIGURE_BLOCKS, FIGURE_ALLOCS, N_FIGURES };
@@ -67,15 +68,9 @@ void triggers__forget(struct triggers *t, uint32_t proc);
  * taken a short while ago; what happened since is reported then. last: there will be no other.
  */
 char *triggers__reasons(struct triggers *t, uint64_t now_ns, bool last);
-/* What became of a condition so far; strings hold until the next check or event. */
-struct fired {
-	const char *text;	/* as it was given */
-	uint64_t n;		/* how often it fired */
-	uint64_t last_ns;	/* when it last did; 0: never */
-	const char *why;	/* what it said then; NULL: nothing */
-};
+/* What became of a condition so far, until the next check or event; last_ns: on the clock of now_ns, 0: it never fired. */
 size_t triggers__n(const struct triggers *t);
-struct fired triggers__fired(const struct triggers *t, size_t i);
+const struct snap_when *triggers__when(const struct triggers *t, size_t i);
 /* It was taken: the pause begins. */
 void triggers__taken(struct triggers *t, uint64_t now_ns);
 

@@ -53,7 +53,7 @@ char *reading__words(const struct snapshot *s);
 /* "live figures of a mark are those of the last time before it that the heap was read"; NULL: they are of the mark. */
 const char *reading__mark_words(const struct snapshot *s);
 
-/* ---- Processes that ran, and of which no call was seen, or fewer than explain their growth (model/unexplained.h). */
+/* ---- Processes that ran, and of which no call was seen, or fewer than explain their growth (model/heaps.h). */
 
 #define BLIND_MAX 96
 

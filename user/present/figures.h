@@ -25,10 +25,6 @@ char *fmt_oldest(char buf[static FMT_MAX], const struct snap_site *site);
 char *fmt_lived(char buf[static FMT_MAX], const struct snapshot *s, uint64_t sum_ns, uint64_t n);
 
 /* The same as arguments of a call: the text lasts as long as the block that it is written in. */
-#define BYTES(n) fmt_bytes((char[FMT_MAX]){}, n)
-#define COUNT(n) fmt_count((char[FMT_MAX]){}, n)
-#define EXACT(n) fmt_exact((char[FMT_MAX]){}, n)
-#define DURATION(ns) fmt_duration((char[FMT_MAX]){}, ns)
 #define SHARE(part, whole) fmt_share((char[FMT_MAX]){}, part, whole)
 #define PERCENT(part, whole) fmt_percent((char[FMT_MAX]){}, part, whole)
 #define RATE(n, ns) fmt_rate((char[FMT_MAX]){}, n, ns)

@@ -444,7 +444,7 @@ COMPARATOR(by_where, struct free_place, ORDER(a->where, b->where))
 
 static int compare_wheres(const struct snapshot *s, uint32_t a, uint32_t b)
 {
-	const struct snap_free_site *x = &s->free_sites[a], *y = &s->free_sites[b];
+	const struct snap_site *x = &s->free_sites[a], *y = &s->free_sites[b];
 	int d = strcmp(x->function, y->function);
 
 	for (uint32_t i = 0; !d && i < MIN(x->n_stack, y->n_stack); i++)
@@ -457,13 +457,6 @@ static int by_calls_down(const void *a, const void *b, void *arg)
 	const struct free_place *x = a, *y = b;
 
 	return ORDER(y->calls, x->calls) ?: ORDER(y->bytes, x->bytes) ?: compare_wheres(arg, x->where, y->where);
-}
-
-struct snap_site free_place__stack(const struct snapshot *s, const struct free_place *p)
-{
-	const struct snap_free_site *w = &s->free_sites[p->where];
-
-	return (struct snap_site){ .process = w->process, .function = w->function, .n_stack = w->n_stack, .stack = w->stack, .end = w->end };
 }
 
 void free_places__of(const struct snapshot *s, const struct free_lists *l, size_t site, struct free_place **ret, size_t *ret_n)

@@ -90,8 +90,6 @@ struct free_place {
 	uint64_t calls, bytes, cross_calls, lifetime_sum_ns;
 };
 
-/* As the stack of a site: what freed. */
-struct snap_site free_place__stack(const struct snapshot *s, const struct free_place *p);
 /* All places of a site; *ret is the caller's. */
 void free_places__of(const struct snapshot *s, const struct free_lists *l, size_t site, struct free_place **ret, size_t *ret_n);
 

@@ -16,7 +16,6 @@
 #include "collect/collect.h"
 #include "files/outfile.h"
 #include "model/marks.h"
-#include "model/taken.h"
 #include "options/opts.h"
 #include "probe/attach.h"
 #include "process/maps.h"

@@ -51,8 +51,10 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 static void died(struct session *s, const struct tracee_life *l, int sig, bool oom)
 {
 	_cleanup_free_ char *words = death_words(s, l, sig, oom);
+	struct snap_process *row = model__process(s->model, l->proc);
 
-	model__set_death(s->model, l->proc, sig, oom);
+	row->exit_signal = sig;
+	row->oom_killed = oom;
 	/* where every process is traced, many are ended on purpose */
 	if (oom || signal_is_crash(sig) || s->selection.adopt != MT_ADOPT_ALL)
 		say("%s", words);
@@ -78,11 +80,13 @@ static void chosen(struct session *s, const struct mt_event *ev)
 {
 	const struct tracee_life *l = ev->proc ? hash__get(&s->tracees.by_proc, ev->proc) :
 						 life_of_pid(s, (pid_t)ev->pid);
+	const struct snap_process *row;
 
 	if (!l)
 		return;
 	say_verbose("%s (%d): the kernel is out of memory and kills it", l->tracee->process.comm, (int)ev->pid);
-	if (model__has_ended(s->model, l->proc) && model__exit_signal(s->model, l->proc) == SIGKILL)
+	row = model__process(s->model, l->proc);
+	if (row->ended && row->exit_signal == SIGKILL)
 		died(s, l, SIGKILL, true);
 }
 
@@ -132,12 +136,10 @@ static void list_whens(struct session *s, struct snapshot *snap, const struct mt
 	struct snap_when *v = snapshot__alloc(snap, n + 1, sizeof(*v));
 
 	for (size_t i = 0; i < n; i++) {
-		struct fired f = triggers__fired(s->triggers, i);
-
-		v[i] = (struct snap_when){ .text = snapshot__strdup(snap, f.text),
-					   .fired = f.n,
-					   .why = snapshot__strdup(snap, f.why),
-					   .last_ns = f.last_ns > s->start_ns ? f.last_ns - s->start_ns : 0 };
+		v[i] = *triggers__when(s->triggers, i);
+		v[i].text = snapshot__strdup(snap, v[i].text);
+		v[i].why = snapshot__strdup(snap, v[i].why);
+		v[i].last_ns -= MIN(v[i].last_ns, s->start_ns);
 	}
 	snap->whens = v;
 	snap->n_whens = n;
@@ -381,7 +383,7 @@ void session__on_pidfd(void *arg)
 		if (p->process.pidfd < 0 || poll(&poll_fd, 1, 0) <= 0)
 			continue;
 		tracee__end(&s->tracees, p);
-		model__life_ended(s->model, tracee__life(p)->proc);
+		model__process(s->model, tracee__life(p)->proc)->ended = true;
 		loop__remove_fd(s->loop, p->process.pidfd);
 		close(p->process.pidfd);
 		p->process.pidfd = -1;

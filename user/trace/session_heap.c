@@ -255,7 +255,7 @@ static bool is_wished(const struct heaps *h, const struct tracee *p)
 {
 	if (!p->lives.n || tracee__life(p)->closed)
 		return false;
-	return !h->wish.process || model__life_id(h->s->model, tracee__life(p)->proc) == h->wish.process;
+	return !h->wish.process || model__process(h->s->model, tracee__life(p)->proc)->id == h->wish.process;
 }
 
 /* Those that live, at this moment. */
@@ -271,7 +271,7 @@ static void list_subjects(struct heaps *h)
 		say("of %zu processes, the memory of %d is searched: those that hold the most", n, MAX_PROCESSES);
 	h->subjects.n = 0;
 	for (size_t i = 0; i < n && i < MAX_PROCESSES; i++)
-		*vec_push(&h->subjects) = (struct subject){ tracee__life(v[i])->proc, model__life_id(h->s->model, tracee__life(v[i])->proc),
+		*vec_push(&h->subjects) = (struct subject){ tracee__life(v[i])->proc, model__process(h->s->model, tracee__life(v[i])->proc)->id,
 							    v[i]->process.pid, v[i]->parent_proc && v[i]->lives.n == 1 };
 }
 

@@ -221,7 +221,7 @@ void session__report_usage(struct session *s)
 		/* of the first program that it was; another one's would be the larger of both */
 		if (p->lives.n > 2)
 			continue;
-		model__set_most_rss(s->model, tracee__life(p)->proc, spawn__most_rss_bytes(s->spawn));
+		model__process(s->model, tracee__life(p)->proc)->most_rss_bytes = spawn__most_rss_bytes(s->spawn);
 	}
 }
 

@@ -90,7 +90,7 @@ static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_for_ns, void *
 
 	if (session__needs_life(s, proc))
 		return false;
-	return how == MT_ENDED_DROPPED || model__has_ended(s->model, proc) ||
+	return how == MT_ENDED_DROPPED || model__process(s->model, proc)->ended ||
 	       now_ns() - ended_for_ns + LATE_NS < s->recycle.told_ns;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-#include "model/unexplained.h"
+#include "model/heaps.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "process/process.h"
@@ -203,31 +203,30 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 	recording.size = tracees__size(&s->tracees);
 	recording.arenas = s->tracees.want.recording.arenas;
 	return (struct snapshot_info){
-		.recording = recording,
-		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
-		.n_selected = scouted.selected,
-		.n_watched = scouted.ever,
-		.watched_cpu_ns = s->tracees.scout ? tracees__cpu_ns(&s->tracees) : 0,
-		.machine_cpu_ns = scouted.machine_cpu_ns,
-		.probe_ns_estimate = s->budget ? budget__spent_ns(s->budget) : 0,
+		.base.recording = recording,
+		.base.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
+		.base.n_selected = scouted.selected,
+		.base.n_watched = scouted.ever,
+		.base.watched_cpu_ns = s->tracees.scout ? tracees__cpu_ns(&s->tracees) : 0,
+		.base.machine_cpu_ns = scouted.machine_cpu_ns,
+		.base.probe_ns_estimate = s->budget ? budget__spent_ns(s->budget) : 0,
 		.hit_ns = s->budget ? 0 : price__hit_ns(s->kernel),
-		.version = VERSION,
-		.kernel = s->uname.release,
-		.arch = s->uname.machine,
-		.host = s->uname.nodename,
-		.boot_id = s->boot_id,
-		.duration_ns = duration_ns(s, m),
-		.paused_ns = tracees__paused_ns(&s->tracees),
-		.n_unfollowed = s->selection.adopt == MT_ADOPT_NONE ? kernel__n_forked(s->kernel) : 0,
-		.n_left_out = tracees__n_left_out(&s->tracees),
-		.n_unread = readers__n_unread(),
-		.n_renamed_unkept = model__n_renamed_unkept(s->model),
+		.base.version = VERSION,
+		.base.kernel = s->uname.release,
+		.base.arch = s->uname.machine,
+		.base.host = s->uname.nodename,
+		.base.boot_id = s->boot_id,
+		.base.duration_ns = duration_ns(s, m),
+		.base.paused_ns = tracees__paused_ns(&s->tracees),
+		.base.n_unfollowed = s->selection.adopt == MT_ADOPT_NONE ? kernel__n_forked(s->kernel) : 0,
+		.base.n_left_out = tracees__n_left_out(&s->tracees),
+		.base.n_unread = readers__n_unread(),
 		.n_codes_unkept = s->tracees.n_codes_unkept,
-		.reading = reading,
-		.wall_now_ns = wall_ns(),
-		.ended = m->last || s->end_ns,
-		.target_cpu_ns = tracees__cpu_ns(&s->tracees),
-		.tool_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+		.base.reading = reading,
+		.base.wall_now_ns = wall_ns(),
+		.base.ended = m->last || s->end_ns,
+		.base.target_cpu_ns = tracees__cpu_ns(&s->tracees),
+		.base.tool_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 		.unit_ns = s->kernel->born_unit_ns,
 		.leak_after_ns = o->leak_after_ns,
 		.mappings = s->tracees.n_changes,
@@ -283,8 +282,8 @@ static struct snapshot *build(struct session *s, const struct making *m)
 
 	tracees__list_probes(&s->tracees, snap);
 	/* where nothing was recorded, or page faults are, there is nothing to be missed */
-	if (!s->spots.waiting && !recording__is_growth(&s->opts->recording) && info.observed_share > 0 && !s->tracees.scout)
-		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
+	if (!s->spots.waiting && !recording__is_growth(&s->opts->recording) && info.base.observed_share > 0 && !s->tracees.scout)
+		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.base.recording));
 	if (s->opts->all)
 		put_machine(snap);
 	session__on_snapshot(s, snap, m->mark);

@@ -129,7 +129,7 @@ static uint64_t n_marks(const struct session *s, const struct cut *cut)
 /* Of the process: --mode leak has no sum of it in the kernel. */
 static uint64_t live_then(const struct session *s, const struct mt_reached *r, const struct snapshot *whole)
 {
-	uint32_t id = model__life_id(s->model, r->proc);
+	uint32_t id = model__process(s->model, r->proc)->id;
 	const struct snap_process *p = whole ? array_first(x, whole->processes, whole->n_processes, x->id == id) : NULL;
 
 	return p ? p->c.live_bytes : 0;
@@ -138,6 +138,8 @@ static uint64_t live_then(const struct session *s, const struct mt_reached *r, c
 static void note(struct session *s, const struct mt_reached *r, const struct snapshot *whole)
 {
 	struct snap_mark row = {
+		.name = name_of(s, r->spot),
+		.process = model__process(s->model, r->proc)->id,
 		.number = (uint32_t)r->number,
 		.tid = (int)r->tid,
 		.t_ns = model__since_start(s->model, r->clock_ns),
@@ -153,7 +155,7 @@ static void note(struct session *s, const struct mt_reached *r, const struct sna
 		row.heap_read_at_ns = whole->reading.at_ns;
 		row.unsure_blocks = whole->reading.unsure_blocks;
 	}
-	marks__add(&s->spots.marks, name_of(s, r->spot), model__life_id(s->model, r->proc), &row);
+	marks__add(&s->spots.marks, &row);
 }
 
 /* Marks, and what began and ended the trace. */

@@ -175,7 +175,10 @@ static void read_last(struct uses *u, struct user_of_heap *h)
 /* What other allocators have needs no reading. */
 static void set_unsure(const struct uses *u, const struct user_of_heap *h, uint64_t bound)
 {
-	model__set_unsure(u->s->model, h->proc, uses__is_unread(h) && bound, bound);
+	struct snap_process *row = model__process(u->s->model, h->proc);
+
+	row->n_heaps_unread = uses__is_unread(h) && bound;
+	row->unsure_blocks = bound;
 }
 
 static void leave(struct uses *u, size_t i)

@@ -256,7 +256,7 @@ static void note_unread_file(struct machine *m, uint32_t proc)
 		return;
 	began_ns = kernel__proc(m->t->kernel, proc)->started_ns;
 	now = kernel__clock_ns(m->t->kernel);
-	model__set_unseen(m->t->model, proc, MAX(l->tracee->unseen_ns, now > began_ns ? now - began_ns : 1));
+	model__process(m->t->model, proc)->unseen_ns = MAX(l->tracee->unseen_ns, now > began_ns ? now - began_ns : 1);
 	if (unread && !m->said_unread)
 		say("%s (%d) ended before %s, which it had mapped, could be read: what such a process allocates is not seen",
 		    l->tracee->process.comm, (int)l->tracee->process.pid,

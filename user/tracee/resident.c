@@ -326,12 +326,10 @@ void resident__end(struct resident_looks *m, struct tracees *t, const struct cut
 	looked(m);
 	for (size_t i = 0; cut->blocks && i < m->last.n; i++) {
 		const struct tracee *p = tracee_of(t, m->last.v[i]);
-		const struct snap_memory *seen = p ? model__memory(t->model, m->last.v[i]) : NULL;
-		struct snap_memory is;
+		struct snap_memory is = model__process(t->model, m->last.v[i])->memory;
 
-		if (!seen)
+		if (!p || !is.known)
 			continue;
-		is = *seen;
 		size_all(m, t, p, cut, &is);
 		model__set_memory(t->model, m->last.v[i], &is);
 	}

@@ -169,7 +169,7 @@ static void tracee__sample(struct tracees *t, struct tracee *p)
 	/* what it maps may grow at any time: a daemon may load Python when it is asked for it first */
 	if (!life->runtime) {
 		life->runtime = tracee__runtime(t, p);
-		model__set_runtime(t->model, life->proc, life->runtime ? life->runtime->name : NULL);
+		model__process(t->model, life->proc)->runtime = life->runtime ? life->runtime->name : NULL;
 	}
 	if (p->ended) {
 		/* its list is open still, and may have grown to the end */
@@ -476,7 +476,7 @@ void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial)
 	for (size_t i = 0; i < t->v.n; i++) {
 		const struct tracee *p = t->v.v[i];
 		const struct tracee_life *l = tracee__life(p);
-		uint32_t id = model__life_id(t->model, l->proc);
+		uint32_t id = model__process(t->model, l->proc)->id;
 
 		if (!id || l->closed)
 			continue;

@@ -107,7 +107,7 @@ static int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_
 	tracee__add_life(t, p, proc);
 	tracee__tell_model(t, p, 0, p->own ? 0 : kernel__proc(t->kernel, proc)->started_ns);
 	if (p->unseen_ns)
-		model__set_unseen(t->model, proc, p->unseen_ns);
+		model__process(t->model, proc)->unseen_ns = p->unseen_ns;
 	p->unseen_ns = 0;
 	/* its probes stay with a process through an exec: they must be out before it gets to what it runs */
 	if (translator__of(p->process.exe)) {

@@ -34,7 +34,7 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
 /* A life is over: the model knows, and its tables go. Its tracee may have another. */
 static inline void tracees__end_life(struct tracees *t, uint32_t proc)
 {
-	model__life_ended(t->model, proc);
+	model__process(t->model, proc)->ended = true;
 	unwind__drop(t->unwind, proc);
 }
 /* The name that a message has of its process: clean. */

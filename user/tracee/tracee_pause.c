@@ -101,7 +101,7 @@ void tracees__note_unseen_end(struct tracees *t, uint32_t proc)
 	struct tracee_life *l = is_paused(t) ? hash__get(&t->by_proc, proc) : NULL;
 
 	if (l)
-		model__set_unseen(t->model, proc, MAX(l->tracee->unseen_ns, unseen_ns(t, proc)));
+		model__process(t->model, proc)->unseen_ns = MAX(l->tracee->unseen_ns, unseen_ns(t, proc));
 }
 
 void tracees__end_pause(struct tracees *t)
@@ -124,8 +124,8 @@ static int begin_life(struct tracees *t, struct tracee *p, struct err *e)
 	/* it is over, which is about to be reported; or there is no room, which is counted */
 	if (!proc)
 		return 0;
-	model__set_unseen(t->model, had->proc, MAX(p->unseen_ns, unseen));
-	model__life_ended(t->model, had->proc);
+	model__process(t->model, had->proc)->unseen_ns = MAX(p->unseen_ns, unseen);
+	model__process(t->model, had->proc)->ended = true;
 	tracee__add_life(t, p, proc);
 	space__copy(&tracee__life(p)->space, &had->space);
 	tracee__life(p)->code_seq = had->code_seq;
@@ -153,7 +153,7 @@ static int put_back(struct tracees *t, struct tracee *p, struct err *e)
 	tracee__doubt_python(t, p, NULL);
 	err = tracee__probe_files(t, p, 0, 0, e);
 	p->unseen_ns = MAX(p->unseen_ns, unseen);
-	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
+	model__process(t->model, tracee__life(p)->proc)->unseen_ns = p->unseen_ns;
 	return err;
 }
 

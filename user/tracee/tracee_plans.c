@@ -196,7 +196,7 @@ void tracee__note_late_allocator(struct tracees *t, struct tracee *p)
 	if (!obj || mapped_ns >= now)
 		return;
 	p->unseen_ns = MAX(p->unseen_ns, now - mapped_ns);
-	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
+	model__process(t->model, tracee__life(p)->proc)->unseen_ns = p->unseen_ns;
 }
 
 /*

@@ -103,7 +103,7 @@ static void note_unseen(struct tracees *t, struct tracee *p, struct known_file *
 		    object__file_name(k->plan.object), unseen_ns / 1e6, p->process.comm, (int)p->process.pid);
 	k->said_late = true;
 	p->unseen_ns = MAX(p->unseen_ns, unseen_ns);
-	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
+	model__process(t->model, tracee__life(p)->proc)->unseen_ns = p->unseen_ns;
 }
 
 /*
@@ -305,7 +305,7 @@ static struct tracee *add_tracee(struct tracees *t, struct process *process, uin
 
 	/* its end was not reported */
 	if (before && !is_past) {
-		model__life_ended(t->model, tracee__life(before)->proc);
+		model__process(t->model, tracee__life(before)->proc)->ended = true;
 		tracee__end(t, before);
 	}
 	p = tracees__push(t, process);

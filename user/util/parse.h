@@ -25,5 +25,10 @@ char *fmt_bytes(char buf[static FMT_MAX], uint64_t bytes);
 char *fmt_count(char buf[static FMT_MAX], uint64_t n);
 char *fmt_duration(char buf[static FMT_MAX], uint64_t ns);
 char *fmt_exact(char buf[static FMT_MAX], uint64_t n);
+/* As arguments of a call: the text lives as long as the block that it is in. */
+#define BYTES(n) fmt_bytes((char[FMT_MAX]){}, n)
+#define COUNT(n) fmt_count((char[FMT_MAX]){}, n)
+#define EXACT(n) fmt_exact((char[FMT_MAX]){}, n)
+#define DURATION(ns) fmt_duration((char[FMT_MAX]){}, ns)
 
 #endif

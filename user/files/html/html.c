@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/json/json.h"
+#include "files/json/json_writer.h"
 #include "html_page.h"
 #include "model/runtimes.h"
 #include "present/columns.h"
@@ -101,15 +101,12 @@ static void metric_table(struct json *j, const struct snapshot *s, const struct 
 
 /* ---- the views: what there is to show, in which columns (present/views.c) */
 
-/* Where files have the fields, of what a row is there; NULL: in the row itself. */
-static const char *part_of(const struct fields *fields, enum view_rows rows)
-{
-	return fields == &move_fields ? "moves" : fields == &counter_fields && rows != ROWS_SITES ? "totals" : NULL;
-}
-
 static void field(struct json *j, const char *key, const struct field_ref *is, enum view_rows rows)
 {
-	const char *part = part_of(is->fields, rows);
+	/* where files have the fields, of what a row is there; NULL: in the row itself */
+	const char *part = is->fields == &move_fields ? "moves" :
+			   is->fields == &counter_fields && rows != ROWS_SITES ? "totals" :
+			   NULL;
 
 	json__array(j, key);
 	if (part)
@@ -185,22 +182,15 @@ static void columns(struct json *j, const struct view *v, const struct snapshot 
 	free((struct column *)c.v);
 }
 
-static size_t views_of(const struct snapshot *s, const struct view *ret[static VIEWS_MAX])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < n_views; i++)
-		if (views[i].page.columns && view__holds(&views[i], s))
-			ret[n++] = &views[i];
-	return n;
-}
-
 /* older: live blocks older than recording.older_ns alone, as a report that was asked for them */
 static void view_table(struct json *j, const struct snapshot *s, bool older)
 {
 	const struct view *v[VIEWS_MAX];
-	size_t n = views_of(s, v);
+	size_t n = 0;
 
+	for (size_t i = 0; i < n_views; i++)
+		if (views[i].page.columns && view__holds(&views[i], s))
+			v[n++] = &views[i];
 	json__array(j, "views");
 	for (size_t i = 0; i < n; i++) {
 		json__line(j, 1);
@@ -269,40 +259,39 @@ static void compared(struct json *j, const struct export_compared *c)
 
 /* ---- names */
 
-/* Where blocks were freed, as a site that is none of the snapshot's. */
-#define FREE_STACK(s, i) \
-	((struct snap_site){ .process = (s)->free_sites[i].process, .n_stack = (s)->free_sites[i].n_stack, .stack = (s)->free_sites[i].stack })
+static void names(struct json *j, const char *key, const struct snapshot *s, const struct tellings *t,
+		  const struct snap_site *v, size_t n)
+{
+	json__array(j, key);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *name = tellings__name(t, s, &v[i]);
+
+		json__str(j, NULL, name ? name : "");
+	}
+	json__array_end(j);
+}
+
+static void numbers(struct json *j, const char *key, const struct snapshot *s, const struct tellings *t,
+		    const struct snap_site *v, size_t n)
+{
+	json__array(j, key);
+	for (size_t i = 0; i < n; i++)
+		json__u64(j, NULL, tellings__number(t, s, &v[i]));
+	json__array_end(j);
+}
 
 /* For each site, in the order of "sites" and of "free_sites": what it is called, and the number of the frame that this is of. */
 static void names_of_sites(struct json *j, const struct snapshot *s, const struct tellings *t)
 {
 	size_t n_frees = s->recording.free_stacks ? s->n_free_sites : 0;
 
-	json__array(j, "names");
-	for (size_t i = 0; i < s->n_sites; i++) {
-		_cleanup_free_ char *name = tellings__name(t, s, &s->sites[i]);
-
-		json__str(j, NULL, name ? name : "");
-	}
-	json__array_end(j);
+	names(j, "names", s, t, s->sites, s->n_sites);
 	json__line(j, 0);
-	json__array(j, "telling");
-	for (size_t i = 0; i < s->n_sites; i++)
-		json__u64(j, NULL, tellings__number(t, s, &s->sites[i]));
-	json__array_end(j);
+	numbers(j, "telling", s, t, s->sites, s->n_sites);
 	json__line(j, 0);
-	json__array(j, "names_frees");
-	for (size_t i = 0; i < n_frees; i++) {
-		_cleanup_free_ char *name = tellings__name(t, s, &FREE_STACK(s, i));
-
-		json__str(j, NULL, name ? name : "");
-	}
-	json__array_end(j);
+	names(j, "names_frees", s, t, s->free_sites, n_frees);
 	json__line(j, 0);
-	json__array(j, "telling_frees");
-	for (size_t i = 0; i < n_frees; i++)
-		json__u64(j, NULL, tellings__number(t, s, &FREE_STACK(s, i)));
-	json__array_end(j);
+	numbers(j, "telling_frees", s, t, s->free_sites, n_frees);
 }
 
 /* The numbers of frames that say how memory was got, not who wanted it: numbered as in "frames", by the first stack that has them. */

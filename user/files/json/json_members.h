@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "files/json/json.h"
+#include "files/json/json_writer.h"
 #include "model/schema_rows.h"
 #include "util/err.h"
 #include "util/ids.h"

@@ -238,13 +238,6 @@ static int cut_up(struct reader *r, struct span all)
 	return all.at == all.end ? 0 : err_set(r->e, -EINVAL, "something follows the JSON object");
 }
 
-static void *kept(struct snapshot *s, const void *v, size_t n, size_t size)
-{
-	void *to = snapshot__alloc(s, n + 1, size);
-
-	return n ? memcpy(to, v, n * size) : to;
-}
-
 static int read_all(struct reader *r, struct span all)
 {
 	struct snapshot *s = r->s;
@@ -255,9 +248,9 @@ static int read_all(struct reader *r, struct span all)
 	s->baseline = s->baseline_ns != UINT64_MAX;
 	if (!s->baseline)
 		s->baseline_ns = 0;
-	s->places = kept(s, r->place_list.v, r->place_list.n, sizeof(*s->places));
+	s->places = snapshot__copy(s, r->place_list.v, r->place_list.n, sizeof(*s->places));
 	s->n_places = r->place_list.n;
-	s->modules = kept(s, r->modules.v, r->modules.n, sizeof(*s->modules));
+	s->modules = snapshot__copy(s, r->modules.v, r->modules.n, sizeof(*s->modules));
 	s->n_modules = r->modules.n;
 	return 0;
 }

@@ -157,22 +157,12 @@ static void tag_id(struct reader *r, const char *name, bool thread, uint32_t *re
 	key_ids__get(&r->tag_ids, (struct key){ (uintptr_t)name, thread, 0 }, ret, ret_new);
 }
 
-static const struct field tag_sum_rows[] = {
-	ROW("sites", FIELD_U64, AT(tag_sum, n_sites)),
-	ROW("alloc_calls", FIELD_U64, AT(tag_sum, c.alloc_calls), .needs = HAS_ALLOC_CALLS),
-	ROW("alloc_bytes", FIELD_U64, AT(tag_sum, c.alloc_bytes), .needs = HAS_ALLOC_BYTES),
-	ROW("free_calls", FIELD_U64, AT(tag_sum, c.free_calls), .needs = HAS_FREE_CALLS),
-	ROW("free_bytes", FIELD_U64, AT(tag_sum, c.free_bytes), .needs = HAS_FREE_BYTES),
-	ROW("live_blocks", FIELD_U64, AT(tag_sum, c.live_blocks), .needs = HAS_LIVE_BLOCKS),
-	ROW("live_bytes", FIELD_U64, AT(tag_sum, c.live_bytes), .needs = HAS_LIVE_BYTES),
-	ROW("at_peak_bytes", FIELD_U64, AT(tag_sum, c.peak_bytes), .needs = HAS_PEAK_BYTES),
-};
-static const struct fields tag_sum_fields = { tag_sum_rows, ARRAY_SIZE(tag_sum_rows) };
-
 /* The first one has no name: it is what has no tag. */
 void json__tags(struct writer *w, const struct member *m, const void *row)
 {
 	static const struct snap_tag none = { .entered = UINT64_MAX };
+	/* the first ones: those of calls and of what is live */
+	const struct fields counters = { counter_fields.v, 6 };
 	_cleanup_free_ struct tag_sum *sums = tags__add_up(w->s);
 
 	json__array(w->j, m->key);
@@ -180,7 +170,10 @@ void json__tags(struct writer *w, const struct member *m, const void *row)
 		json__line(w->j, m->row_line);
 		json__object(w->j, NULL);
 		json__row(w->j, m->fields, i ? &w->s->tags[i - 1] : &none, w->s->known);
-		json__row(w->j, &tag_sum_fields, &sums[i], w->s->known);
+		json__u64(w->j, "sites", sums[i].n_sites);
+		json__row(w->j, &counters, &sums[i].c, w->s->known);
+		json__row(w->j, THESE(ROW("at_peak_bytes", FIELD_U64, AT(tag_sum, c.peak_bytes), .needs = HAS_PEAK_BYTES)),
+			  &sums[i], w->s->known);
 		json__object_end(w->j);
 	}
 	json__array_end(w->j);
@@ -285,10 +278,10 @@ const struct member site_members[] = {
 /* ---- --free-stacks: places where blocks were freed; "frees" has their numbers, from 0 on */
 
 const struct member free_site_members[] = {
-	PROCESS(snap_free_site),
-	PID(snap_free_site),
+	PROCESS(snap_site),
+	PID(snap_site),
 	OF_FIELDS(&free_site_fields),
-	STACK(snap_free_site, .end = AT(snap_free_site, end)),
+	STACK(snap_site, .end = AT(snap_site, end)),
 	{},
 };
 

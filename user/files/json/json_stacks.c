@@ -33,26 +33,36 @@ static bool *find_ambiguous(const struct snapshot *s)
 	return ambiguous;
 }
 
+#define KNOWN_AMBIGUOUS (1u << 31)	/* of a frame: its module has its path in common with another one */
+
+static const struct field frame_rows[] = {
+	ROW("function", FIELD_STR, AT(json_frame, function), .empty = EMPTY_IS_ABSENT),
+	ROW("module", FIELD_STR, AT(json_frame, module)),
+	ROW("build_id", FIELD_STR, AT(json_frame, build_id), .needs = KNOWN_AMBIGUOUS, .empty = EMPTY_IS_ABSENT),
+	ROW("offset", FIELD_ADDR, AT(json_frame, offset)),
+	ROW("file", FIELD_STR, AT(json_frame, file), .empty = EMPTY_IS_ABSENT),
+	ROW("dir", FIELD_STR, AT(json_frame, dir), .empty = EMPTY_IS_ABSENT),
+	ROW("line", FIELD_U32, AT(json_frame, line), .empty = EMPTY_IS_ABSENT),
+	ROW("inlined", FIELD_BOOL, AT(json_frame, inlined)),
+};
+static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
+
 static void write_frame(struct writer *w, const struct frame *f)
 {
-	struct json *j = w->j;
+	const struct line none = {}, *l = f->line ?: &none;
+	bool ambiguous = f->module && w->ambiguous[f->place->module];
+	struct json_frame row = { .function = l->function, .module = f->module, .offset = f->place->offset,
+				  .file = l->file, .inlined = f->inlined };
 
-	json__object(j, NULL);
-	if (f->line && f->line->function)
-		json__str(j, "function", f->line->function);
-	json__str(j, "module", f->module);
-	if (f->module && w->ambiguous[f->place->module])
-		json__str(j, "build_id", w->s->modules[f->place->module].build_id);
-	json__hex(j, "offset", f->place->offset);
-	if (f->line && f->line->file) {
-		json__str(j, "file", f->line->file);
-		if (f->line->dir)
-			json__str(j, "dir", f->line->dir);
-		if (f->line->line)
-			json__u64(j, "line", f->line->line);
+	if (ambiguous)
+		row.build_id = w->s->modules[f->place->module].build_id;
+	if (l->file) {
+		row.dir = l->dir;
+		row.line = l->line;
 	}
-	json__bool(j, "inlined", f->inlined);
-	json__object_end(j);
+	json__object(w->j, NULL);
+	json__row(w->j, &frame_fields, &row, ambiguous ? KNOWN_AMBIGUOUS : 0);
+	json__object_end(w->j);
 }
 
 void frames__done(struct writer *w)
@@ -82,17 +92,9 @@ static int by_use(const void *pa, const void *pb, void *arg)
 	const struct use *a = pa, *b = pb;
 	const struct snapshot *s = arg;
 	const struct place *x = &s->places[a->place], *y = &s->places[b->place];
-	const char *mx, *my;
-	int d;
 
-	if (a->n != b->n)
-		return a->n < b->n ? 1 : -1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	mx = place__frame(s, x, 0).module;
-	my = place__frame(s, y, 0).module;
-	d = strcmp(mx ? mx : "", my ? my : "");
-	return d ? d : a->place < b->place ? -1 : 1;
+	return ORDER(b->n, a->n) ?: ORDER(x->offset, y->offset) ?:
+	       strcmp(place__frame(s, x, 0).module ?: "", place__frame(s, y, 0).module ?: "") ?: ORDER(a->place, b->place);
 }
 
 /* Frames that most sites have get the shortest numbers. */
@@ -166,11 +168,8 @@ static int *module_of(struct reader *r, const char *path, const char *build_id)
 	bool is_new;
 
 	key_ids__get(&r->module_ids, (struct key){ .a = (uintptr_t)path, .b = (uintptr_t)build_id }, &id, &is_new);
-	if (is_new) {
-		int *v = vec_push(&r->module_of_id);
-
-		*v = -1;
-	}
+	if (is_new)
+		*vec_push(&r->module_of_id) = -1;
 	return &r->module_of_id.v[id];
 }
 
@@ -211,18 +210,6 @@ int reader__modules(struct reader *r, const struct member *m, json_t *from, void
 
 /* ---- frames, read */
 
-static const struct field frame_rows[] = {
-	ROW("function", FIELD_STR, AT(json_frame, function)),
-	ROW("module", FIELD_STR, AT(json_frame, module)),
-	ROW("build_id", FIELD_STR, AT(json_frame, build_id)),
-	ROW("offset", FIELD_ADDR, AT(json_frame, offset)),
-	ROW("file", FIELD_STR, AT(json_frame, file)),
-	ROW("dir", FIELD_STR, AT(json_frame, dir)),
-	ROW("line", FIELD_U32, AT(json_frame, line)),
-	ROW("inlined", FIELD_BOOL, AT(json_frame, inlined)),
-};
-static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
-
 static int read_offset(struct reader *r, const struct member *m, json_t *from, void *row)
 {
 	struct json_frame *f = row;
@@ -236,12 +223,6 @@ static const struct member frames = {
 	MEMBERS(OWN("offset", NULL, read_offset)), .size = sizeof(struct json_frame), .max = 8000000,
 };
 
-/* A frame that neither name nor source is known of is a place without lines. */
-static bool has_line(const struct json_frame *f)
-{
-	return f->function || f->file;
-}
-
 /* The place of frames that lie at one address, the innermost first. */
 static uint32_t place_of(struct reader *r, const struct json_frame *v, size_t n)
 {
@@ -251,7 +232,8 @@ static uint32_t place_of(struct reader *r, const struct json_frame *v, size_t n)
 	struct key at;
 	bool is_new;
 
-	if (n == 1 && !has_line(v))
+	/* a frame that neither name nor source is known of is a place without lines */
+	if (n == 1 && !v->function && !v->file)
 		n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct key key = { .a = (uintptr_t)v[i].function, .b = (uintptr_t)v[i].file,

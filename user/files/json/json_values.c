@@ -38,10 +38,7 @@ static void value(struct json *j, const struct field *f, const void *at)
 		json__u64(j, f->key, *(const uint64_t *)at);
 		break;
 	case FIELD_BOUND:
-		if (*(const uint64_t *)at == UINT64_MAX)
-			json__null(j, f->key);
-		else
-			json__u64(j, f->key, *(const uint64_t *)at);
+		json__u64_or_null(j, f->key, *(const uint64_t *)at != UINT64_MAX, *(const uint64_t *)at);
 		break;
 	case FIELD_I64:
 		json__i64(j, f->key, *(const int64_t *)at);

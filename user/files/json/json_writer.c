@@ -120,19 +120,23 @@ void json__array_end(struct json *j)
 	close_with(j, ']');
 }
 
-void json__u64(struct json *j, const char *key, uint64_t n)
+void digits__put(FILE *out, uint64_t n)
 {
 	char digits[20];
 	size_t at = sizeof(digits);
 
-	if (leaves_out(j, key, !n))
-		return;
-	/* half of a profile: a fifth of what printf takes */
 	do
 		digits[--at] = (char)('0' + n % 10);
 	while (n /= 10);
+	fwrite(digits + at, 1, sizeof(digits) - at, out);
+}
+
+void json__u64(struct json *j, const char *key, uint64_t n)
+{
+	if (leaves_out(j, key, !n))
+		return;
 	begin(j, key);
-	fwrite(digits + at, 1, sizeof(digits) - at, j->out);
+	digits__put(j->out, n);
 }
 
 void json__i64(struct json *j, const char *key, int64_t n)

@@ -30,7 +30,17 @@ void json__bool(struct json *j, const char *key, bool b);
 void json__null(struct json *j, const char *key);
 void json__str(struct json *j, const char *key, const char *s);	/* NULL: null */
 void json__hex(struct json *j, const char *key, uint64_t n);	/* a string, "0x1f" */
+/* Half of a profile is numbers: a fifth of what printf takes. */
+void digits__put(FILE *out, uint64_t n);
 /* The next value, or the end of the object or array, is on a line of its own. */
 void json__line(struct json *j, int indent);
+
+/* ---- the profile as one value of a stream: a file of its own (json__write), or a part of the HTML report */
+
+struct fields;
+struct snapshot;
+void json__document(struct json *j, const struct snapshot *s);
+/* The keys of a row, without the braces. known: enum counter_bit and enum known_of_row. */
+void json__row(struct json *j, const struct fields *fields, const void *row, unsigned int known);
 
 #endif

@@ -246,18 +246,18 @@ static void put_threads(struct report *r, const struct free_place *p, const uint
 
 static void put_place(struct report *r, const struct free_place *p, uint64_t whole, const uint32_t *rows, size_t n_rows, size_t indent)
 {
-	struct snap_site stack = free_place__stack(r->s, p);
-	_cleanup_free_ char *function = name__shorten(stack.function, r->width / 3);
+	const struct snap_site *w = &r->s->free_sites[p->where];
+	_cleanup_free_ char *function = name__shorten(w->function, r->width / 3);
 
 	para__begin(&r->para, "", indent);
-	para__item(&r->para, "freed %s %s (%s): %s call%s", stack.n_stack ? "by" : "where", stack.n_stack ? function : "nobody knows",
+	para__item(&r->para, "freed %s %s (%s): %s call%s", w->n_stack ? "by" : "where", w->n_stack ? function : "nobody knows",
 		   PERCENT(p->calls, whole), EXACT(p->calls), plural(p->calls));
 	para__item(&r->para, "%s", BYTES(p->bytes));
 	para__item(&r->para, "after %s", LIVED(r->s, p->lifetime_sum_ns, p->calls));
 	put_threads(r, p, rows, n_rows);
 	para__end(&r->para);
-	if (stack.n_stack)
-		frames__write(r->out, r->s, &stack, indent + PLACE_INDENT, frames__name_width(r->s, &stack), r->width);
+	if (w->n_stack)
+		frames__write(r->out, r->s, w, indent + PLACE_INDENT, frames__name_width(r->s, w), r->width);
 }
 
 static void free_places(struct report *r, const struct snap_site *site, size_t indent)

@@ -223,11 +223,8 @@ void top__want_frees(struct top *t, const struct snap_site *s)
 	size_t n;
 	_cleanup_free_ struct free_place *v = places_of(t, s, &n);
 
-	for (size_t i = 0; i < MIN(n, FREE_PLACES_SHOWN); i++) {
-		struct snap_site stack = free_place__stack(t->shown, &v[i]);
-
-		top__want_site(t, &stack);
-	}
+	for (size_t i = 0; i < MIN(n, FREE_PLACES_SHOWN); i++)
+		top__want_site(t, &t->shown->free_sites[v[i].where]);
 }
 
 /* ---- the table */
@@ -238,7 +235,6 @@ void top__draw_freed_at(const struct top *t, const struct top_row *r, struct gri
 	size_t n;
 	_cleanup_free_ struct free_place *v = places_of(t, r->of.site, &n);
 	char more[FMT_MAX] = "";
-	struct snap_site stack;
 	int cols;
 
 	if (!n)
@@ -246,8 +242,7 @@ void top__draw_freed_at(const struct top *t, const struct top_row *r, struct gri
 	if (n > 1)
 		snprintf(more, sizeof(more), " +%zu", n - 1);
 	cols = (int)strlen(more);
-	stack = free_place__stack(t->shown, v);
-	top__draw_telling(t, &stack, g, row, col, width - cols, "[not seen]");
+	top__draw_telling(t, &t->shown->free_sites[v->where], g, row, col, width - cols, "[not seen]");
 	grid__put(g, row, col + width - cols, cols, STYLE_DIM, more);
 }
 
@@ -269,7 +264,7 @@ static int next_row(struct lines *l)
 
 static void put_place(const struct top *t, struct lines *l, const struct free_place *p, uint64_t whole)
 {
-	struct snap_site stack = free_place__stack(t->shown, p);
+	const struct snap_site *at = &t->shown->free_sites[p->where];
 	char cross[FMT_MAX + 64] = "";
 	int row = next_row(l);
 
@@ -277,10 +272,10 @@ static void put_place(const struct top *t, struct lines *l, const struct free_pl
 		snprintf(cross, sizeof(cross), ", %s by another thread than allocated", EXACT(p->cross_calls));
 	if (row >= 0)
 		grid__putf(l->g, row, 0, l->g->cols, STYLE_FIGURE, "freed by %.64s: %s, %s call%s, %s, after %s%s",
-			   stack.n_stack ? stack.function : "[not seen]", PERCENT(p->calls, whole), EXACT(p->calls),
+			   at->n_stack ? at->function : "[not seen]", PERCENT(p->calls, whole), EXACT(p->calls),
 			   plural(p->calls), BYTES(p->bytes), LIVED(t->shown, p->lifetime_sum_ns, p->calls), cross);
-	for (size_t i = 0; i < site__n_frames(t->shown, &stack); i++) {
-		struct frame f = site__frame(t->shown, &stack, i);
+	for (size_t i = 0; i < site__n_frames(t->shown, at); i++) {
+		struct frame f = site__frame(t->shown, at, i);
 
 		row = next_row(l);
 		if (row >= 0)

@@ -132,23 +132,22 @@ function duration(ns) {
 	}
 }
 
-function share(part, whole) {
-	if (!part || !whole)
-		return "0%";
-	if (part >= whole)
-		return "100%";
-	const tenths = Math.min(Math.round(part / whole * 1000), 999);
-	return tenths ? (tenths / 10).toFixed(1) + "%" : "<0.1%";
+// words(part): of what is neither nothing nor all
+function partWords(part, whole, words) {
+	return !part || !whole ? "0%" : part >= whole ? "100%" : words(part / whole);
 }
 
-function percent(part, whole) {
-	if (!part || !whole)
-		return "0%";
-	if (part >= whole)
-		return "100%";
-	const n = Math.round(part / whole * 100);
+const share = (part, whole) => partWords(part, whole, (x) => {
+	const tenths = Math.min(Math.round(x * 1000), 999);
+
+	return tenths ? (tenths / 10).toFixed(1) + "%" : "<0.1%";
+});
+
+const percent = (part, whole) => partWords(part, whole, (x) => {
+	const n = Math.round(x * 100);
+
 	return n < 1 ? "<1%" : n > 99 ? ">99%" : n + "%";
-}
+});
 
 function rate(n, ns) {
 	if (!ns)

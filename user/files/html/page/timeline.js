@@ -86,11 +86,7 @@ const bands = (() => {
 
 	// ---- scales: round numbers, four or so
 
-	function ticks(max, n, base) {
-		const raw = max / n || 1;
-		const power = base === 1024 ? Math.pow(1024, Math.floor(Math.log(raw) / Math.log(1024))) : Math.pow(10, Math.floor(Math.log10(raw)));
-		const steps = base === 1024 ? [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1024] : [1, 2, 5, 10];
-		const step = steps.map((s) => s * power).find((s) => s >= raw) || raw;
+	function upTo(max, step) {
 		const out = [];
 
 		for (let v = 0; v <= max * 1.0001; v += step)
@@ -98,15 +94,17 @@ const bands = (() => {
 		return out;
 	}
 
+	function ticks(max, n, base) {
+		const raw = max / n || 1;
+		const power = base === 1024 ? Math.pow(1024, Math.floor(Math.log(raw) / Math.log(1024))) : Math.pow(10, Math.floor(Math.log10(raw)));
+		const steps = base === 1024 ? [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1024] : [1, 2, 5, 10];
+		return upTo(max, steps.map((s) => s * power).find((s) => s >= raw) || raw);
+	}
+
 	function timeTicks(max) {
 		const steps = [1e6, 5e6, 1e7, 5e7, 1e8, 5e8, 1e9, 2e9, 5e9, 1e10, 15e9, 3e10, 6e10, 12e10, 3e11, 6e11, 18e11, 36e11, 72e11,
 			216e11, 432e11, 864e11];
-		const step = steps.find((s) => max / s <= 8) || max / 8;
-		const out = [];
-
-		for (let v = 0; v <= max * 1.0001; v += step)
-			out.push(v);
-		return out;
+		return upTo(max, steps.find((s) => max / s <= 8) || max / 8);
 	}
 
 	// {from, to, ticks: [[value, words]]}
