@@ -422,7 +422,8 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 	ret->s[0] = 1;
 	ret->var[0] = 0;
 	for (size_t k = 0; k < MT_N_AGES; k++) {
-		double seen = (bytes ? s->seen[k].bytes : s->seen[k].blocks) / unit, at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
+		double seen = (bytes ? s->seen[k].bytes : s->seen[k].blocks) / unit;
+		double at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
 		/*
 		 * others' chance, as far as this site has been like others: it only fills in where
 		 * less than a block was watched

@@ -425,7 +425,8 @@ int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
 	return add_row(f, &like, xstrdup(eq + 1), e);
 }
 
-const struct alloc_func *alloc_funcs__unfreed(const struct alloc_funcs *f, unsigned int named_by, unsigned int freed_by, unsigned int also)
+const struct alloc_func *alloc_funcs__unfreed(const struct alloc_funcs *f, unsigned int named_by,
+					      unsigned int freed_by, unsigned int also)
 {
 	const struct alloc_func *ret = NULL;
 

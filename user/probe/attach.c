@@ -398,7 +398,8 @@ int attachment__add_spots(struct attachment *a, enum spots_for what, const struc
 	return attach_spots(a, OTHERS, programs[what], obj, points, e);
 }
 
-int attachment__add_spot(struct attachment *a, enum spots_for what, const struct object *obj, uint64_t offset, struct err *e)
+int attachment__add_spot(struct attachment *a, enum spots_for what, const struct object *obj, uint64_t offset,
+			 struct err *e)
 {
 	struct spot_point point = { .offset = offset };
 

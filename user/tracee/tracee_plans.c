@@ -34,7 +34,9 @@ static const struct runtime *runtime_of(const struct object *obj)
 {
 	const struct runtime *r = runtime__of_file(path_basename(obj->path));
 
-	return r || !obj->is_exec ? r : array_first(x, runtimes, n_runtimes, x->section && object__has_section(obj, x->section));
+	if (r || !obj->is_exec)
+		return r;
+	return array_first(x, runtimes, n_runtimes, x->section && object__has_section(obj, x->section));
 }
 
 /* What an object offers; made when it is seen for the first time. */
