@@ -467,7 +467,8 @@ static void report_account(struct budget *b, const struct cut *cut, size_t i, st
 
 void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now)
 {
-	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0, cpu_ns = 0, gap_part, spent_ns;
+	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns;
+	double gap_cpu_ns = 0, cpu_ns = 0, gap_part, spent_ns;
 	struct stretch s;
 
 	/* a short window has few timed hits: then all that were ever timed */

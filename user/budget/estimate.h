@@ -101,8 +101,6 @@ void site_looks__note(struct site_looks *s, const struct look_seen *seen, double
 /* Before the next stretch is noted: CPU time of its own in the gap before it. */
 void site_looks__gap(struct site_looks *s, double unseen_ns);
 
-/* What each look's weight is multiplied by. */
-double looks__scale(const struct looks *l);
 double site_looks__unseen(const struct site_looks *s, const struct looks *l, int which);
 /* Of calls or bytes. */
 double site_looks__variance(const struct site_looks *s, const struct looks *l, int which);
@@ -170,7 +168,6 @@ double survival__looked(const struct survival *s, bool bytes);
  */
 void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], bool bytes, const double prior[MT_N_AGES],
 		     struct curve *ret);
-double curve__at(const struct curve *c, double age_ns, double *ret_var);
 /* The chances of a curve, with those of unwatched classes taken from their neighbours: fit to be a prior. */
 void curve__prior(const struct curve *c, const struct survival *s, double ret[MT_N_AGES]);
 

@@ -100,7 +100,8 @@ void site_looks__gap(struct site_looks *s, double unseen_ns)
 		s->followed[i] = MAX(s->followed[i], s->goes_on[i] * unseen_ns);
 }
 
-double looks__scale(const struct looks *l)
+/* What each look's weight is multiplied by. */
+static double looks__scale(const struct looks *l)
 {
 	return l->weight > 0 ? l->unseen_ns / l->weight : 0;
 }
@@ -421,7 +422,8 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 	ret->s[0] = 1;
 	ret->var[0] = 0;
 	for (size_t k = 0; k < MT_N_AGES; k++) {
-		double seen = (bytes ? s->seen[k].bytes : s->seen[k].blocks) / unit, at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
+		double seen = (bytes ? s->seen[k].bytes : s->seen[k].blocks) / unit;
+		double at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
 		/*
 		 * others' chance, as far as this site has been like others: it only fills in where
 		 * less than a block was watched
@@ -449,7 +451,7 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 		doubt_rest(ret, last);
 }
 
-double curve__at(const struct curve *c, double age_ns, double *ret_var)
+static double curve__at(const struct curve *c, double age_ns, double *ret_var)
 {
 	size_t low = 0, high = MT_N_AGES;
 	double part;

@@ -178,7 +178,8 @@ static void print_rights(FILE *out, unsigned int missing)
 /* What a process holds that has been attached to, as all else is given up then; and what is missing. */
 static void print_held(FILE *out, unsigned int missing)
 {
-	_cleanup_free_ char *held = rights__settled_names(), *names = rights__names(missing), *mend = rights__mend(missing);
+	_cleanup_free_ char *held = rights__settled_names(), *names = rights__names(missing);
+	_cleanup_free_ char *mend = rights__mend(missing);
 
 	if (held && *held)
 		line(out, "held while tracing", "ok", held);
@@ -237,7 +238,8 @@ static void print_plan(FILE *out, const struct tracees *t, const struct plan *p)
 }
 
 /* Its stacks and their names; then, of the files from first on, those with an allocator. */
-static void print_process(FILE *out, const struct opts *o, const struct tracees *t, const struct tracee *p, size_t first)
+static void print_process(FILE *out, const struct opts *o, const struct tracees *t, const struct tracee *p,
+			  size_t first)
 {
 	const struct space *space = &tracee__life(p)->space;
 	_cleanup_free_ char *words = NULL;

@@ -59,7 +59,8 @@ void evict__done(struct collect *c)
 bool collect__may_evict(const struct collect *c)
 {
 	/* rows of --free-stacks name pairs of sites; --overhead keeps an account of each */
-	return !c->tables.n_links && c->kernel->sizes.n_ages <= 1 && c->kernel->skel->bss->mt_sites_in_use > c->kernel->sizes.max_stacks &&
+	return !c->tables.n_links && c->kernel->sizes.n_ages <= 1 &&
+	       c->kernel->skel->bss->mt_sites_in_use > c->kernel->sizes.max_stacks &&
 	       now_ns() >= c->evict.not_before_ns;
 }
 

@@ -168,7 +168,8 @@ static void visit_block(const struct block *b, void *arg)
 	v->fn(b->site, b->size, v->now_ns - mt_born_ago(b->born, v->now_units) * v->tables->born_unit_ns, v->arg);
 }
 
-void collect__each_block(const struct collect *c, void (*fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg), void *arg)
+void collect__each_block(const struct collect *c,
+			 void (*fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg), void *arg)
 {
 	uint64_t now_ns = kernel__clock_ns(c->kernel);
 	struct visit v = { &c->tables, now_ns, now_ns / c->tables.born_unit_ns, fn, arg };

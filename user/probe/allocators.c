@@ -16,25 +16,18 @@
 
 #define NO MT_NO_ARG
 
-#define ALLOC_AS(n, s, size_, count_, flags_)							\
-	{ .name = n, .shown = s, .role = ROLE_ALLOC, .size = size_, .count = count_, .old = NO,	\
-	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
+#define ROW(n, s, role_, size_, count_, old_, out_, how, flags_)				\
+	{ .name = n, .shown = s, .role = role_, .size = size_, .count = count_, .old = old_,	\
+	  .out = out_, .result = how, .flags = flags_ }
+#define ALLOC_AS(n, s, size_, count_, flags_) ROW(n, s, ROLE_ALLOC, size_, count_, NO, NO, MT_RESULT_RETURN, flags_)
 #define ALLOC(n, size_, flags_) ALLOC_AS(n, NULL, size_, NO, flags_)
 #define ALLOC_N(n, size_, count_, flags_) ALLOC_AS(n, NULL, size_, count_, flags_)
-#define ALLOC_OUT(n, size_, out_)								\
-	{ .name = n, .role = ROLE_ALLOC, .size = size_, .count = NO, .old = NO, .out = out_,	\
-	  .result = MT_RESULT_OUT }
-#define REALLOC_N(n, old_, size_, count_, flags_)						\
-	{ .name = n, .role = ROLE_REALLOC, .size = size_, .count = count_, .old = old_,		\
-	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
+#define ALLOC_OUT(n, size_, out_) ROW(n, NULL, ROLE_ALLOC, size_, NO, NO, out_, MT_RESULT_OUT, 0)
+#define REALLOC_N(n, old_, size_, count_, flags_) ROW(n, NULL, ROLE_REALLOC, size_, count_, old_, NO, MT_RESULT_RETURN, flags_)
 #define REALLOC(n, old_, size_, flags_) REALLOC_N(n, old_, size_, NO, flags_)
-#define FREE_AS(n, s, flags_)									\
-	{ .name = n, .shown = s, .role = ROLE_FREE, .size = NO, .count = NO, .old = 0,		\
-	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
+#define FREE_AS(n, s, flags_) ROW(n, s, ROLE_FREE, NO, NO, 0, NO, MT_RESULT_RETURN, flags_)
 #define FREE(n) FREE_AS(n, NULL, 0)
-#define FREES_ALL(n, name_, flags_)								\
-	{ .name = n, .role = ROLE_FREE, .size = name_, .count = NO, .old = NO, .out = NO,	\
-	  .result = MT_RESULT_RETURN, .flags = flags_ }
+#define FREES_ALL(n, name_, flags_) ROW(n, NULL, ROLE_FREE, name_, NO, NO, NO, MT_RESULT_RETURN, flags_)
 
 /*
  * The functions of C and their like, and jemalloc's own: those that --prefix applies to. p: what
@@ -57,8 +50,7 @@
 	FREE(p "free_aligned_sized"),								\
 	ALLOC(p "mallocx", 0, FUNC_CORE),							\
 	REALLOC(p "rallocx", 0, 1, 0),								\
-	{ .name = p "xallocx", .role = ROLE_REALLOC, .size = 1, .count = NO, .old = 0,		\
-	  .out = NO, .result = MT_RESULT_IN_PLACE },						\
+	ROW(p "xallocx", NULL, ROLE_REALLOC, 1, NO, 0, NO, MT_RESULT_IN_PLACE, 0),		\
 	FREE(p "dallocx"),									\
 	FREE(p "sdallocx"),									\
 	/* of what it can do on request, by a name, two things free all blocks of an arena */	\
@@ -266,9 +258,7 @@ static const struct {
 	{ other_rows, ARRAY_SIZE(other_rows), FUNC_OWN_NAME },
 };
 
-#define MAPS(n, s, how)										\
-	{ .name = n, .shown = s, .role = ROLE_MAP, .size = NO, .count = NO, .old = NO,		\
-	  .out = NO, .result = how }
+#define MAPS(n, s, how) ROW(n, s, ROLE_MAP, NO, NO, NO, NO, how, 0)
 
 /*
  * What grows a process: libc's wrappers of the system calls, which its malloc
@@ -285,9 +275,7 @@ static const struct alloc_func growth_rows[] = {
 	MAPS("__brk", "brk", MT_GROWS_BRK),
 };
 
-#define MAPS_TOO(n, s, role_, how)								\
-	{ .name = n, .shown = s, .role = role_, .size = NO, .count = NO, .old = NO,		\
-	  .out = NO, .result = how, .flags = FUNC_NOT_ALONE }
+#define MAPS_TOO(n, s, role_, how) ROW(n, s, role_, NO, NO, NO, NO, how, FUNC_NOT_ALONE)
 
 /* --mmap: the same, and those that take mappings away. */
 static const struct alloc_func map_rows[] = {
@@ -437,19 +425,22 @@ int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
 	return add_row(f, &like, xstrdup(eq + 1), e);
 }
 
-const char *alloc_funcs__unfreed(const struct alloc_funcs *f)
+const struct alloc_func *alloc_funcs__unfreed(const struct alloc_funcs *f, unsigned int named_by,
+					      unsigned int freed_by, unsigned int also)
 {
-	const char *name = NULL;
+	const struct alloc_func *ret = NULL;
 
 	for (size_t i = 0; i < f->n; i++) {
-		if (!(f->v[i].flags & FUNC_NAMED))
+		const struct alloc_func *row = &f->v[i];
+
+		if ((row->flags & also) != also)
 			continue;
-		if (f->v[i].role == ROLE_FREE)
+		if (row->role == ROLE_FREE && row->flags & freed_by)
 			return NULL;
-		if (f->v[i].role == ROLE_ALLOC || f->v[i].role == ROLE_REALLOC)
-			name = f->v[i].name;
+		if ((row->role == ROLE_ALLOC || row->role == ROLE_REALLOC) && row->flags & named_by)
+			ret = row;
 	}
-	return name;
+	return ret;
 }
 
 const char *alloc_func__shown(const struct alloc_func *f)

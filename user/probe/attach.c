@@ -344,25 +344,6 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	return err;
 }
 
-static int attach_one(struct attachment *a, struct bpf_program *prog, const struct object *obj,
-		      uint64_t offset, struct err *e)
-{
-	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
-	int err = attach(a, OTHERS, prog, obj, &c);
-
-	return err ? explain(a, e, err, obj) : 0;
-}
-
-int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e)
-{
-	return attach_one(a, a->kernel->skel->progs.reach_entry, exe, offset, e);
-}
-
-int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e)
-{
-	return attach_one(a, a->kernel->skel->progs.stay, obj, offset, e);
-}
-
 int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e)
 {
 	struct attachment *new = attachment__new(old->kernel, old->pid, old->parked);
@@ -410,9 +391,19 @@ int attachment__add_spots(struct attachment *a, enum spots_for what, const struc
 		[FOR_WITHIN] = a->kernel->skel->progs.reach_within,
 		[FOR_LOADER] = a->kernel->skel->progs.reach_loader,
 		[FOR_PYTHON] = a->kernel->skel->progs.reach_code_freed,
+		[FOR_ENTRY] = a->kernel->skel->progs.reach_entry,
+		[FOR_MARK] = a->kernel->skel->progs.stay,
 	};
 
 	return attach_spots(a, OTHERS, programs[what], obj, points, e);
+}
+
+int attachment__add_spot(struct attachment *a, enum spots_for what, const struct object *obj, uint64_t offset,
+			 struct err *e)
+{
+	struct spot_point point = { .offset = offset };
+
+	return attachment__add_spots(a, what, obj, &(struct spot_points){ &point, 1, 1 }, e);
 }
 
 static int attach_refusals(struct attachment *a, const struct refusing *r, struct err *e)

@@ -52,17 +52,16 @@ int attachment__renew(const struct attachment *old, struct attachment **ret, str
  * none is to stay there.
  */
 void attachment__remove(struct attachment *a, const struct object *obj, bool at_once);
-/* Reports when the entry point of a program of our own is reached: see kernel__started. */
-int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
-/* One that does nothing but be there, also where no code is: see below. */
-int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
 /* Places that no allocator's plan has. They stay while the others are parked. */
 enum spots_for {
 	FOR_USER,	/* that the user named */
 	FOR_WITHIN,	/* the points of --within in an object */
 	FOR_LOADER,	/* plan.loader */
 	FOR_PYTHON,	/* where a Python interpreter frees code */
+	FOR_ENTRY,	/* reports when the entry point of a program of our own is reached: see kernel__started */
+	FOR_MARK,	/* does nothing but be there, also where no code is: see below */
 };
+int attachment__add_spot(struct attachment *a, enum spots_for what, const struct object *obj, uint64_t offset, struct err *e);
 int attachment__add_spots(struct attachment *a, enum spots_for what, const struct object *obj,
 			  const struct spot_points *points, struct err *e);
 /* plan.refusals, parked with the others. points must live as long as the attachment. */

@@ -237,7 +237,7 @@ int file_mark__set(struct kernel *k, const struct object *obj, struct attachment
 	if (file_mark__is_seen(obj))
 		return -EBUSY;
 	a = attachment__new(k, getpid(), false);
-	err = attachment__add_mark(a, obj, MARK_OFFSET, NULL);
+	err = attachment__add_spot(a, FOR_MARK, obj, MARK_OFFSET, NULL);
 	if (!err && !file_mark__is_seen(obj))
 		err = -ENOENT;	/* it cannot be seen, say through a mount without exec */
 	if (err)

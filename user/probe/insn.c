@@ -360,7 +360,8 @@ static bool arm64_cheapest(const uint8_t *code, size_t n, uint64_t vaddr, struct
 
 		if (by_kernel) {
 			/* by now x30 may be signed, or on the stack */
-			*ret = (struct entry_point){ .vaddr = vaddr + 4 * i, .sp_delta = below, .ra_in_place = !i, .insn = by_kernel->name };
+			*ret = (struct entry_point){ .vaddr = vaddr + 4 * i, .sp_delta = below, .ra_in_place = !i,
+						     .insn = by_kernel->name };
 			return true;
 		}
 		arm64_sp(w, &insn);

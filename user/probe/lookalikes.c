@@ -59,7 +59,8 @@ static int look_at(const struct object_symbol *sym, void *arg)
 	struct names *n = arg;
 	size_t stem;
 
-	if (!table_first(p, pairs, ends_in(sym->name, p->allocates, &stem) || ends_in(sym->name, p->frees, &stem)) || n->v.n >= MAX_NAMES || !is_plain(sym->name) ||
+	if (!table_first(p, pairs, ends_in(sym->name, p->allocates, &stem) || ends_in(sym->name, p->frees, &stem)) ||
+	    n->v.n >= MAX_NAMES || !is_plain(sym->name) ||
 	    table_first(s, internal, !strncmp(sym->name, *s, strlen(*s))) ||
 	    alloc_funcs__find(n->funcs, sym->name) >= 0)
 		return 0;

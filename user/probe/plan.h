@@ -75,8 +75,11 @@ void alloc_funcs__init_growth(struct alloc_funcs *f);
 int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct err *e);
 /* --sym ROLE=NAME: ROLE is the name of a row of the table (malloc, calloc, free, posix_memalign...). */
 int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e);
-/* A function that --sym named to allocate, where it named none to free; NULL: there is none. */
-const char *alloc_funcs__unfreed(const struct alloc_funcs *f);
+/*
+ * A function with one of the flags named_by that allocates, where none with one of freed_by frees; NULL: there is none. Of those that
+ * have all of `also`.
+ */
+const struct alloc_func *alloc_funcs__unfreed(const struct alloc_funcs *f, unsigned int named_by, unsigned int freed_by, unsigned int also);
 #define UNFREED_WORDS "%s: %s allocates, and no function was found or named that frees its blocks: with --mode leak all of them count as live. Give --sym free=NAME"
 int alloc_funcs__find(const struct alloc_funcs *f, const char *name);	/* the row's index, or -1 */
 const char *alloc_func__shown(const struct alloc_func *f);

@@ -87,6 +87,11 @@ static int note_name(const char *raw, uint64_t vaddr, void *arg)
 	return 0;
 }
 
+static bool may_be(const struct search *s, const struct spot *spot)
+{
+	return spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 && spot__may_be_in(spot, s->obj);
+}
+
 static int note_piece(const char *raw, uint64_t vaddr, void *arg)
 {
 	struct search *s = arg;
@@ -94,8 +99,7 @@ static int note_piece(const char *raw, uint64_t vaddr, void *arg)
 	for (size_t i = 0; i < s->spots->n; i++) {
 		const struct spot *spot = &s->spots->v[i];
 
-		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 && spot__may_be_in(spot, s->obj) &&
-		    spot__is_function(spot, raw, true) && !spot__is_function(spot, raw, false))
+		if (may_be(s, spot) && spot__is_function(spot, raw, true) && !spot__is_function(spot, raw, false))
 			add_range(s, vaddr, end_of(s, vaddr));
 	}
 	return 0;
@@ -109,8 +113,7 @@ static int note_inlined(const char *name, uint64_t low, uint64_t high, bool firs
 	for (size_t i = 0; i < s->spots->n; i++) {
 		const struct spot *spot = &s->spots->v[i];
 
-		if (spot->kind != MT_SPOT_WITHIN_ENTER || spot->n_parts > 2 || !spot__may_be_in(spot, s->obj) ||
-		    !spot__is_function(spot, name, false))
+		if (!may_be(s, spot) || !spot__is_function(spot, name, false))
 			continue;
 		s->w->inlined = true;
 		add_range(s, low, high);
@@ -150,6 +153,7 @@ static void add_exits(struct search *s, uint64_t vaddr)
 
 static void find(struct search *s, struct object *obj, const struct spot_points *found)
 {
+	struct vec(uint64_t) begin = {};
 	uint64_t vaddr;
 
 	object__function_starts(obj, &s->starts, &s->n_starts);
@@ -158,15 +162,16 @@ static void find(struct search *s, struct object *obj, const struct spot_points 
 		qsort(s->named.v, s->named.n, sizeof(*s->named.v), by_value);
 	for (size_t i = 0; i < found->n; i++)
 		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
-			add_range(s, vaddr, end_of(s, vaddr));
+			*vec_push(&begin) = vaddr;
+	for (size_t i = 0; i < begin.n; i++)
+		add_range(s, begin.v[i], end_of(s, begin.v[i]));
 	defined__each(obj, NULL, note_piece, s);
 	/* an entry first: where a point is several things, that is what counts */
-	for (size_t i = 0; i < found->n; i++)
-		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
-			add_point(s, vaddr, MT_WITHIN_ENTER);
-	for (size_t i = 0; i < found->n; i++)
-		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
-			add_exits(s, vaddr);
+	for (size_t i = 0; i < begin.n; i++)
+		add_point(s, begin.v[i], MT_WITHIN_ENTER);
+	for (size_t i = 0; i < begin.n; i++)
+		add_exits(s, begin.v[i]);
+	vec_done(&begin);
 	/* last: what leads from a function into an inlined copy of itself goes elsewhere all the same */
 	if (has_inlined(s->spots))
 		defined__each_inlined(obj, NULL, note_inlined, s);

@@ -353,7 +353,8 @@ static void tell_tags(struct output *o, const struct snapshot *s)
 		return;
 	o->said_tags = true;
 	for (uint32_t i = 0; i < s->n_tags; i++)
-		if (!s->tags[i].thread && s->tags[i].entered == UINT64_MAX && !array_first(x, s->sites, s->n_sites, x->tag == i + 1))
+		if (!s->tags[i].thread && s->tags[i].entered == UINT64_MAX &&
+		    !array_first(x, s->sites, s->n_sites, x->tag == i + 1))
 			say("--tag %s: no stack of the trace has such a function: check its name, or trace for longer", s->tags[i].name);
 }
 

@@ -99,9 +99,10 @@ void session__say_attached(struct session *s)
 /* --mode leak: glibc's free is not probed, by which what such a function gave away would be seen to go. */
 static int check_unfreed(const struct session *s, struct err *e)
 {
-	const char *name = recording__is_leak(&s->opts->recording) ? alloc_funcs__unfreed(&s->tracees.funcs) : NULL;
+	bool leak = recording__is_leak(&s->opts->recording);
+	const struct alloc_func *f = leak ? alloc_funcs__unfreed(&s->tracees.funcs, FUNC_NAMED, FUNC_NAMED, 0) : NULL;
 
-	return name ? err_set(e, -EINVAL, UNFREED_WORDS, "--sym", name) : 0;
+	return f ? err_set(e, -EINVAL, UNFREED_WORDS, "--sym", f->name) : 0;
 }
 
 static bool is_python(const char *path)

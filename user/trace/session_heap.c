@@ -606,7 +606,8 @@ static void on_snapshot(struct session *s, struct snapshot *snap, const struct m
 	v = snapshot__alloc(snap, h->shown.v.n, sizeof(*v));
 	for (size_t i = 0; i < h->shown.v.n; i++) {
 		uint32_t id = h->shown.v.v[i].id;
-		const struct snap_process *p = id ? array_first(p, snap->processes, snap->n_processes, p->id == id) : NULL;
+		const struct snap_process *p = id ? array_first(x, snap->processes, snap->n_processes, x->id == id) :
+						    NULL;
 		struct snap_heap *to = &v[n];
 
 		if (!p)

@@ -251,8 +251,8 @@ static void note_unread_file(struct machine *m, uint32_t proc)
 			unread = &l->space.v[i];
 	}
 	/* of one without any range nothing was read at all */
-	if (!l || (l->space.n && !unread) || kernel__proc(m->t->kernel, proc)->probe_hits || m->t->want.recording.mode == MT_MODE_GROWTH ||
-	    m->t->pause.since_ns)
+	if (!l || (l->space.n && !unread) || kernel__proc(m->t->kernel, proc)->probe_hits ||
+	    m->t->want.recording.mode == MT_MODE_GROWTH || m->t->pause.since_ns)
 		return;
 	began_ns = kernel__proc(m->t->kernel, proc)->started_ns;
 	now = kernel__clock_ns(m->t->kernel);

@@ -145,7 +145,7 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
 
 		/* the loader is an ELF file with an entry point too, but no executable */
 		if (obj && obj->is_exec && verify__entry(obj, &offset))
-			return attachment__add_entry(p->attachment, obj, offset, e);
+			return attachment__add_spot(p->attachment, FOR_ENTRY, obj, offset, e);
 	}
 	return err_set(e, -ENOENT, "%s: no entry point found", p->process.exe);
 }

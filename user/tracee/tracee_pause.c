@@ -91,7 +91,8 @@ void tracees__pause_for_any(struct tracees *t)
 /* Of this pause, since the life began. */
 static uint64_t unseen_ns(const struct tracees *t, uint32_t proc)
 {
-	uint64_t began_ns = MAX(kernel__proc(t->kernel, proc)->started_ns, t->pause.began_ns), now = kernel__clock_ns(t->kernel);
+	uint64_t began_ns = MAX(kernel__proc(t->kernel, proc)->started_ns, t->pause.began_ns);
+	uint64_t now = kernel__clock_ns(t->kernel);
 
 	return now > began_ns ? now - began_ns : 1;
 }

@@ -34,7 +34,9 @@ static const struct runtime *runtime_of(const struct object *obj)
 {
 	const struct runtime *r = runtime__of_file(path_basename(obj->path));
 
-	return r || !obj->is_exec ? r : array_first(x, runtimes, n_runtimes, x->section && object__has_section(obj, x->section));
+	if (r || !obj->is_exec)
+		return r;
+	return array_first(x, runtimes, n_runtimes, x->section && object__has_section(obj, x->section));
 }
 
 /* What an object offers; made when it is seen for the first time. */
@@ -259,33 +261,16 @@ static bool is_prefix_missing(const struct tracees *t)
 	return made;
 }
 
-static bool is_found(const struct alloc_func *f, unsigned int by)
-{
-	return f->flags & by && f->flags & FUNC_FOUND;
-}
-
-/* In files that were read: a function of an option that allocates, where none is that may free its blocks; NULL: there is none. */
-static const struct alloc_func *find_unfreed_by(const struct tracees *t, unsigned int named_by, unsigned int freed_by)
-{
-	const struct alloc_func *ret = NULL;
-
-	for (size_t i = 0; i < t->funcs.n; i++) {
-		const struct alloc_func *f = &t->funcs.v[i];
-
-		if (f->role == ROLE_FREE && is_found(f, freed_by))
-			return NULL;
-		if ((f->role == ROLE_ALLOC || f->role == ROLE_REALLOC) && is_found(f, named_by))
-			ret = f;
-	}
-	return ret;
-}
-
-/* Who has named a free has said whose; a prefix only says it of its own. */
+/*
+ * In files that were read: a function of an option that allocates, where none is that may free its blocks; NULL: there is none. Who
+ * has named a free has said whose; a prefix only says it of its own.
+ */
 static const struct alloc_func *find_unfreed(const struct tracees *t)
 {
 	if (!recording__is_leak(&t->want.recording))
 		return NULL;
-	return find_unfreed_by(t, FUNC_NAMED, FUNC_NAMED) ?: find_unfreed_by(t, FUNC_PREFIXED, FUNC_PREFIXED | FUNC_NAMED);
+	return alloc_funcs__unfreed(&t->funcs, FUNC_NAMED, FUNC_NAMED, FUNC_FOUND) ?:
+	       alloc_funcs__unfreed(&t->funcs, FUNC_PREFIXED, FUNC_PREFIXED | FUNC_NAMED, FUNC_FOUND);
 }
 
 static const char *option_of(const struct alloc_func *f)

@@ -85,7 +85,6 @@ static int probe_frees(struct tracees *t, struct tracee *p, struct known_file *k
 	struct attachment *a = tracees__probes_of(t, p);
 	const struct object *obj = k->plan.object;
 	struct verified_point start = {};
-	struct spot_points at = {};
 	int err;
 
 	if (dealloc != k->python->dealloc || !object__vaddr_to_offset(obj, dealloc, &start.offset))
@@ -95,9 +94,7 @@ static int probe_frees(struct tracees *t, struct tracee *p, struct known_file *k
 	verify__points(obj, &start, 1);
 	if (!(start.is & POINT_START))
 		return err_set(e, -EINVAL, "it does not free code as a Python does");
-	spot_points__at(&at, start.offset);
-	err = attachment__add_spots(a, FOR_PYTHON, obj, &at, e);
-	vec_done(&at);
+	err = attachment__add_spot(a, FOR_PYTHON, obj, start.offset, e);
 	k->python_probed |= !err && t->shared_probes;
 	return err;
 }

@@ -99,7 +99,7 @@ void vec__append(void **v, size_t *n, size_t *room, size_t size, const void *fro
  */
 #define array_first(one, v, n, condition)		\
 	({						\
-		__typeof__((v) + 0) one = (v);		\
+		__typeof__((v)[0]) *one = (v);		\
 		size_t first_left = (n);		\
 							\
 		while (first_left && !(condition)) {	\
