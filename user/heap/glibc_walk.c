@@ -130,7 +130,7 @@ static const char *look(struct taking *k, uint64_t addr, size_t n, uint64_t limi
 		w->start = addr;
 		w->end = MIN(limit, (addr + WINDOW_BYTES) & ~(k->t->page_bytes - 1));
 		w->end = MAX(w->end, addr + n);
-		target__read_present(k->t, addr, w->bytes, w->end - addr);
+		memory__read_present(&k->t->memory, addr, w->bytes, w->end - addr);
 	}
 	return w->bytes + (addr - w->start);
 }
@@ -170,14 +170,14 @@ static void note_free(struct taking *k, const struct segment *s, uint64_t chunk,
 	struct heap_arena *a = &k->c->arenas.v[s->arena];
 	uint64_t page = k->t->page_bytes, from = (chunk + LINKS_BYTES + page - 1) & ~(page - 1), until = (chunk + bytes) & ~(page - 1), there;
 
-	a->bins_bytes += bytes;
-	a->largest_free_bytes = MAX(a->largest_free_bytes, bytes);
+	a->is.bins_bytes += bytes;
+	a->is.largest_free_bytes = MAX(a->is.largest_free_bytes, bytes);
 	if (from >= until) {
 		a->free_resident_bytes += bytes;
 		return;
 	}
 	there = page_runs__resident(k->t, from, until);
-	a->trimmable_bytes += there;
+	a->is.trimmable_bytes += there;
 	a->free_resident_bytes += bytes - (until - from) + there;
 }
 

@@ -44,9 +44,7 @@ static int try_census(struct look *l, struct target *t, struct census *ret, stru
 		if (target__go_on(t, "reading the heap", 0))
 			return err_set(e, -EINTR, "interrupted");
 		census__done(ret);
-		*ret = (struct census){};
 		err_done(e);
-		*e = (struct err){};
 		err = target__refresh(t, e) ?: census__take(t, &l->glibc, ret, e);
 	}
 	return err;
@@ -78,7 +76,6 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 		return err_set(e, -EAGAIN, "the heap changes too fast to be read (%s): try again, or --pause", err_msg(&why));
 	if (is_refusal(err)) {
 		census__done(ret);
-		*ret = (struct census){};
 		l->refused = why;
 		why = (struct err){};
 		err = l->o->traced ? 0 : err;
@@ -109,7 +106,6 @@ static int take_again(struct look *l, struct err *e)
 	if (err == -EAGAIN) {
 		l->moved_too_fast = true;
 		err_done(e);
-		*e = (struct err){};
 		err = 0;
 	}
 	return err;
@@ -143,7 +139,6 @@ static int keep_census(struct look *l, int err, struct err *e)
 	if (err == -EINTR && l->o->reachable && l->has_census) {
 		l->h->search_interrupted = true;
 		err_done(e);
-		*e = (struct err){};
 		err = 0;
 		l->calls = (struct target_calls){ .is_over = is_not_over, .arg = l };
 		l->target.calls = &l->calls;
@@ -262,26 +257,16 @@ static void put_arenas(struct look *l)
 	struct snap_heap *h = l->h;
 
 	for (size_t i = 0; i < c->arenas.n; i++) {
-		const struct heap_arena *a = &c->arenas.v[i];
+		const struct snap_arena *a = &v[i];
 
-		v[i] = (struct snap_arena){
-			.main = !i,
-			.blocks = a->blocks,
-			.bytes = a->bytes,
-			.free_bytes = a->tcache_bytes + a->bins_bytes + a->top_bytes,
-			.tcache_bytes = a->tcache_bytes,
-			.bins_bytes = a->bins_bytes,
-			.top_bytes = a->top_bytes,
-			.trimmable_bytes = a->trimmable_bytes,
-			.largest_free_bytes = a->largest_free_bytes,
-			.mapped_bytes = a->mapped_bytes,
-		};
-		h->free_bytes += v[i].free_bytes;
+		v[i] = c->arenas.v[i].is;
+		v[i].free_bytes = a->tcache_bytes + a->bins_bytes + a->top_bytes;
+		h->free_bytes += a->free_bytes;
 		h->tcache_bytes += a->tcache_bytes;
 		h->bins_bytes += a->bins_bytes;
 		h->top_bytes += a->top_bytes;
 		h->trimmable_bytes += a->trimmable_bytes;
-		h->free_resident_bytes += a->free_resident_bytes;
+		h->free_resident_bytes += c->arenas.v[i].free_resident_bytes;
 	}
 	h->arenas = v;
 	h->n_arenas = c->arenas.n;

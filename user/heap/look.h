@@ -37,8 +37,6 @@ void kinds__free(struct kinds *k);
  * The kinds of n blocks, by address; to[i] is NULL where the memory could not be read. Names live as long as k.
  */
 int kinds__look(struct kinds *k, const struct heap_block *const *blocks, size_t n, const struct kind **to, struct err *e);
-/* Blocks that might be objects and were not looked up: there were too many vtables. They are told by their bytes. */
-uint64_t kinds__n_unresolved(const struct kinds *k);
 /* For the tests: what bytes look like. is_pointer says whether a word is an address of the process. */
 enum content content__of(const void *bytes, size_t n, bool (*is_pointer)(uint64_t word, void *arg), void *arg);
 

@@ -308,7 +308,7 @@ int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, str
 	if (!r)
 		r = count_twice(&f, &st);
 	/* the status may be of another program by now, or of none */
-	if (!r && target__is_gone(p->t))
+	if (!r && memory__is_gone(&p->t->memory))
 		r = -ESRCH;
 	if (!r) {
 		add_other(&f, &st);

@@ -172,7 +172,6 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 		/* no census was to be had: the heap moved too fast, and may not the next time */
 		if (err == -EAGAIN && n_failed++ < MAX_FAILED) {
 			err_done(e);
-			*e = (struct err){};
 			err = 0;
 		}
 	}

@@ -93,7 +93,7 @@ static int search_densely(struct search *s, const struct block_index *x, uint64_
 
 		if (err)
 			return err;
-		n_there = target__read_present(s->t, start, s->words, n);
+		n_there = memory__read_present(&s->t->memory, start, s->words, n);
 		s->present_bytes += n_there;
 		if (n_there)
 			search__words(s, x, start, n, fn, arg);

@@ -18,11 +18,6 @@
 
 #define PAGES_AT_ONCE 512
 
-bool target__is_gone(const struct target *t)
-{
-	return memory__is_gone(&t->memory);
-}
-
 static int say_gone(struct target *t, struct err *e)
 {
 	return err_set(e, -ESRCH, "process %d has ended, or become another program", (int)t->pid);
@@ -52,7 +47,7 @@ static int try_read(struct target *t, struct err *e)
 		if (t->memory.failed == -ENOSYS)
 			return err_set(e, -ENOSYS, "this kernel has no process_vm_readv: the heap cannot be read");
 	}
-	return target__is_gone(t) ? say_gone(t, e) : 0;
+	return memory__is_gone(&t->memory) ? say_gone(t, e) : 0;
 }
 
 int target__open(pid_t pid, const struct target_calls *calls, struct target *ret, struct err *e)
@@ -121,7 +116,7 @@ int target__refresh(struct target *t, struct err *e)
 	pid_t runner = t->kept ? keeping__runner(t->kept) : process__runner(t->pid);
 	int r;
 
-	if ((!runner && !t->kept) || target__is_gone(t))
+	if ((!runner && !t->kept) || memory__is_gone(&t->memory))
 		return say_gone(t, e);
 	t->runner = runner;
 	t->memory.runner = t->kept ? 0 : runner;
@@ -129,7 +124,7 @@ int target__refresh(struct target *t, struct err *e)
 	if (r)
 		return r;
 	/* between the question and its answer */
-	if (target__is_gone(t)) {
+	if (memory__is_gone(&t->memory)) {
 		maps__done(&maps);
 		return say_gone(t, e);
 	}
@@ -258,11 +253,6 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 bool target__read(struct target *t, uint64_t addr, void *to, size_t n)
 {
 	return memory__read(&t->memory, addr, to, n) == n;
-}
-
-size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n)
-{
-	return memory__read_present(&t->memory, addr, to, n);
 }
 
 /* ---- runs of pages */
