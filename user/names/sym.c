@@ -198,23 +198,30 @@ static const char *own_name(struct sym *s, struct module *m, const struct dwarf_
 	return function_name(s, f->name);
 }
 
-static const struct result *resolve_jit(struct sym *s, struct module *m, uint64_t addr)
+static struct result *new_result(struct sym *s, size_t n)
 {
-	struct result *r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+	struct result *r = pool__alloc(&s->pool, sizeof(*r) + n * sizeof(r->lines[0]));
 
-	r->n = 1;
-	r->lines[0] = (struct line){ .function = function_name(s, jitmap__find(m->obj->jit, addr)) };
+	r->n = n;
+	return r;
+}
+
+/* function: as the file has it; NULL: none is known. */
+static const struct result *name_alone(struct sym *s, const char *function)
+{
+	struct result *r = new_result(s, 1);
+
+	r->lines[0] = (struct line){ .function = function_name(s, function) };
 	return r;
 }
 
 static const struct result *resolve_script(struct sym *s, struct module *m, uint64_t at)
 {
-	struct result *r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+	struct result *r = new_result(s, 1);
 	struct code_line l = {};
 
 	/* its strings live as long as the object, which the module holds */
 	code_book__line(m->obj->script, at, &l);
-	r->n = 1;
 	r->lines[0] = (struct line){ .function = l.function };
 	if (!s->opts.no_source) {
 		r->lines[0].file = l.file;
@@ -257,16 +264,12 @@ static const struct result *resolve(struct sym *s, struct module *m, uint64_t ad
 	if (!frames.n) {
 		if (!symbol)
 			symbol = symtab__find(&m->symtab, addr);
-		r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
-		r->n = 1;
-		r->lines[0] = (struct line){ .function = symbol ? function_name(s, symbol->name) : NULL };
-		return r;
+		return name_alone(s, symbol ? symbol->name : NULL);
 	}
 
 	if (s->opts.no_inlines)
 		skip = frames.n - 1;
-	r = pool__alloc(&s->pool, sizeof(*r) + (frames.n - skip) * sizeof(r->lines[0]));
-	r->n = frames.n - skip;
+	r = new_result(s, frames.n - skip);
 	for (size_t i = skip; i < frames.n; i++) {
 		const struct dwarf_frame *f = &frames.v[i];
 		struct line *l = &r->lines[i - skip];
@@ -386,9 +389,8 @@ const struct reader_question names_question = { READ_NAMES, &request_type, &answ
 
 static void keep_lines(struct sym *s, struct module *m, uint64_t vaddr, const struct line *lines, size_t n)
 {
-	struct result *r = pool__alloc(&s->pool, sizeof(*r) + n * sizeof(r->lines[0]));
+	struct result *r = new_result(s, n);
 
-	r->n = n;
 	for (size_t i = 0; i < n; i++) {
 		r->lines[i] = lines[i];
 		r->lines[i].function = pool__string(&s->pool, lines[i].function);
@@ -461,7 +463,7 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 			*ret = r ? r->lines : &unnamed;
 			return r ? r->n : 1;
 		}
-		r = m->obj->script ? resolve_script(s, m, vaddr - 1) : m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
+		r = m->obj->script ? resolve_script(s, m, vaddr - 1) : m->obj->jit ? name_alone(s, jitmap__find(m->obj->jit, vaddr - 1)) : resolve(s, m, vaddr - 1);
 		report_split(s, m, r);
 		hash__put(&m->results, vaddr, (void *)r);
 	}
