@@ -140,22 +140,30 @@ static struct space_range *push_range(struct space *s)
 	return vec_push(s);
 }
 
+/* The same once more, which was reported. was is in no list that grows by it. */
+static struct space_range *push_copy(struct space *s, const struct space_range *was)
+{
+	struct space_range *r = push_range(s);
+
+	*r = *was;
+	r->label = was->label ? xstrdup(was->label) : NULL;
+	r->why = (struct err){};
+	r->reported = true;
+	if (r->object)
+		object__hold(r->object);
+	return r;
+}
+
 /* [start, end) of a range is as it was, whatever becomes of the rest. */
 static void keep_part(struct space *s, const struct space_range *was, uint64_t start, uint64_t end)
 {
-	struct space_range *part = start < end && s->n < MAX_RANGES ? push_range(s) : NULL;
+	struct space_range *part = start < end && s->n < MAX_RANGES ? push_copy(s, was) : NULL;
 
 	if (!part)
 		return;
-	*part = *was;
 	part->start = start;
 	part->end = end;
 	part->file_off = was->file_off + (start - was->start);
-	part->label = was->label ? xstrdup(was->label) : NULL;
-	part->why = (struct err){};
-	part->reported = true;
-	if (part->object)
-		object__hold(part->object);
 	space_index__add(s, s->n - 1);
 }
 
@@ -555,26 +563,9 @@ bool space__tidy(struct space *s)
 
 void space__copy(struct space *to, const struct space *from)
 {
-	for (size_t i = 0; i < from->n; i++) {
-		const struct space_range *r = &from->v[i];
-		struct space_range *slot;
-
-		if (r->gone)
-			continue;
-		slot = push_range(to);
-		slot->start = r->start;
-		slot->end = r->end;
-		slot->file_off = r->file_off;
-		slot->ino = r->ino;
-		slot->born_ns = r->born_ns;
-		slot->fresh = r->fresh;
-		slot->unproven = r->unproven;
-		slot->reported = true;
-		slot->object = r->object;
-		if (r->object)
-			object__hold(r->object);
-		slot->label = r->label ? xstrdup(r->label) : NULL;
-	}
+	for (size_t i = 0; i < from->n; i++)
+		if (!from->v[i].gone)
+			push_copy(to, &from->v[i])->found = false;
 	space_index__renew(to);
 	to->written = from->written;
 	to->replaced_ns = from->replaced_ns;
