@@ -93,7 +93,6 @@ struct table {
 	struct vec(struct rule *) rules;	/* those that its rows name, a use of each */
 	struct cfi_stats stats;
 	bool calls_only;	/* its rows hold for calls, not for other instructions */
-	bool no_cfi;
 	unsigned int refs;	/* processes; 0: kept for those to come, as long as there is room */
 	uint64_t left;		/* when the last one left it, in the order of such events */
 	/* the programs find it by this, if it is listed */
@@ -411,7 +410,6 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	if (obj)
 		object__hold(obj);
 	err = compile(t, of, &c);
-	t->no_cfi = err || !c.stats.n_fdes;
 	t->stats = c.stats;
 	if (!err && u->kernel) {
 		cfi__mark_starts(&c);
