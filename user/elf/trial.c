@@ -84,20 +84,6 @@ static const char *own_mounts(void)
 	return trials.mounts ? trials.mounts : "";
 }
 
-/* Memory of the kernel's own, which is mounted nowhere and no layer of an overlay: memfd_create(2), shared memory. */
-static bool is_memory(const struct mapping *m)
-{
-	static uint64_t dev;
-	struct stat st;
-
-	if (!dev) {
-		_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
-
-		dev = fd < 0 || fstat(fd, &st) ? UINT64_MAX : st.st_dev;
-	}
-	return dev == makedev(m->dev_major, m->dev_minor);
-}
-
 /* By the mount that a descriptor is on (O_PATH); else by the device. theirs: the table of the process, NULL: it cannot be read. */
 static bool find_mount(int fd, const struct mapping *m, const char *theirs, struct mount_line *ret, bool *is_ours)
 {
@@ -123,7 +109,7 @@ static bool is_local(pid_t pid, const struct mapping *m, const char *link, struc
 	struct mount_line mount = {};
 	bool trusted, found;
 
-	if (is_memory(m))
+	if (mapping__is_memory(m))
 		return true;
 	theirs = mounts__of(pid);
 	trusted = mounts__are_trusted(pid);
@@ -166,7 +152,7 @@ static int open_mapped(const char *path, const struct job *j, bool is_named, str
 
 	if (found < 0 || fstat(found, st))
 		return -errno;
-	if (!is_named && (st->st_ino != j->m->ino || major(st->st_dev) != j->m->dev_major || minor(st->st_dev) != j->m->dev_minor))
+	if (!is_named && !mapping__is_file(j->m, found))
 		return -ESTALE;
 	return elffile__open_found(found);
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 
 #include "heap/glibc_parts.h"
@@ -169,21 +168,12 @@ static bool is_pageable(const struct mapping *m)
 	return m->path[0] == '/' && strcmp(m->path, "/[aio]") && strncmp(m->path, "/dmabuf", 7);
 }
 
-/* The kernel's own instance of tmpfs, which nobody mounts. */
-static bool is_kernels_own(const struct mapping *m)
-{
-	_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
-	struct stat st;
-
-	return fd >= 0 && !fstat(fd, &st) && st.st_dev == makedev(m->dev_major, m->dev_minor);
-}
-
 /* By its device, which asks no file system; whether that is so of what is opened, its mount says then. */
 static bool may_be_opened(struct search *s, const struct mapping *m, bool *ret_in_memory)
 {
 	struct mount_line mount;
 
-	*ret_in_memory = is_kernels_own(m);
+	*ret_in_memory = mapping__is_memory(m);
 	if (*ret_in_memory)
 		return true;
 	if (!s->mounts)
@@ -199,19 +189,6 @@ static bool may_be_opened(struct search *s, const struct mapping *m, bool *ret_i
 	return true;
 }
 
-/* Who may not use map_files finds the file by its name, unless it has none any more. */
-static int open_by_name(struct search *s, const struct mapping *m)
-{
-	_cleanup_close_ int root = path_walk__root_of(s->t->runner);
-	int fd = root < 0 ? root : path_walk__mapped(s->t->runner, root, m->path);
-	struct stat st;
-
-	if (fd < 0 || (!fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == makedev(m->dev_major, m->dev_minor)))
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
-
 /* O_PATH; only of a file system that answers. */
 static int open_place(struct search *s, const struct mapping *m, struct mapped_file *f, struct stat *st)
 {
@@ -224,9 +201,10 @@ static int open_place(struct search *s, const struct mapping *m, struct mapped_f
 		return -EACCES;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)s->t->runner, (unsigned long long)m->start, (unsigned long long)m->end);
 	at = open(path, O_PATH | O_CLOEXEC);
+	/* who may not use map_files finds the file by its name, unless it has none any more */
 	if (at < 0)
-		at = open_by_name(s, m);
-	if (at < 0 || (!is_kernels_own(m) && !mounts__fd_is_local(s->t->runner, at)) || fstat(at, st) || !S_ISREG(st->st_mode))
+		at = path_walk__file_of(s->t->runner, m, m->path);
+	if (at < 0 || (!mapping__is_memory(m) && !mounts__fd_is_local(s->t->runner, at)) || fstat(at, st) || !S_ISREG(st->st_mode))
 		return -EACCES;
 	ret = at;
 	at = -1;

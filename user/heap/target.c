@@ -58,7 +58,7 @@ int target__open(pid_t pid, const struct target_calls *calls, struct target *ret
 	t.runner = process__runner(pid);
 	if (!t.runner)
 		return err_set(e, -ESRCH, "no process %d, or it has ended", (int)pid);
-	r = memory__open_pages(t.runner);
+	r = process__open(t.runner, "pagemap", 0);
 	if (r == -EACCES || r == -EPERM)
 		return refuse(pid, e);
 	if (r < 0)

@@ -326,7 +326,7 @@ static int open_all(struct keeping *p, struct err *e)
 	if (!err)
 		err = memory__open(&p->memory, runner);
 	if (!err)
-		err = p->maps = maps__open(runner);
+		err = p->maps = process__open(runner, "maps", 0);
 	if (err == -EACCES || err == -EPERM)
 		return refuse(p->pid, err, e);
 	if (err == -ENOENT || err == -ESRCH)

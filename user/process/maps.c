@@ -12,7 +12,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include "process/maps.h"
 #include "process/process.h"
@@ -22,28 +24,6 @@
 #include "util/util.h"
 
 #define COUNT_BYTES 65536
-
-static bool take_number(const char **p, const char *end, unsigned int base, uint64_t *ret)
-{
-	const char *s = *p;
-	uint64_t n = 0;
-
-	for (; s < end; s++) {
-		unsigned int digit = *s >= '0' && *s <= '9' ? *s - '0' :
-				     *s >= 'a' && *s <= 'f' ? *s - 'a' + 10 : 16;
-
-		if (digit >= base)
-			break;
-		if (n > (UINT64_MAX - digit) / base)
-			return false;
-		n = n * base + digit;
-	}
-	if (s == *p)
-		return false;
-	*p = s;
-	*ret = n;
-	return true;
-}
 
 static bool take_char(const char **p, const char *end, char c)
 {
@@ -87,8 +67,8 @@ bool mapping__parse(const char *p, const char *end, struct mapping *m, const cha
 {
 	uint64_t major, minor;
 
-	if (!take_number(&p, end, 16, &m->start) || !take_char(&p, end, '-') ||
-	    !take_number(&p, end, 16, &m->end) || !take_char(&p, end, ' ') || m->start >= m->end)
+	if (!scan_number(&p, end, 16, &m->start) || !take_char(&p, end, '-') ||
+	    !scan_number(&p, end, 16, &m->end) || !take_char(&p, end, ' ') || m->start >= m->end)
 		return false;
 	/* x86's [vsyscall] is the kernel's own page: no process maps it, PROCMAP_QUERY does not name it */
 	if (m->start >> 63)
@@ -100,10 +80,10 @@ bool mapping__parse(const char *p, const char *end, struct mapping *m, const cha
 	m->exec = p[2] == 'x';
 	m->shared = p[3] == 's';
 	p += 5;
-	if (!take_number(&p, end, 16, &m->file_off) || !take_char(&p, end, ' ') ||
-	    !take_number(&p, end, 16, &major) || !take_char(&p, end, ':') ||
-	    !take_number(&p, end, 16, &minor) || !take_char(&p, end, ' ') ||
-	    !take_number(&p, end, 10, &m->ino) || major > UINT32_MAX || minor > UINT32_MAX)
+	if (!scan_number(&p, end, 16, &m->file_off) || !take_char(&p, end, ' ') ||
+	    !scan_number(&p, end, 16, &major) || !take_char(&p, end, ':') ||
+	    !scan_number(&p, end, 16, &minor) || !take_char(&p, end, ' ') ||
+	    !scan_number(&p, end, 10, &m->ino) || major > UINT32_MAX || minor > UINT32_MAX)
 		return false;
 	m->dev_major = major;
 	m->dev_minor = minor;
@@ -141,11 +121,6 @@ void maps__parse(const char *text, size_t len, struct maps *ret)
 	*ret = (struct maps){ all.v, all.n };
 }
 
-int maps__open(pid_t pid)
-{
-	return process__open(pid, "maps", 0);
-}
-
 int maps__read(pid_t pid, struct maps *ret, struct err *e)
 {
 	_cleanup_free_ char *path = xasprintf("/proc/%d/maps", (int)pid), *text = NULL;
@@ -166,7 +141,7 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 bool maps__are_more_than(pid_t pid, size_t n)
 {
 	_cleanup_free_ char *buf = xmalloc(COUNT_BYTES);
-	_cleanup_close_ int fd = maps__open(pid);
+	_cleanup_close_ int fd = process__open(pid, "maps", 0);
 	size_t lines = 0;
 	ssize_t got;
 
@@ -242,6 +217,21 @@ const struct mapping *maps__find(const struct maps *m, uint64_t addr)
 bool mapping__is_same_file(const struct mapping *a, const struct mapping *b)
 {
 	return a->ino && a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+bool mapping__is_file(const struct mapping *m, int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == makedev(m->dev_major, m->dev_minor);
+}
+
+bool mapping__is_memory(const struct mapping *m)
+{
+	_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && st.st_dev == makedev(m->dev_major, m->dev_minor);
 }
 
 void maps__done(struct maps *m)

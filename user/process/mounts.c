@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process/maps.h"
 #include "process/process.h"
 #include "util/invoker.h"
 #include "util/util.h"
@@ -476,6 +477,17 @@ int path_walk__root_of(pid_t pid)
 int path_walk__mapped(pid_t pid, int root, const char *path)
 {
 	return walk(&(struct walk){ .pid = pid, .root = root }, path);
+}
+
+int path_walk__file_of(pid_t pid, const struct mapping *m, const char *path)
+{
+	_cleanup_close_ int root = path_walk__root_of(pid);
+	int fd = root < 0 ? root : path_walk__mapped(pid, root, path);
+
+	if (fd < 0 || mapping__is_file(m, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
 }
 
 static int walk_own(const char *path, bool served)

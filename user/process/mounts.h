@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct mapping;
+
 struct mount {
 	const char *root, *point, *type, *options;	/* in a line that was cut up */
 };
@@ -66,6 +68,8 @@ bool path__is_below(const char *path, const char *dir);
 int path_walk__root_of(pid_t pid);	/* the root of a process */
 /* Below the root of a process, as the kernel names what is mapped: -ELOOP where a link has been put meanwhile. */
 int path_walk__mapped(pid_t pid, int root, const char *path);
+/* The same of a mapping's file: -ESTALE where another one has this path now. */
+int path_walk__file_of(pid_t pid, const struct mapping *m, const char *path);
 /* Below the root of this process; one that is relative, from its working directory. */
 int path_walk__own(const char *path);
 /* The same, also on file systems that root or the user who runs malloctrace serves: NFS, their own FUSE. */

@@ -154,7 +154,7 @@ static char *read_name(pid_t pid, const char *what)
 	return xstrdup(text);
 }
 
-static char *read_exe(pid_t pid)
+char *process__exe(pid_t pid)
 {
 	char path[64], exe[PATH_MAX + 1];
 	ssize_t len;
@@ -318,7 +318,7 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 	err = may_inspect(tid, &p, e);
 	if (err)
 		goto fail;
-	p.exe = read_exe(tid);
+	p.exe = process__exe(tid);
 	p.cgroup = read_cgroup(pid);
 	recognise(&p);
 	p.age_ns = age_of(&stat);
@@ -431,7 +431,7 @@ bool process__read_cgroup(struct process *p)
 void process__set_exe(struct process *p)
 {
 	free(p->exe);
-	p->exe = read_exe(p->pid);
+	p->exe = process__exe(p->pid);
 }
 
 void process__done(struct process *p)
@@ -534,19 +534,6 @@ int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
 
 /* ---- the machine's memory */
 
-/* Owns which lines of /proc/meminfo are read. */
-
-static const struct {
-	const char *name;
-	size_t offset;
-} lines[] = {
-	{ "MemTotal:", offsetof(struct meminfo, total_bytes) },
-	{ "MemAvailable:", offsetof(struct meminfo, available_bytes) },
-	{ "MemFree:", offsetof(struct meminfo, free_bytes) },
-	{ "SwapTotal:", offsetof(struct meminfo, swap_bytes) },
-	{ "SwapFree:", offsetof(struct meminfo, swap_free_bytes) },
-};
-
 uint64_t bytes_of_line(const char *text, const char *name)
 {
 	size_t len = strlen(name);
@@ -560,9 +547,13 @@ uint64_t bytes_of_line(const char *text, const char *name)
 
 void meminfo__parse(const char *text, struct meminfo *ret)
 {
-	*ret = (struct meminfo){};
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		*(uint64_t *)((char *)ret + lines[i].offset) = bytes_of_line(text, lines[i].name);
+	*ret = (struct meminfo){
+		.total_bytes = bytes_of_line(text, "MemTotal:"),
+		.available_bytes = bytes_of_line(text, "MemAvailable:"),
+		.free_bytes = bytes_of_line(text, "MemFree:"),
+		.swap_bytes = bytes_of_line(text, "SwapTotal:"),
+		.swap_free_bytes = bytes_of_line(text, "SwapFree:"),
+	};
 }
 
 void meminfo__read(struct meminfo *ret)

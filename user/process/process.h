@@ -51,6 +51,7 @@ bool process__is(pid_t pid, uint64_t start_ticks);
 /* What may change in a life. False: it is where it was. */
 bool process__read_cgroup(struct process *p);
 void process__set_exe(struct process *p);
+char *process__exe(pid_t pid);	/* the path of its program, clean; "" if it cannot be read; the caller's */
 /* The text of /proc/PID/cgroup; *ret is the caller's. -ESRCH: it has ended, or is about to. */
 int process__cgroups(pid_t pid, char **ret);
 

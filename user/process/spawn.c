@@ -405,15 +405,6 @@ void spawn__let_go(struct spawn *s)
 		kill(s->pid, SIGCONT);
 }
 
-bool spawn__ended(const struct spawn *s, int *ret_status)
-{
-	if (s->state != ENDED)
-		return false;
-	if (ret_status)
-		*ret_status = s->status;
-	return true;
-}
-
 uint64_t spawn__most_rss_bytes(const struct spawn *s)
 {
 	uint64_t most = (uint64_t)s->usage.ru_maxrss * 1024;

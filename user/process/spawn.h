@@ -55,8 +55,6 @@ void spawn__release(struct spawn *s);
 /* No exec holds it any more: should one have just now, it goes on. */
 void spawn__let_go(struct spawn *s);
 
-/* It has ended: as a shell would report it, 128+N for a signal; 126 or 127 if it could not be run. */
-bool spawn__ended(const struct spawn *s, int *ret_status);
 /*
  * The most memory that was resident at a time, by the kernel's account at its end; 0: not known, or
  * so little that it may have been that of malloctrace's fork.
