@@ -160,8 +160,7 @@ struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, const struct object *obj)
 		add_unit(d, off, next, header);
 		off = next;
 	}
-	if (d->ranges.n)
-		qsort(d->ranges.v, d->ranges.n, sizeof(*d->ranges.v), by_low);
+	vec_sort(&d->ranges, by_low);
 	return d;
 }
 
@@ -284,8 +283,7 @@ static void index_unit(struct dwarfinfo *d, struct unit *u)
 		if (levels[depth].function != NO_NODE)
 			u->nodes.v[levels[depth].function].inlines_end = u->inlines.n;
 	free(levels);
-	if (u->functions.n)
-		qsort(u->functions.v, u->functions.n, sizeof(*u->functions.v), by_low);
+	vec_sort(&u->functions, by_low);
 }
 
 /*

@@ -403,8 +403,7 @@ void object__function_starts(const struct object *obj, uint64_t **ret, size_t *r
 	}
 	object__for_each_function(obj, add_start, &all);
 	add_unwind_starts(obj, &all);
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_value);
+	vec_sort(&all, by_value);
 	*ret = all.v;
 	*ret_n = all.n;
 }

@@ -109,8 +109,7 @@ static void follow_edges(struct candidates *c)
 		for (uint32_t k = c->edges.first[from]; k < edges_end(c, from); k++)
 			leave(c, c->edges.to.v[k], root_of(c, from));
 	}
-	if (c->fresh.n)
-		qsort(c->fresh.v, c->fresh.n, sizeof(*c->fresh.v), by_number);
+	vec_sort(&c->fresh, by_number);
 }
 
 /* A word of a block that has left: who is pointed to leaves as well. */

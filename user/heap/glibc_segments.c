@@ -244,8 +244,7 @@ static int find_mapped_parts(struct taking *k, struct err *e)
 
 static int sort(struct taking *k, struct err *e)
 {
-	if (k->segments.n)
-		qsort(k->segments.v, k->segments.n, sizeof(*k->segments.v), by_start);
+	vec_sort(&k->segments, by_start);
 	for (size_t i = 1; i < k->segments.n; i++)
 		if (k->segments.v[i].start < k->segments.v[i - 1].end)
 			return say_heap(e, "two parts of it overlap");

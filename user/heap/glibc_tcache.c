@@ -30,8 +30,7 @@ COMPARATOR(by_address, uint64_t, ORDER(*a, *b))
 
 void addresses__sort(struct addresses *a)
 {
-	if (a->n)
-		qsort(a->v, a->n, sizeof(*a->v), by_address);
+	vec_sort(a, by_address);
 }
 
 /* Each once. */

@@ -70,8 +70,7 @@ void part_rows__put(struct part_rows *r, struct snapshot *s, struct snap_heap *h
 	struct snap_part *to = snapshot__alloc(s, r->all.n + N_PART_KINDS, sizeof(*to));
 	size_t n = 0;
 
-	if (r->all.n)
-		qsort(r->all.v, r->all.n, sizeof(*r->all.v), by_size);
+	vec_sort(&r->all, by_size);
 	for (size_t i = 0, kind = 0, n_kind; kind < N_PART_KINDS; kind++) {
 		struct snap_part *rest = &r->rest[kind];
 
@@ -301,8 +300,7 @@ void part_spans__settle(struct part_spans *s)
 	uint64_t taken = 0;
 	size_t n = 0;
 
-	if (s->n)
-		qsort(s->v, s->n, sizeof(*s->v), by_start);
+	vec_sort(s, by_start);
 	for (size_t i = 0; i < s->n; i++) {
 		struct part_span one = s->v[i];
 
@@ -412,8 +410,7 @@ void parts__thread_locals(const struct parts *p, struct heap_ranges *ret)
 	for (size_t i = 0; i < s->all.n; i++)
 		if (s->all.v[i].tid)
 			add_locals(ret, s->all.v[i].tls, s->all.v[i].end);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_range);
+	vec_sort(ret, by_range);
 	/* what the process says of its threads may overlap */
 	for (size_t i = 1; i < ret->n; i++) {
 		ret->v[i].start = MAX(ret->v[i].start, ret->v[i - 1].end);

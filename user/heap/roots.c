@@ -119,8 +119,7 @@ static void find_spots(struct spots *s, const struct roots *r)
 		add_spot(s, r->threads[i].sp, i, true);
 		add_spot(s, r->threads[i].tp, i, false);
 	}
-	if (s->v.n)
-		qsort(s->v.v, s->v.n, sizeof(*s->v.v), by_spot);
+	vec_sort(&s->v, by_spot);
 }
 
 /* Those that lie in a mapping. */
@@ -211,8 +210,7 @@ void roots__ranges(struct roots *r, const struct maps *maps, const struct census
 								      AREA_MAPPING);
 	}
 	vec_done(&spots.v);
-	if (r->ranges.n)
-		qsort(r->ranges.v, r->ranges.n, sizeof(*r->ranges.v), by_area);
+	vec_sort(&r->ranges, by_area);
 }
 
 /* ---- what the kernel keeps */

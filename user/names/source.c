@@ -65,8 +65,7 @@ static void collect(struct wants *w, const struct snapshot *s)
 			*slot = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL, l->line };
 		}
 	}
-	if (w->v.n)
-		qsort(w->v.v, w->v.n, sizeof(*w->v.v), by_file_and_line);
+	vec_sort(&w->v, by_file_and_line);
 }
 
 /* ---- files */

@@ -63,7 +63,8 @@ static size_t take_deleted(const char *name, size_t len, struct mapping *m)
 	return m->deleted ? len - (sizeof(gone) - 1) : len;
 }
 
-bool mapping__parse(const char *p, const char *end, struct mapping *m, const char **ret_name)
+/* A line, without its newline: all but deleted and path. *ret_name: where the name begins, escaped, up to end. False: there is no sense in it. */
+static bool parse_line(const char *p, const char *end, struct mapping *m, const char **ret_name)
 {
 	uint64_t major, minor;
 
@@ -109,7 +110,7 @@ void maps__parse(const char *text, size_t len, struct maps *ret)
 		struct mapping one = { 0 };
 		const char *name;
 
-		if (mapping__parse(text, stop, &one, &name)) {
+		if (parse_line(text, stop, &one, &name)) {
 			one.path = unescape(name, take_deleted(name, (size_t)(stop - name), &one));
 			sorted = sorted && (!all.n || all.v[all.n - 1].start <= one.start);
 			*vec_push(&all) = one;
@@ -492,8 +493,7 @@ void watch__read(struct watch *w, watch_fn fn, void *arg)
 		read_ring(w, &w->rings.v[i]);
 	for (size_t i = 0; i < w->records.n; i++)
 		w->records.v[i].seq = i;
-	if (w->records.n)
-		qsort(w->records.v, w->records.n, sizeof(*w->records.v), by_time);
+	vec_sort(&w->records, by_time);
 	for (size_t i = 0; i < w->records.n; i++)
 		fn(&w->records.v[i], arg);
 	forget_records(w);

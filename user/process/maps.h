@@ -29,8 +29,6 @@ struct maps {
 	size_t n;
 };
 
-/* A line, without its newline: all but deleted and path. *ret_name: where the name begins, escaped, up to end. False: there is no sense in it. */
-bool mapping__parse(const char *line, const char *end, struct mapping *ret, const char **ret_name);
 /* text need not end in a newline; a line that makes no sense is skipped. */
 void maps__parse(const char *text, size_t len, struct maps *ret);
 int maps__read(pid_t pid, struct maps *ret, struct err *e);

@@ -63,7 +63,7 @@ uint64_t spawn__most_rss_bytes(const struct spawn *s);
 uint64_t spawn__cpu_ns(const struct spawn *s);	/* and of all children that it has waited for; 0: it runs */
 /* Why it could not be run: an errno, or 0. */
 int spawn__exec_errno(const struct spawn *s);
-/* Waits for its end. */
+/* Waits for its end; as a shell would report it, 128+N for a signal; 126 or 127 if it could not be run. */
 int spawn__wait(struct spawn *s);
 /* Takes NULL. A child that has not been let go to its exec is ended. */
 void spawn__free(struct spawn *s);
