@@ -7,14 +7,12 @@
 #include "elf/code_book.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "bpf/abi.h"
 #include "elf/symtab.h"
 #include "util/hash.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 /* ---- lines */
 

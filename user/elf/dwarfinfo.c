@@ -21,15 +21,11 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <libelf.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "elf/elffile.h"
 #include "elf/object.h"
 #include "elf/symtab.h"
-#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 #define UNITS_MAX (1u << 20)
 #define UNIT_RANGES_MAX (4u << 20)	/* over all units */

@@ -10,23 +10,15 @@
 #include "elf/code_book.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "elf/apart.h"
 #include "elf/elffile.h"
-#include "elf/object.h"
-#include "elf/trial.h"
 #include "process/process.h"
-#include "util/clock.h"
 #include "util/parse.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 #define JITMAP_NAME_MAX 4096	/* bytes; the rest of a longer name is left out */
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */

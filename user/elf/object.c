@@ -17,7 +17,6 @@
 #include "elf/code_book.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
-#include "elf/trial.h"
 #include "process/mounts.h"
 #include "reader/reader.h"
 #include "util/hash.h"

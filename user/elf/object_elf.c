@@ -12,9 +12,6 @@
 
 #include "elf/apart.h"
 #include "elf/elffile.h"
-#include "elf/object.h"
-#include "util/clock.h"
-#include "util/util.h"
 
 #define MAX_PHDRS 4096
 #define MAX_NOTES_BYTES 65536

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 #include "util/sorted.h"
 
 #define TAKES_MAX 8

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 #include "util/sorted.h"
 
 #define HEADERS_AT_ONCE 256

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "heap/target.h"
 #include "util/sorted.h"
 
 #define ARENA_NOT_CONTIGUOUS 2u

@@ -5,11 +5,9 @@
  * on, before that the tcache's own address).
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 
 #define LARGE_MIN 0x400
 #define FIT_TRIES 4

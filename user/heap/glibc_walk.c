@@ -8,10 +8,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 
 #define WINDOW_BYTES (256ull << 10)
 #define CHAIN_ENOUGH 64		/* chunks in a row that are no accident */

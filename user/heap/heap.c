@@ -8,13 +8,11 @@
 #include "heap/heap.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "bpf/hash.h"
 #include "heap/look.h"
-#include "heap/parts.h"
 
 /* Blocks whose kinds are looked up: all if there are no more, else so many by chance. */
 #define MAX_KINDS 65536

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "elf/symtab.h"
-#include "heap/target.h"
 #include "util/hash.h"
 #include "util/text.h"
 

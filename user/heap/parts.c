@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "heap/target.h"
 #include "process/process.h"
 
 #define HUGE_SIZES 8

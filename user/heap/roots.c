@@ -8,7 +8,6 @@
 #include "heap/glibc_parts.h"
 #include "heap/reach_parts.h"
 #include "process/process.h"
-#include "util/parse.h"
 #include "util/sorted.h"
 
 /* What functions that call no others may use below their stack pointer: x86_64's; others have less. */

@@ -4,14 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 #include "process/mounts.h"
 #include "process/process.h"
 

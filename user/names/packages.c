@@ -8,10 +8,7 @@
 #include "names/packages.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/util.h"
 

@@ -6,12 +6,9 @@
 #include "names/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "elf/elffile.h"
 #include "process/mounts.h"

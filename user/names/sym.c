@@ -12,7 +12,6 @@
 #include "names/sym.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "elf/apart.h"

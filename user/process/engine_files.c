@@ -6,20 +6,16 @@
 #include "process/containers.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <linux/openat2.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "util/invoker.h"
-#include "util/util.h"
 
 #define NAME_LEN_MAX 255
 #define NAMES_MAX 8		/* of one container */

@@ -6,7 +6,6 @@
  * because they are also what is opened.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <string.h>

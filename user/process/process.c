@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns nothing but what it returns. All names leave here clean. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,7 +14,6 @@
 #include "reader/reader.h"
 #include "util/parse.h"
 #include "util/rights.h"
-#include "util/util.h"
 
 int process__file(pid_t pid, const char *what, char **ret)
 {

@@ -4,11 +4,8 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "process/process.h"
 #include "util/log.h"

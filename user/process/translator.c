@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "process/maps.h"
 #include "process/mounts.h"

@@ -5,8 +5,6 @@
  * A process may map and unmap as much as it likes, again and again: anonymous memory is no range, of files that are
  * gone a number is kept, and what lies where is found by an index.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "elf/code_book.h"
@@ -14,7 +12,6 @@
 #include "process/process.h"
 #include "space/space.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 /* What goes beyond this has no names. */
 #define MAX_RANGES 65536

@@ -7,16 +7,13 @@
  * given up may be written again while a walk of the process that just ended still
  * reads it; that walk's stack is of no interest to anyone.
  */
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "bpf/hash.h"
 #include "probe/kernel.h"
 #include "unwind/tables.h"
 #include "util/hash.h"
-#include "util/util.h"
 
 /* A file's rows without calls serve only frames that a signal interrupted: kept while they are few. */
 #define MAX_FULL_ROWS 65536

@@ -5,7 +5,6 @@
  */
 #include "util/hash.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 

@@ -11,8 +11,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "util/parse.h"

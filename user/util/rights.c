@@ -9,8 +9,6 @@
  * program's file has it, but was run in a way that makes the kernel ignore that.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
@@ -18,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "util/invoker.h"
 #include "util/rights.h"
