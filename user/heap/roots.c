@@ -100,16 +100,14 @@ struct spot {
 	bool is_sp;
 };
 
-struct spots {
-	struct vec(struct spot) v;	/* by address */
-};
+struct spots vec(struct spot);	/* by address */
 
 COMPARATOR(by_spot, struct spot, ORDER(a->addr, b->addr))
 
 static void add_spot(struct spots *s, uint64_t addr, uint32_t thread, bool is_sp)
 {
 	if (addr)
-		*vec_push(&s->v) = (struct spot){ addr, thread, is_sp };
+		*vec_push(s) = (struct spot){ addr, thread, is_sp };
 }
 
 static void find_spots(struct spots *s, const struct roots *r)
@@ -118,16 +116,16 @@ static void find_spots(struct spots *s, const struct roots *r)
 		add_spot(s, r->threads[i].sp, i, true);
 		add_spot(s, r->threads[i].tp, i, false);
 	}
-	vec_sort(&s->v, by_spot);
+	vec_sort(s, by_spot);
 }
 
 /* Those that lie in a mapping. */
 static const struct spot *spots_in(const struct spots *s, const struct mapping *m, size_t *ret_n)
 {
-	size_t first = sorted__count(one, s->v.v, s->v.n, one->addr < m->start);
+	size_t first = sorted__count(one, s->v, s->n, one->addr < m->start);
 
-	*ret_n = sorted__count(one, s->v.v, s->v.n, one->addr < m->end) - first;
-	return s->v.v + first;
+	*ret_n = sorted__count(one, s->v, s->n, one->addr < m->end) - first;
+	return s->v + first;
 }
 
 /*
@@ -208,7 +206,7 @@ void roots__ranges(struct roots *r, const struct maps *maps, const struct census
 				   is_module(maps, i, &last)	    ? AREA_MODULE :
 								      AREA_MAPPING);
 	}
-	vec_done(&spots.v);
+	vec_done(&spots);
 	vec_sort(&r->ranges, by_area);
 }
 

@@ -34,15 +34,13 @@ struct extent {
 	uint32_t at, n;
 };
 
-struct room {
-	struct vec(struct extent) free;
-};
+struct room vec(struct extent);	/* what is free */
 
 /* False: there is no such piece. */
 static bool take_extent(struct room *r, uint32_t n, struct extent *ret)
 {
-	for (size_t i = 0; i < r->free.n; i++) {
-		struct extent *e = &r->free.v[i];
+	for (size_t i = 0; i < r->n; i++) {
+		struct extent *e = &r->v[i];
 
 		if (e->n < n)
 			continue;
@@ -58,8 +56,8 @@ static void give_back(struct room *r, struct extent e)
 {
 	if (!e.n)
 		return;
-	for (size_t i = 0; i < r->free.n; i++) {
-		struct extent *f = &r->free.v[i];
+	for (size_t i = 0; i < r->n; i++) {
+		struct extent *f = &r->v[i];
 
 		if (f->at == e.at + e.n) {
 			f->at = e.at;
@@ -71,7 +69,7 @@ static void give_back(struct room *r, struct extent e)
 			return;
 		}
 	}
-	*vec_push(&r->free) = e;
+	*vec_push(r) = e;
 }
 
 /* ---- what is there */
@@ -98,9 +96,7 @@ struct table {
 	bool listed;
 };
 
-struct used {			/* each table once, with a reference */
-	struct vec(struct table *) tables;
-};
+struct used vec(struct table *);	/* each table once, with a reference */
 
 struct user {			/* a process, and what it uses */
 	uint32_t method;
@@ -132,8 +128,8 @@ struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 	u->kernel = k;
 	u->choice = choice;
 	u->users = xcalloc(MT_PROC_NUMBERS, sizeof(*u->users));
-	*vec_push(&u->rows.free) = (struct extent){ 0, k ? k->sizes.n_unwind_rows : 0 };
-	*vec_push(&u->pages.free) = (struct extent){ 0, k ? k->sizes.n_unwind_pages : 0 };
+	*vec_push(&u->rows) = (struct extent){ 0, k ? k->sizes.n_unwind_rows : 0 };
+	*vec_push(&u->pages) = (struct extent){ 0, k ? k->sizes.n_unwind_pages : 0 };
 	u->n_rules = 1;		/* rule 0: MT_CFA_NONE */
 	return u;
 }
@@ -175,7 +171,7 @@ void unwind__free(struct unwind *u)
 		return;
 	for (size_t i = 0; u->users && i < MT_PROC_NUMBERS; i++)
 		if (u->users[i]) {
-			vec_done(&u->users[i]->used.tables);
+			vec_done(&u->users[i]->used);
 			free(u->users[i]);
 		}
 	free(u->users);
@@ -183,8 +179,8 @@ void unwind__free(struct unwind *u)
 		table_free(u, u->tables.v[i]);
 	vec_done(&u->tables);
 	hash__done(&u->by_key);
-	vec_done(&u->rows.free);
-	vec_done(&u->pages.free);
+	vec_done(&u->rows);
+	vec_done(&u->pages);
 	hash__done(&u->rules);
 	vec_done(&u->free_rules);
 	free(u);
@@ -460,10 +456,10 @@ static void use(struct used *used, struct table *t)
 {
 	struct table **slot;
 
-	for (size_t i = 0; i < used->tables.n; i++)
-		if (used->tables.v[i] == t)
+	for (size_t i = 0; i < used->n; i++)
+		if (used->v[i] == t)
 			return;
-	slot = vec_push(&used->tables);
+	slot = vec_push(used);
 	*slot = t;
 	t->refs++;
 }
@@ -471,11 +467,11 @@ static void use(struct used *used, struct table *t)
 /* Tables stay, for those to come: they map the same files, and are walked right from their first event on. */
 static void leave(struct unwind *u, struct used *used)
 {
-	for (size_t i = 0; i < used->tables.n; i++) {
-		used->tables.v[i]->left = ++u->n_left;
-		used->tables.v[i]->refs--;
+	for (size_t i = 0; i < used->n; i++) {
+		used->v[i]->left = ++u->n_left;
+		used->v[i]->refs--;
 	}
-	vec_done(&used->tables);
+	vec_done(used);
 }
 
 void unwind__drop(struct unwind *u, uint32_t proc)
@@ -559,8 +555,8 @@ static void judge(const struct unwind *u, const struct user *p, const struct use
 	const struct table *worst = NULL;
 	double worst_share = -1;
 
-	for (size_t i = 0; i < used->tables.n; i++) {
-		const struct table *t = used->tables.v[i];
+	for (size_t i = 0; i < used->n; i++) {
+		const struct table *t = used->v[i];
 		double share = t->stats.n_call_rows ? 1000.0 * t->stats.n_no_record / t->stats.n_call_rows : 0;
 
 		if (t->object && share > worst_share) {
