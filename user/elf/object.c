@@ -77,16 +77,12 @@ void objects__without_probes(struct objects *o)
 
 void objects__free(struct objects *o)
 {
-	size_t i;
-
 	if (!o)
 		return;
-	for (i = 0; i < o->all.n; i++)
+	for (size_t i = 0; i < o->all.n; i++)
 		object__put(o->all.v[i]);
 	vec_done(&o->all);
-	for (i = 0; i < o->seen.room; i++)
-		free(o->seen.slots[i].value);
-	hash__done(&o->seen);
+	hash__free(&o->seen);
 	free(o);
 }
 

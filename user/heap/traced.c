@@ -292,7 +292,5 @@ void look__tell_sites(struct look *l)
 	for (uint32_t i = 0; i < n; i++)
 		if (sums[i].is.blocks)
 			tell(l, i, &sums[i]);
-	for (size_t i = 0; i < holding.pairs.room; i++)
-		free(holding.pairs.slots[i].value);
-	hash__done(&holding.pairs);
+	hash__free(&holding.pairs);
 }

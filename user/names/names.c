@@ -170,9 +170,7 @@ void names__free(struct names *n)
 	vec_done(&n->wishes);
 	vec_done(&n->found);
 	vec_done(&n->done_with);
-	for (size_t i = 0; i < n->known.room; i++)
-		free(n->known.slots[i].value);
-	hash__done(&n->known);
+	hash__free(&n->known);
 	close(n->fd);
 	pthread_mutex_destroy(&n->lock);
 	pthread_mutex_destroy(&n->sym_lock);

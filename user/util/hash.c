@@ -145,6 +145,13 @@ void hash__remove_value(struct hash *h, uint64_t key, const void *value)
 		}
 }
 
+void hash__free(struct hash *h)
+{
+	for (size_t i = 0; i < h->room; i++)
+		free(h->slots[i].value);
+	hash__done(h);
+}
+
 void hash__done(struct hash *h)
 {
 	free(h->slots);
