@@ -49,6 +49,25 @@ static int try_read(struct target *t, struct err *e)
 	return memory__is_gone(&t->memory) ? say_gone(t, e) : 0;
 }
 
+/* What there is to do once its pages are open. Takes t. */
+static int begin(struct target *t, struct target *ret, struct err *e)
+{
+	int r;
+
+	page_runs__learn(t);
+	r = target__refresh(t, e);
+	/* where the kernel does not say, there are none */
+	if (!r && t->runner)
+		sharers__find(t->pid, &t->sharers);
+	if (!r && !t->kept)
+		r = try_read(t, e);
+	if (r)
+		target__done(t);
+	else
+		*ret = *t;
+	return r;
+}
+
 int target__open(pid_t pid, const struct target_calls *calls, struct target *ret, struct err *e)
 {
 	struct target t = { .pid = pid, .memory.pid = pid, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
@@ -63,39 +82,15 @@ int target__open(pid_t pid, const struct target_calls *calls, struct target *ret
 	if (r < 0)
 		return err_set(e, r, "pages of process %d: %s", (int)pid, strerror(-r));
 	t.memory.pagemap = r;
-	page_runs__learn(&t);
-	r = target__refresh(&t, e);
-	/* where the kernel does not say, there are none */
-	if (!r)
-		sharers__find(pid, &t.sharers);
-	if (!r)
-		r = try_read(&t, e);
-	if (r) {
-		target__done(&t);
-		return r;
-	}
-	*ret = t;
-	return 0;
+	return begin(&t, ret, e);
 }
 
 int target__open_kept(struct keeping *k, const struct target_calls *calls, struct target *ret, struct err *e)
 {
 	struct target t = { .pid = keeping__pid(k), .kept = k, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
-	int r;
+	int r = memory__copy(keeping__memory(k), &t.memory);
 
-	r = memory__copy(keeping__memory(k), &t.memory);
-	if (r)
-		return err_set(e, r, "pages of process %d: %s", (int)t.pid, strerror(-r));
-	page_runs__learn(&t);
-	r = target__refresh(&t, e);
-	if (!r && t.runner)
-		sharers__find(t.pid, &t.sharers);
-	if (r) {
-		target__done(&t);
-		return r;
-	}
-	*ret = t;
-	return 0;
+	return r ? err_set(e, r, "pages of process %d: %s", (int)t.pid, strerror(-r)) : begin(&t, ret, e);
 }
 
 void target__done(struct target *t)
