@@ -27,6 +27,7 @@
 #include "elf/elffile.h"
 #include "process/maps.h"
 #include "process/mounts.h"
+#include "process/process.h"
 #include "reader/reader.h"
 #include "util/util.h"
 
@@ -64,18 +65,11 @@ static struct {
 
 /* ---- which file systems */
 
-static bool has_changed(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLPRI };
-
-	return poll(&p, 1, 0) > 0 && p.revents & (POLLPRI | POLLERR);
-}
-
 static const char *own_mounts(void)
 {
 	if (!trials.mounts_fd)
 		trials.mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (trials.mounts_fd >= 0 && (has_changed(trials.mounts_fd) || !trials.mounts)) {
+	if (trials.mounts_fd >= 0 && (mounts__have_changed(trials.mounts_fd) || !trials.mounts)) {
 		free(trials.mounts);
 		trials.mounts = NULL;
 		if (!lseek(trials.mounts_fd, 0, SEEK_SET))
@@ -326,15 +320,6 @@ static void note_silence(uint64_t key, int pidfd)
 	*vec_push(&trials.silent) = (struct silence){ key, pidfd, now_ns() + HUSH_NS };
 }
 
-static uid_t user_of(pid_t pid)
-{
-	struct stat st;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
-}
-
 /* Users beyond the bound share one row. */
 static struct spent *spent_by(uid_t user)
 {
@@ -448,7 +433,7 @@ void trial__of(pid_t pid, const struct mapping *m, const char *link, bool is_nam
 	struct answer a = {};
 	bool local;
 
-	*ret = (struct trial){ .copy = -1, .file = -1, .charge.user = user_of(pid) };
+	*ret = (struct trial){ .copy = -1, .file = -1, .charge.user = process__owner(pid) };
 	pthread_mutex_lock(&trials.lock);
 	local = is_local(pid, m, link, ret, &j.trusted);
 	pthread_mutex_unlock(&trials.lock);
@@ -486,7 +471,7 @@ int trial__copy_list(struct trial_list *l, int copy)
 	int file;
 
 	if (!l->charge.bytes)
-		l->charge.user = user_of(l->pid);
+		l->charge.user = process__owner(l->pid);
 	verdict = run(&j, key, l->charge.user, &a, &file);
 	trial_charge__set(&l->charge, (uint64_t)size_of(copy));
 	switch (verdict) {

@@ -296,15 +296,14 @@ void mounts__keep(pid_t pid)
 	kept.pid = kept.fd < 0 ? 0 : pid;
 }
 
-/* A mount's number is not another one's as long as it is mounted, so what a table that has not changed says of it is so. */
-static bool has_changed(int fd)
+bool mounts__have_changed(int fd)
 {
 	return poll(&(struct pollfd){ .fd = fd, .events = POLLPRI }, 1, 0) > 0;
 }
 
 static char *copy_kept(void)
 {
-	if (!kept.n_readings || has_changed(kept.fd)) {
+	if (!kept.n_readings || mounts__have_changed(kept.fd)) {
 		free(kept.text);
 		kept.text = NULL;
 		if (kept.n_readings++ < READINGS_MAX && !lseek(kept.fd, 0, SEEK_SET))

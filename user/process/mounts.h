@@ -41,6 +41,8 @@ char *mounts__of(pid_t pid);
 /* Until the thread lets go, mounts__of() reads it once, and again if it changes: a process may have thousands of files and of mounts. */
 void mounts__keep(pid_t pid);
 void mounts__let_go(void);
+/* Since it was last asked of this open mountinfo. A mount's number is no other one's as long as it is mounted: one that has not changed holds. */
+bool mounts__have_changed(int fd);
 /* The mount that a descriptor is on; false: unknown. No file system is asked. */
 bool mounts__id_of(int fd, unsigned int *ret);
 /* Is the descriptor's mount local, by the tables of this process and malloctrace's own? No file system is asked. */

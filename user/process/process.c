@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -357,6 +358,15 @@ bool process__is_own(pid_t pid)
 	pid_t parent;
 
 	return pid == getpid() || keeper__is_holder(pid) || readers__own(pid, &parent) || (parent && process__parent(pid) == parent);
+}
+
+uid_t process__owner(pid_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
 }
 
 pid_t process__parent(pid_t pid)
