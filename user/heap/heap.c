@@ -13,6 +13,7 @@
 
 #include "bpf/hash.h"
 #include "heap/look.h"
+#include "util/ids.h"
 
 /* Blocks whose kinds are looked up: all if there are no more, else so many by chance. */
 #define MAX_KINDS 65536
@@ -363,6 +364,79 @@ static void put_refusal(struct look *l)
 	l->h->refused = snapshot__strdup(l->s, other && l->o->traced ? text : err_msg(&l->refused));
 }
 
+/* ---- who holds what */
+
+#define MAX_HOLDERS 64
+
+struct ranked {
+	struct snap_root root;
+	uint32_t was;
+};
+
+COMPARATOR(by_held, struct ranked,
+	   ORDER(b->root.bytes, a->root.bytes) ?: strcmp(a->root.name, b->root.name) ?: ORDER(a->root.kind, b->root.kind) ?:
+	   strcmp(a->root.module ?: "", b->root.module ?: ""))
+
+/* The most bytes first; of_root follows. */
+static void rank(struct holders *h, size_t n_roots)
+{
+	_cleanup_free_ struct ranked *v = xcalloc(h->v.n + 1, sizeof(*v));
+	_cleanup_free_ uint32_t *to = xcalloc(h->v.n + 1, sizeof(*to));
+
+	for (size_t i = 0; i < h->v.n; i++)
+		v[i] = (struct ranked){ h->v.v[i], (uint32_t)i };
+	qsort(v, h->v.n, sizeof(*v), by_held);
+	for (size_t i = 0; i < h->v.n; i++) {
+		h->v.v[i] = v[i].root;
+		to[v[i].was] = (uint32_t)i + 1;
+	}
+	for (size_t i = 0; i < n_roots; i++)
+		h->of_root[i] = to[h->of_root[i]];
+}
+
+static void make_holders(const struct reach_result *r, struct parts *parts, struct holders *ret)
+{
+	struct key_ids known = {};
+
+	*ret = (struct holders){ .of_root = xcalloc(r->roots.n + 1, sizeof(*ret->of_root)) };
+	for (size_t i = 0; i < r->roots.n; i++) {
+		const struct reach_root *root = &r->roots.v[i];
+		struct snap_root named;
+		bool is_new;
+
+		parts__name_root(parts, root->addr, root->tid, &named);
+		/* equal names are one pointer */
+		named.name = pool__string(&parts->pool, named.name);
+		named.module = pool__string(&parts->pool, named.module);
+		key_ids__get(&known, (struct key){ named.kind, (uintptr_t)named.name, (uintptr_t)named.module }, &ret->of_root[i], &is_new);
+		if (is_new)
+			*vec_push(&ret->v) = named;
+		ret->v.v[ret->of_root[i]].blocks += root->blocks;
+		ret->v.v[ret->of_root[i]].bytes += root->bytes;
+	}
+	key_ids__done(&known);
+	rank(ret, r->roots.n);
+}
+
+static void drop_holders(struct holders *h)
+{
+	vec_done(&h->v);
+	free(h->of_root);
+	*h = (struct holders){};
+}
+
+static void put_holders(const struct holders *h, struct snapshot *s, struct snap_heap *to)
+{
+	size_t n = MIN(h->v.n, (size_t)MAX_HOLDERS);
+	struct snap_root *v = snapshot__alloc(s, n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = *snap_root__copy(s, &h->v.v[i]);
+	to->roots_known = true;
+	to->roots = v;
+	to->n_roots = n;
+}
+
 /* ---- all of it */
 
 static int look_at_heap(struct look *l, struct err *e)
@@ -388,8 +462,8 @@ static int look_at_heap(struct look *l, struct err *e)
 		err = parts__new(&l->target, o->objects, &l->parts, e);
 		if (err)
 			return err;
-		holders__make(&l->reach, l->parts, &l->holders);
-		holders__put(&l->holders, l->s, l->h);
+		make_holders(&l->reach, l->parts, &l->holders);
+		put_holders(&l->holders, l->s, l->h);
 	}
 	if (o->list)
 		look__list_blocks(l);
@@ -407,7 +481,7 @@ static int look_at_rest(struct look *l, struct err *e)
 
 static void done(struct look *l)
 {
-	holders__done(&l->holders);
+	drop_holders(&l->holders);
 	parts__free(l->parts);
 	kinds__free(l->kinds);
 	reach_result__done(&l->reach);

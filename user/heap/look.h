@@ -47,14 +47,6 @@ struct holders {
 	uint32_t *of_root;	/* owned; of each root of the result: index into v + 1 */
 };
 
-/* parts outlives it. */
-void holders__make(const struct reach_result *r, struct parts *parts, struct holders *ret);
-void holders__done(struct holders *h);
-/* Of a block of the result; NULL: nobody, or it is not known. */
-const struct snap_root *holders__of(const struct holders *h, const struct reach_result *r, size_t block);
-/* The first of them, into the snapshot. */
-void holders__put(const struct holders *h, struct snapshot *s, struct snap_heap *to);
-
 /*
  * A trace's live blocks beside those of a census: whose a block is, and which of them are older than the trace.
  *

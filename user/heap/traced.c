@@ -260,6 +260,14 @@ static void tell(const struct look *l, uint32_t site, struct site_sum *sum)
 	l->o->on_site(site, is, l->o->arg);
 }
 
+/* Of a block; NULL: nobody, or it is not known. */
+static const struct snap_root *holder_of(const struct holders *h, const struct reach_result *r, size_t block)
+{
+	uint32_t root = r->root && h->of_root ? r->root[block] : 0, holder = root ? h->of_root[root - 1] : 0;
+
+	return holder ? &h->v.v[holder - 1] : NULL;
+}
+
 void look__tell_sites(struct look *l)
 {
 	uint32_t n = n_sites(l);
@@ -285,7 +293,7 @@ void look__tell_sites(struct look *l)
 			/* as the trace counts them */
 			sum->is.unreached_bytes += t->bytes;
 		}
-		holder = holders__of(&l->holders, &l->reach, i);
+		holder = holder_of(&l->holders, &l->reach, i);
 		if (holder)
 			add_held(&holding, sum, (uint64_t)t->site << 32 | (uint32_t)(holder - l->holders.v.v), holder, t->bytes);
 	}
