@@ -341,12 +341,7 @@ static void put_reach(struct look *l)
 
 	if (!l->reach.state)
 		return;
-	u->scans = l->reach.scans;
-	u->root_bytes = l->reach.root_bytes;
-	u->swapped_bytes = l->reach.swapped_bytes;
-	u->passed_over_bytes = l->reach.passed_over_bytes;
-	u->unread_shared_bytes = l->reach.unread_shared_bytes;
-	u->async_io = l->reach.async_io;
+	*u = l->reach.is;
 	u->registers = l->reach.registers_missing   ? "not read" :
 		       l->reach.n_unread_threads   ? "read in part" :
 		       l->reach.registers_stopped ? "stopped" :
@@ -418,13 +413,6 @@ static void make_holders(const struct reach_result *r, struct parts *parts, stru
 	rank(ret, r->roots.n);
 }
 
-static void drop_holders(struct holders *h)
-{
-	vec_done(&h->v);
-	free(h->of_root);
-	*h = (struct holders){};
-}
-
 static void put_holders(const struct holders *h, struct snapshot *s, struct snap_heap *to)
 {
 	size_t n = MIN(h->v.n, (size_t)MAX_HOLDERS);
@@ -481,7 +469,8 @@ static int look_at_rest(struct look *l, struct err *e)
 
 static void done(struct look *l)
 {
-	drop_holders(&l->holders);
+	vec_done(&l->holders.v);
+	free(l->holders.of_root);
 	parts__free(l->parts);
 	kinds__free(l->kinds);
 	reach_result__done(&l->reach);

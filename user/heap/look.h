@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A look at a heap under way, for the files that it is made of: heap.c its order, traced.c what sites get, tally.c sums, holders and --view blocks. */
+/* A look at a heap under way, for the files that it is made of: heap.c its order, traced.c what sites get, tally.c sums and --view blocks. */
 #ifndef MT_LOOK_H
 #define MT_LOOK_H
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the sums by size, by kind and by holder, and the list of --view blocks. What always holds: the classes add up to all
+ * Owns the sums by size and by kind, and the list of --view blocks. What always holds: the classes add up to all
  * blocks; the types of a size add up to its blocks, whether all of these were looked at or some stand for them.
  */
 #include "heap/look.h"
 
 #include <string.h>
-
 
 #define MAX_SHARES 8	/* kinds that are listed of a size */
 #define MAX_TYPES 256

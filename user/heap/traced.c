@@ -243,7 +243,7 @@ static void tell(const struct look *l, uint32_t site, struct site_sum *sum)
 	struct snap_share *v = snapshot__alloc(l->s, MAX_SHARES, sizeof(*v));
 	struct site_look *is = &sum->is;
 
-	is->scans = l->reach.state ? l->reach.scans : 0;
+	is->scans = l->reach.state ? l->reach.is.scans : 0;
 	is->partial = snap_unreached__is_partial(&l->h->unreached);
 	qsort(sum->kinds, MAX_SHARES, sizeof(*sum->kinds), by_blocks);
 	for (size_t i = 0; i < MAX_SHARES && sum->kinds[i].kind; i++)
