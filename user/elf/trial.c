@@ -314,12 +314,6 @@ static bool is_silent(uint64_t key)
 	return is;
 }
 
-/* Takes pidfd. */
-static void note_silence(uint64_t key, int pidfd)
-{
-	*vec_push(&trials.silent) = (struct silence){ key, pidfd, now_ns() + HUSH_NS };
-}
-
 /* Users beyond the bound share one row. */
 static struct spent *spent_by(uid_t user)
 {
@@ -332,7 +326,7 @@ static struct spent *spent_by(uid_t user)
 	if (trials.spent.n == USERS_MAX)
 		return &others;
 	s = vec_push(&trials.spent);
-	*s = (struct spent){ .user = user };
+	s->user = user;
 	return s;
 }
 
@@ -348,11 +342,6 @@ void trial_charge__set(struct trial_charge *c, uint64_t bytes)
 	trials.copied += bytes - c->bytes;
 	c->bytes = bytes;
 	pthread_mutex_unlock(&trials.lock);
-}
-
-static uint64_t room_of(const struct spent *s)
-{
-	return MIN(USER_MAX - MIN(s->copied, USER_MAX), ALL_MAX - MIN(trials.copied, ALL_MAX));
 }
 
 /* ---- a trial */
@@ -387,7 +376,7 @@ static enum trial_verdict await(uint64_t key, uid_t user, int copy, int pidfd)
 	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	pthread_mutex_lock(&trials.lock);
 	spent_by(user)->vain_ns += now_ns() - begun_ns;
-	note_silence(key, pidfd);
+	*vec_push(&trials.silent) = (struct silence){ key, pidfd, now_ns() + HUSH_NS };
 	pthread_mutex_unlock(&trials.lock);
 	return called_off ? TRIAL_CALLED_OFF : TRIAL_SILENT;
 }
@@ -401,7 +390,7 @@ static enum trial_verdict run(struct job *j, uint64_t key, uid_t user, struct an
 
 	*ret_file = -1;
 	pthread_mutex_lock(&trials.lock);
-	j->room = room_of(spent_by(user));
+	j->room = MIN(USER_MAX - MIN(spent_by(user)->copied, USER_MAX), ALL_MAX - MIN(trials.copied, ALL_MAX));
 	verdict = is_silent(key) ? TRIAL_SILENT : spent_by(user)->vain_ns > VAIN_NS ? TRIAL_NOT_TRIED :
 		  !j->room && !j->trusted && !j->list ? TRIAL_NO_ROOM : TRIAL_COPIED;
 	pthread_mutex_unlock(&trials.lock);

@@ -82,18 +82,13 @@ static void end(struct taking *k)
 	vec_done(&k->gaps);
 }
 
-static void begin_arenas(struct taking *k)
-{
-	k->c->arenas.n = 0;
-	for (size_t i = 0; i < k->arenas.n; i++)
-		vec_push(&k->c->arenas)->is = (struct snap_arena){ .main = !i, .mapped_bytes = k->arenas.v[i].system_mem };
-}
-
 static int walk_all(struct taking *k, struct err *e)
 {
 	int r = 0;
 
-	begin_arenas(k);
+	k->c->arenas.n = 0;
+	for (size_t i = 0; i < k->arenas.n; i++)
+		vec_push(&k->c->arenas)->is = (struct snap_arena){ .main = !i, .mapped_bytes = k->arenas.v[i].system_mem };
 	k->c->blocks.n = k->maybe_tcaches.n = k->foreign.n = k->gaps.n = 0;
 	k->c->broken_bytes = k->c->swapped_bytes = 0;
 	k->walked_bytes = k->n_breaks = 0;

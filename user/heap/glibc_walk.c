@@ -141,12 +141,6 @@ static void look_anew(struct taking *k)
 
 /* ---- what a chunk is */
 
-static void push_block(struct taking *k, const struct segment *s, uint64_t chunk, uint64_t bytes, unsigned int flags)
-{
-	*vec_push(&k->c->blocks) =
-		(struct heap_block){ .addr = chunk + CHUNK_HEADER, .usable = bytes - 8, .flags = flags, .arena = s->arena };
-}
-
 /* A block of a tcache's size; what the window still has of it is a first look. */
 static void note_maybe_tcache(struct taking *k, uint64_t chunk, uint64_t bytes)
 {
@@ -207,7 +201,8 @@ static void settle_prev(struct walker *w, bool in_use)
 		note_free(k, w->s, w->prev, w->prev_bytes);
 		return;
 	}
-	push_block(k, w->s, w->prev, w->prev_bytes, w->prev_flags);
+	*vec_push(&k->c->blocks) = (struct heap_block){ .addr = w->prev + CHUNK_HEADER, .usable = w->prev_bytes - 8,
+							.flags = w->prev_flags, .arena = w->s->arena };
 	note_maybe_tcache(k, w->prev, w->prev_bytes);
 }
 
@@ -267,11 +262,6 @@ static int search_on(struct walker *w, uint64_t from, struct err *e)
 	k->c->swapped_bytes += pages.swapped_bytes;
 	w->at = end;
 	return 0;
-}
-
-static bool crosses_top(const struct walker *w, uint64_t bytes)
-{
-	return w->s->top && w->at < w->s->top && bytes > w->s->top - w->at;
 }
 
 /*
@@ -387,7 +377,7 @@ static enum here what_is_here(struct walker *w, const char *p, uint64_t size)
 		return HERE_WRONG;
 	if (w->at == s->top)
 		return HERE_END;
-	if (crosses_top(w, bytes))
+	if (s->top && w->at < s->top && bytes > s->top - w->at)
 		return is_across_old_top(w, bytes) ? HERE_END : HERE_WRONG;
 	if (bytes <= 2 * FENCE_BYTES && w->at + bytes + CHUNK_HEADER <= s->end) {
 		const char *next = look(w->k, w->at, bytes + CHUNK_HEADER, s->end) + bytes;

@@ -460,13 +460,6 @@ static int look_at_heap(struct look *l, struct err *e)
 	return 0;
 }
 
-static int look_at_rest(struct look *l, struct err *e)
-{
-	int err = l->parts ? 0 : parts__new(&l->target, l->o->objects, &l->parts, e);
-
-	return err ?: parts__fill(l->parts, l->h->refused ? NULL : &l->reach.first, l->s, l->h, e);
-}
-
 static void done(struct look *l)
 {
 	vec_done(&l->holders.v);
@@ -501,8 +494,10 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 	}
 	if (census__other_allocator(&l.target))
 		*(ret->refused ? &ret->allocator : &ret->other_allocator) = census__other_allocator(&l.target);
+	if (!err && o->parts && !l.parts)
+		err = parts__new(&l.target, o->objects, &l.parts, e);
 	if (!err && o->parts)
-		err = look_at_rest(&l, e);
+		err = parts__fill(l.parts, ret->refused ? NULL : &l.reach.first, s, ret, e);
 	if (!err && l.target.memory.failed)
 		err = err_set(e, l.target.memory.failed, "process %d was not read whole: %s", (int)pid, strerror(-l.target.memory.failed));
 	ret->paused_ns = l.target.paused_ns;

@@ -104,12 +104,6 @@ void part_rows__put(struct part_rows *r, struct snapshot *s, struct snap_heap *h
  * symbol claims is the module's: so the sum of all is the pages that are there.
  */
 
-/* The first that ends behind an address. */
-static size_t first_behind(const struct variables *all, uint64_t vaddr)
-{
-	return sorted__count(one, all->v, all->n, one->end <= vaddr);
-}
-
 void part_globals__count(struct part_globals *g, struct parts *p, struct module *m, uint64_t start, uint64_t end, bool swapped)
 {
 	const struct variables *all = module__variables(&p->modules, m);
@@ -125,7 +119,7 @@ void part_globals__count(struct part_globals *g, struct parts *p, struct module 
 	to = swapped ? g->swapped : g->resident;
 	start -= m->bias;
 	end -= m->bias;
-	for (size_t i = first_behind(all, start); i < all->n && all->v[i].start < end; i++)
+	for (size_t i = sorted__count(one, all->v, all->n, one->end <= start); i < all->n && all->v[i].start < end; i++)
 		to[i] += MIN(end, all->v[i].end) - MAX(start, all->v[i].start);
 }
 
@@ -248,14 +242,6 @@ static void name_nameless(const struct mapping *m, struct part_name *ret)
 	}
 }
 
-/* Of a module whose file cannot be read; what is known of others is in spans. */
-static void name_of_module(struct parts *p, const struct mapping *m, struct module *in, struct part_name *ret)
-{
-	ret->kind = m->write ? PART_GLOBAL : PART_CODE;
-	ret->name = m->write ? pool__string(&p->pool, "(data)") : pool__string(&p->pool, in->path);
-	ret->module = m->write ? in->path : NULL;
-}
-
 void part_mappings__name(struct parts *p, const struct mapping *m, struct part_name *ret)
 {
 	struct module *in = modules__find(&p->modules, m->start);
@@ -263,7 +249,10 @@ void part_mappings__name(struct parts *p, const struct mapping *m, struct part_n
 
 	*ret = (struct part_name){};
 	if (in && (m->ino || !module__open(&p->modules, in)) && !m->shared && (m->ino || m->write)) {
-		name_of_module(p, m, in, ret);
+		/* of a module whose file cannot be read; what is known of others is in spans */
+		ret->kind = m->write ? PART_GLOBAL : PART_CODE;
+		ret->name = pool__string(&p->pool, m->write ? "(data)" : in->path);
+		ret->module = m->write ? in->path : NULL;
 		return;
 	}
 	if (!m->ino && !m->path[0]) {

@@ -243,13 +243,6 @@ static void take_kept(struct roots *r, struct target *t, const char *what, const
 		roots__parse_kept(r, text, key, keeper);
 }
 
-/* Requests under way are in no file of /proc: it is only known that there may be some. */
-static void note_aio(struct roots *r, const struct maps *maps)
-{
-	for (size_t i = 0; i < maps->n && !r->async_io; i++)
-		r->async_io = !strcmp(maps->v[i].path, "/[aio]");
-}
-
 /* An epoll hands back what it was given: often the only pointer to a connection that waits. */
 static void take_epolls(struct roots *r, struct target *t)
 {
@@ -283,22 +276,9 @@ static void take_epolls(struct roots *r, struct target *t)
 	}
 }
 
-/* What timer_create() was given: "signal: 10/00007f...". */
-static void take_timers(struct roots *r, struct target *t)
-{
-	take_kept(r, t, "timers", "/", KEPT_FOR_TIMER);
-}
-
 /* ---- registers */
 
 COMPARATOR(by_tid, struct target_thread, ORDER(a->tid, b->tid))
-
-/* Where a thread is after it was let go nobody knows. */
-static void forget_places(struct target_thread *threads, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		threads[i].sp = 0;
-}
 
 static int stop_for_registers(struct roots *r, struct target *t, struct target_thread **ret, size_t *ret_n)
 {
@@ -309,7 +289,9 @@ static int stop_for_registers(struct roots *r, struct target *t, struct target_t
 	if (err)
 		return err;
 	r->stopped = true;
-	forget_places(*ret, *ret_n);
+	/* where a thread is after it was let go nobody knows */
+	for (size_t i = 0; i < *ret_n; i++)
+		(*ret)[i].sp = 0;
 	return 0;
 }
 
@@ -468,8 +450,11 @@ int roots__look(struct roots *ret, struct search *s, const struct census *c, con
 	roots__ranges(&r, &t->maps, c, &o->thread_locals);
 	take_registers(&r, r.threads, r.n_threads);
 	take_epolls(&r, t);
-	take_timers(&r, t);
-	note_aio(&r, &t->maps);
+	/* what timer_create() was given: "signal: 10/00007f..." */
+	take_kept(&r, t, "timers", "/", KEPT_FOR_TIMER);
+	/* requests under way are in no file of /proc: it is only known that there may be some */
+	for (size_t i = 0; i < t->maps.n && !r.async_io; i++)
+		r.async_io = !strcmp(t->maps.v[i].path, "/[aio]");
 	*ret = r;
 	return 0;
 }

@@ -48,13 +48,6 @@ void search__begin(struct search *s, const char *what, double part, double part_
 	page_runs__begin(s->t);
 }
 
-static int go_on(struct search *s, uint64_t bytes)
-{
-	s->bytes += bytes;
-	return target__go_on(s->t, s->what,
-			     s->part + (s->part_end - s->part) * (s->of_bytes ? MIN(1.0, (double)s->bytes / s->of_bytes) : 0));
-}
-
 /* The same words once more, as pointers to headers. They are not needed any more after this. */
 static size_t find_headers(struct search *s, const struct block_index *x, size_t n_words)
 {
@@ -85,11 +78,12 @@ static int search_densely(struct search *s, const struct block_index *x, uint64_
 {
 	while (start < end) {
 		size_t n = MIN(end - start, SEARCH_WINDOW_BYTES);
-		int err = go_on(s, n);
 		size_t n_there;
 
-		if (err)
-			return err;
+		s->bytes += n;
+		if (target__go_on(s->t, s->what,
+				  s->part + (s->part_end - s->part) * (s->of_bytes ? MIN(1.0, (double)s->bytes / s->of_bytes) : 0)))
+			return -EINTR;
 		n_there = memory__read_present(&s->t->memory, start, s->words, n);
 		s->present_bytes += n_there;
 		if (n_there)

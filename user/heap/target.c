@@ -222,11 +222,6 @@ uint64_t target__n_threads(const struct target *t)
 
 /* ---- pages */
 
-static enum target_page page_of(uint64_t word)
-{
-	return word & PAGE_WORD_PRESENT ? PAGE_PRESENT : word & PAGE_WORD_SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
-}
-
 void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to)
 {
 	uint64_t words[PAGES_AT_ONCE];
@@ -238,7 +233,7 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 		if (got < 0)
 			t->memory.failed = (int)got;
 		for (ssize_t i = 0; i < got; i++)
-			to[at + i] = page_of(words[i]);
+			to[at + i] = words[i] & PAGE_WORD_PRESENT ? PAGE_PRESENT : words[i] & PAGE_WORD_SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
 	}
 }
 
@@ -377,11 +372,6 @@ static void learn_by_words(struct page_runs *r, uint64_t start, uint64_t end)
 	r->t->absent_left -= MIN(n_absent, r->t->absent_left);
 }
 
-static bool is_too_much(const struct page_runs *r)
-{
-	return r->n_absent > (r->t->absent_left ? ABSENT_OF_RANGE : ABSENT_ALWAYS);
-}
-
 /* What is known next of it: at most so many pages are there. */
 static int learn(struct page_runs *r, uint64_t n_pages)
 {
@@ -394,7 +384,7 @@ static int learn(struct page_runs *r, uint64_t n_pages)
 		learn_by_scan(r, start, end, n_pages);
 		return 0;
 	}
-	if (is_too_much(r)) {
+	if (r->n_absent > (r->t->absent_left ? ABSENT_OF_RANGE : ABSENT_ALWAYS)) {
 		r->t->passed_over_bytes += r->end - r->at;
 		r->at = r->end;
 		return -E2BIG;

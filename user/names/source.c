@@ -52,12 +52,10 @@ static void collect(struct wants *w, const struct snapshot *s)
 
 		for (size_t k = 0; p->resolved && k < p->n_lines; k++) {
 			const struct line *l = &p->lines[k];
-			struct want *slot;
 
 			if (!l->file || !l->line || is_there(s, l))
 				continue;
-			slot = vec_push(w);
-			*slot = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL, l->line };
+			*vec_push(w) = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL, l->line };
 		}
 	}
 	vec_sort(w, by_file_and_line);
@@ -197,9 +195,7 @@ struct ranges {
 
 static void add_none(struct ranges *r, struct snapshot *s, const struct want *v, const char *why)
 {
-	struct snap_source *slot = vec_push(&r->v);
-
-	*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .why = snapshot__strdup(s, why) };
+	*vec_push(&r->v) = (struct snap_source){ .dir = v->dir, .file = v->file, .why = snapshot__strdup(s, why) };
 }
 
 /* The wanted lines of one file, and those around them: one range where they touch. */
@@ -211,7 +207,6 @@ static void add_ranges(struct ranges *r, struct snapshot *s, const struct want *
 	find_lines(&begins, t);
 	for (size_t i = 0; i < n;) {
 		uint32_t from = v[i].line > around ? v[i].line - around : 1, to = v[i].line;
-		struct snap_source *slot;
 		const char **text;
 
 		for (; i < n && (v[i].line <= to || v[i].line - to <= 2 * around + 1); i++)
@@ -229,8 +224,8 @@ static void add_ranges(struct ranges *r, struct snapshot *s, const struct want *
 			text[k - from] = snapshot__strdup(s, buf);
 			r->bytes += strlen(text[k - from]);
 		}
-		slot = vec_push(&r->v);
-		*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1, .text = text };
+		*vec_push(&r->v) = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1,
+							 .text = text };
 	}
 	vec_done(&begins);
 	if (short_of)

@@ -116,13 +116,12 @@ static void open_files(struct sym *s, struct module *m)
 
 static struct module *get_module(struct sym *s, struct object *obj)
 {
-	struct module *m = hash__get(&s->modules, (uintptr_t)obj), **slot;
+	struct module *m = hash__get(&s->modules, (uintptr_t)obj);
 
 	if (m)
 		return m;
 	m = xcalloc(1, sizeof(*m));
-	slot = vec_push(&s->all);
-	*slot = m;
+	*vec_push(&s->all) = m;
 	m->obj = obj;
 	object__hold(obj);
 	m->id = s->all.n;
@@ -420,7 +419,7 @@ static void ask(struct sym *s, struct module *m)
 
 static void expect(struct sym *s, struct module *m, uint64_t vaddr)
 {
-	*(uint64_t *)vec_push(&m->expected) = vaddr;
+	*vec_push(&m->expected) = vaddr;
 	if (m->expected.n >= EXPECTED_MAX)
 		ask(s, m);
 }
@@ -431,15 +430,6 @@ void sym__expect(struct sym *s, struct object *obj, uint64_t vaddr)
 
 	if (m && !hash__get(&m->results, vaddr))
 		expect(s, m, vaddr);
-}
-
-/* NULL: an end is asked for. */
-static const struct result *ask_for(struct sym *s, struct module *m, uint64_t vaddr)
-{
-	expect(s, m, vaddr);
-	if (m->expected.n)
-		ask(s, m);
-	return hash__get(&m->results, vaddr);
 }
 
 size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const struct line **ret)
@@ -458,7 +448,11 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 			return 1;
 		}
 		if (s->reader && !object__has_names(m->obj)) {
-			r = ask_for(s, m, vaddr);
+			expect(s, m, vaddr);
+			if (m->expected.n)
+				ask(s, m);
+			/* NULL: an end is asked for */
+			r = hash__get(&m->results, vaddr);
 			*ret = r ? r->lines : &unnamed;
 			return r ? r->n : 1;
 		}

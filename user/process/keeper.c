@@ -96,11 +96,6 @@ static void list(struct keeping *p, bool in)
 	pthread_mutex_unlock(&all_lock);
 }
 
-static int refuse(pid_t pid, int code, struct err *e)
-{
-	return rights__refused(e, code, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not read the memory of process %d", (int)pid);
-}
-
 static int say_ended(pid_t pid, struct err *e)
 {
 	return err_set(e, -ESRCH, "process %d has ended", (int)pid);
@@ -326,7 +321,7 @@ static int open_all(struct keeping *p, struct err *e)
 	if (!err)
 		err = p->maps = process__open(runner, "maps", 0);
 	if (err == -EACCES || err == -EPERM)
-		return refuse(p->pid, err, e);
+		return rights__refused(e, err, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not read the memory of process %d", (int)p->pid);
 	if (err == -ENOENT || err == -ESRCH)
 		return say_ended(p->pid, e);
 	if (err < 0)

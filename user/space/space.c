@@ -292,15 +292,6 @@ static bool is_again(struct space_range *r, uint64_t t_ns)
 	return false;
 }
 
-/* The record of what a reading has found first. */
-static struct space_range *looked_at_before(const struct space *s, struct objects *objects,
-					    const struct mapping *m, uint64_t t_ns)
-{
-	struct space_range *r = known(s, objects, m);
-
-	return r && r->born_ns > t_ns && r->found ? r : NULL;
-}
-
 /* Is any of it among what is mapped, which is in order? */
 static bool is_mapped(const struct space_range *r, struct objects *objects, const struct maps *maps)
 {
@@ -465,8 +456,9 @@ bool space__add(struct space *s, struct objects *objects, pid_t pid, const struc
 	/* a record may be read after a reading that has seen what it reports, and more */
 	if (is_anon(m))
 		return t_ns > s->looked_ns && end_overlapped(s, m, t_ns, true);
-	r = looked_at_before(s, objects, m, t_ns);
-	if (r) {
+	r = known(s, objects, m);
+	/* the record of what a reading has found first */
+	if (r && r->born_ns > t_ns && r->found) {
 		/* this is when it came, and when what was there before went */
 		space_index__find(s, m->start, m->end, false);
 		for (size_t k = 0; k < s->index.near.n; k++) {

@@ -308,13 +308,6 @@ static bool take_room(struct unwind *u, struct table *t, uint32_t n_rows, uint32
 	return false;
 }
 
-static void unlist_file(struct unwind *u, struct table *t)
-{
-	if (t->listed)
-		kernel__drop_file(u->kernel, &t->name);
-	t->listed = false;
-}
-
 /* One that was written to just now may be written to again, and have the same name for the kernel. NULL: the vdso. */
 static bool may_be_listed(const struct object *obj)
 {
@@ -334,7 +327,9 @@ static bool evict(struct unwind *u)
 			continue;
 		first = MIN(first, t->left);
 		last = MAX(last, t->left);
-		unlist_file(u, t);
+		if (t->listed)
+			kernel__drop_file(u->kernel, &t->name);
+		t->listed = false;
 	}
 	if (!last)
 		return false;
@@ -391,12 +386,12 @@ static int compile(struct table *t, const struct object *obj, struct cfi *ret)
 static struct table *table_add(struct unwind *u, const void *key, struct object *of)
 {
 	struct object *obj = key == of ? of : NULL;
-	struct table *t = xcalloc(1, sizeof(*t)), **slot = vec_push(&u->tables);
+	struct table *t = xcalloc(1, sizeof(*t));
 	struct cfi c = {};
 	int err;
 
 	hash__put(&u->by_key, (uintptr_t)key, t);
-	*slot = t;
+	*vec_push(&u->tables) = t;
 	t->refs = 1;	/* while it is made, nothing takes it away */
 	t->key = key;
 	t->object = obj;
@@ -433,14 +428,6 @@ void unwind__prepare(struct unwind *u, struct object *obj)
 		table_add(u, obj, obj);
 }
 
-/* The vdso is the kernel's, the same in every process; its object is a copy of it. */
-static struct table *vdso_table(struct unwind *u, const struct space_range *r)
-{
-	struct table *t = table_of(u, u);
-
-	return t || !r->object ? t : table_add(u, u, r->object);
-}
-
 /* ---- processes */
 
 static struct user *user_of(struct unwind *u, uint32_t proc)
@@ -454,13 +441,10 @@ static struct user *user_of(struct unwind *u, uint32_t proc)
 
 static void use(struct used *used, struct table *t)
 {
-	struct table **slot;
-
 	for (size_t i = 0; i < used->n; i++)
 		if (used->v[i] == t)
 			return;
-	slot = vec_push(used);
-	*slot = t;
+	*vec_push(used) = t;
 	t->refs++;
 }
 
@@ -512,12 +496,7 @@ static int add_range(struct mt_space *s, uint32_t room, const struct space_range
 }
 
 /* Each piece that was written over may make two ranges more. */
-static uint32_t n_kept_free(const struct space_written *written)
-{
-	_Static_assert(2 * SPACE_MAX_WRITTEN < MT_MAX_RANGES, "there is room for others");
-
-	return 2 * written->n;
-}
+_Static_assert(2 * SPACE_MAX_WRITTEN < MT_MAX_RANGES, "there is room for others");
 
 /*
  * What the process may have written over has no table, and is not what was there before. It is a
@@ -599,7 +578,7 @@ static uint64_t first_replaced(const struct unwind *u, uint32_t proc, const stru
 static void make_list(struct unwind *u, uint32_t proc, const struct space *space,
 		     struct mt_space *s, struct used *used, bool *full)
 {
-	uint32_t room = MT_MAX_RANGES - n_kept_free(&space->written);
+	uint32_t room = MT_MAX_RANGES - 2 * space->written.n;
 	uint64_t first_ns = first_replaced(u, proc, space);
 
 	/*
@@ -613,7 +592,10 @@ static void make_list(struct unwind *u, uint32_t proc, const struct space *space
 		if (r->gone)
 			continue;
 		if (r->label && !strcmp(r->label, "[vdso]")) {
-			t = vdso_table(u, r);
+			/* the kernel's, the same in every process; its object is a copy of it */
+			t = table_of(u, u);
+			if (!t && r->object)
+				t = table_add(u, u, r->object);
 		} else if (r->object && r->object->is_elf && !object__look_for_change(r->object)) {
 			/* not of a file that was written to since: what is mapped is not what the table was made of */
 			t = table_of(u, r->object);
