@@ -386,8 +386,6 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 
 void census__done(struct census *c)
 {
-	if (!c)
-		return;
 	vec_done(&c->blocks);
 	vec_done(&c->arenas);
 	vec_done(&c->ranges);
@@ -397,8 +395,6 @@ void census__done(struct census *c)
 
 void glibc__done(struct glibc *g)
 {
-	if (!g)
-		return;
 	if (g->layout)
 		vec_done(&g->layout->known_tcaches);
 	free(g->layout);

@@ -521,8 +521,7 @@ bool space__is_long(const struct space *s)
 
 static void range_done(struct space_range *r)
 {
-	if (r->object)
-		object__put(r->object);
+	object__put(r->object);
 	free(r->label);
 	err_done(&r->why);
 }

@@ -160,8 +160,7 @@ static void table_free(struct unwind *u, struct table *t)
 		hash__remove(&u->by_key, (uintptr_t)t->key);
 	give_back(&u->rows, t->rows);
 	give_back(&u->pages, t->pages);
-	if (t->object)
-		object__put(t->object);
+	object__put(t->object);
 	free(t);
 }
 
