@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "process/maps.h"
+#include "process/process.h"
 #include "util/util.h"
 
 static struct maps parse(const char *text)

@@ -207,9 +207,7 @@ bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64
 
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < obj->n_segments; i++) {
+	for (size_t i = 0; i < obj->n_segments; i++) {
 		const struct object_segment *s = &obj->segments[i];
 
 		if (s->exec && vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size &&

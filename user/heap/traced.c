@@ -215,22 +215,17 @@ static void add_kind(struct site_sum *sum, const struct kind *kind)
 
 COMPARATOR(by_blocks, struct site_kind, ORDER(b->blocks, a->blocks))
 
-struct holding {
-	struct hash pairs;	/* site and holder → struct held */
-	size_t n;
-};
-
-static void add_held(struct holding *h, struct site_sum *sum, uint64_t key, const struct snap_root *holder, uint64_t bytes)
+/* pairs: site and holder → struct held */
+static void add_held(struct hash *pairs, struct site_sum *sum, uint64_t key, const struct snap_root *holder, uint64_t bytes)
 {
-	struct held *held = hash__get(&h->pairs, key);
+	struct held *held = hash__get(pairs, key);
 
 	if (!held) {
-		if (h->n == MAX_HELD)
+		if (pairs->n == MAX_HELD)
 			return;
 		held = xcalloc(1, sizeof(*held));
-		hash__put(&h->pairs, key, held);
+		hash__put(pairs, key, held);
 		held->holder = holder;
-		h->n++;
 	}
 	held->blocks++;
 	held->bytes += bytes;
@@ -273,7 +268,7 @@ void look__tell_sites(struct look *l)
 	uint32_t n = n_sites(l);
 	_cleanup_free_ struct site_sum *sums = xcalloc(n + 1, sizeof(*sums));
 	const struct census *c = &l->reach.first;
-	struct holding holding = {};
+	struct hash pairs = {};
 	size_t at = 0, chosen = 0;
 
 	for (size_t i = 0; i < c->blocks.n; i++) {
@@ -295,10 +290,10 @@ void look__tell_sites(struct look *l)
 		}
 		holder = holder_of(&l->holders, &l->reach, i);
 		if (holder)
-			add_held(&holding, sum, (uint64_t)t->site << 32 | (uint32_t)(holder - l->holders.v.v), holder, t->bytes);
+			add_held(&pairs, sum, (uint64_t)t->site << 32 | (uint32_t)(holder - l->holders.v.v), holder, t->bytes);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (sums[i].is.blocks)
 			tell(l, i, &sums[i]);
-	hash__free(&holding.pairs);
+	hash__free(&pairs);
 }

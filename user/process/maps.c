@@ -236,15 +236,10 @@ bool mapping__is_memory(const struct mapping *m)
 
 void maps__done(struct maps *m)
 {
-	size_t i;
-
-	if (!m)
-		return;
-	for (i = 0; i < m->n; i++)
+	for (size_t i = 0; i < m->n; i++)
 		free(m->v[i].path);
 	free(m->v);
-	m->v = NULL;
-	m->n = 0;
+	*m = (struct maps){};
 }
 
 /* ---- as they are made */

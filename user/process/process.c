@@ -488,10 +488,9 @@ uint64_t process__cpu_ns(pid_t pid)
 bool machine__boot_id(char ret[static BOOT_ID_MAX])
 {
 	_cleanup_free_ char *text = NULL;
-	size_t len;
 
 	*ret = 0;
-	if (read_small_file("/proc/sys/kernel/random/boot_id", &text, &len))
+	if (read_small_file("/proc/sys/kernel/random/boot_id", &text, NULL))
 		return false;
 	snprintf(ret, BOOT_ID_MAX, "%.*s", (int)strcspn(text, "\n"), text);
 	return *ret;
@@ -501,9 +500,8 @@ uint64_t machine__cpu_ns(void)
 {
 	_cleanup_free_ char *text = NULL;
 	unsigned long long user, nice, system;
-	size_t len;
 
-	if (read_small_file("/proc/stat", &text, &len) || sscanf(text, "cpu %llu %llu %llu", &user, &nice, &system) != 3)
+	if (read_small_file("/proc/stat", &text, NULL) || sscanf(text, "cpu %llu %llu %llu", &user, &nice, &system) != 3)
 		return 0;
 	return (user + nice + system) * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
 }
