@@ -228,10 +228,19 @@ bool mapping__is_file(const struct mapping *m, int fd)
 
 bool mapping__is_memory(const struct mapping *m)
 {
-	_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
-	struct stat st;
+	static uint64_t known;	/* by __atomic builtins; 0: not yet */
+	uint64_t dev = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-	return fd >= 0 && !fstat(fd, &st) && st.st_dev == makedev(m->dev_major, m->dev_minor);
+	if (!dev) {
+		_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
+		struct stat st;
+
+		if (fd < 0 || fstat(fd, &st))
+			return false;
+		dev = st.st_dev;
+		__atomic_store_n(&known, dev, __ATOMIC_RELAXED);
+	}
+	return dev == makedev(m->dev_major, m->dev_minor);
 }
 
 void maps__done(struct maps *m)
