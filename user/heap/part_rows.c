@@ -145,7 +145,8 @@ static void put_variable(struct part_globals *g, struct parts *p, struct module 
 		at = part_rows__add(to, PART_GLOBAL, pool__string(&p->pool, name), m->path);
 		row = &to->all.v[at];
 	}
-	add_to(row, &(struct snap_part){ .mapped_bytes = v->end - v->start, .resident_bytes = g->resident[i], .swapped_bytes = g->swapped[i] });
+	add_to(row, &(struct snap_part){ .mapped_bytes = v->end - v->start, .resident_bytes = g->resident[i],
+					 .swapped_bytes = g->swapped[i] });
 	g->mapped_bytes -= MIN(v->end - v->start, g->mapped_bytes);
 	g->resident_bytes -= g->resident[i];
 	g->swapped_bytes -= g->swapped[i];

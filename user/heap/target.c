@@ -233,7 +233,8 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 		if (got < 0)
 			t->memory.failed = (int)got;
 		for (ssize_t i = 0; i < got; i++)
-			to[at + i] = words[i] & PAGE_WORD_PRESENT ? PAGE_PRESENT : words[i] & PAGE_WORD_SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
+			to[at + i] = words[i] & PAGE_WORD_PRESENT ? PAGE_PRESENT :
+				     words[i] & PAGE_WORD_SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
 	}
 }
 

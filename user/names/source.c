@@ -55,7 +55,8 @@ static void collect(struct wants *w, const struct snapshot *s)
 
 			if (!l->file || !l->line || is_there(s, l))
 				continue;
-			*vec_push(w) = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL, l->line };
+			*vec_push(w) = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL,
+						      l->line };
 		}
 	}
 	vec_sort(w, by_file_and_line);
@@ -224,8 +225,8 @@ static void add_ranges(struct ranges *r, struct snapshot *s, const struct want *
 			text[k - from] = snapshot__strdup(s, buf);
 			r->bytes += strlen(text[k - from]);
 		}
-		*vec_push(&r->v) = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1,
-							 .text = text };
+		*vec_push(&r->v) = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from,
+							 .n = to - from + 1, .text = text };
 	}
 	vec_done(&begins);
 	if (short_of)

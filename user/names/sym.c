@@ -456,7 +456,9 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 			*ret = r ? r->lines : &unnamed;
 			return r ? r->n : 1;
 		}
-		r = m->obj->script ? resolve_script(s, m, vaddr - 1) : m->obj->jit ? name_alone(s, jitmap__find(m->obj->jit, vaddr - 1)) : resolve(s, m, vaddr - 1);
+		r = m->obj->script ? resolve_script(s, m, vaddr - 1) :
+		    m->obj->jit	   ? name_alone(s, jitmap__find(m->obj->jit, vaddr - 1)) :
+				     resolve(s, m, vaddr - 1);
 		report_split(s, m, r);
 		hash__put(&m->results, vaddr, (void *)r);
 	}

@@ -321,7 +321,8 @@ static int open_all(struct keeping *p, struct err *e)
 	if (!err)
 		err = p->maps = process__open(runner, "maps", 0);
 	if (err == -EACCES || err == -EPERM)
-		return rights__refused(e, err, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not read the memory of process %d", (int)p->pid);
+		return rights__refused(e, err, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "this user may not read the memory of process %d", (int)p->pid);
 	if (err == -ENOENT || err == -ESRCH)
 		return say_ended(p->pid, e);
 	if (err < 0)
