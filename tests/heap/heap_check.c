@@ -163,9 +163,9 @@ static void add(const struct census *c)
 	for (size_t i = 0; i < c->arenas.n; i++) {
 		const struct heap_arena *a = &c->arenas.v[i];
 
-		sum.free_bytes += a->tcache_bytes + a->bins_bytes + a->top_bytes;
-		sum.tcache_bytes += a->tcache_bytes;
-		sum.trimmable_bytes += a->trimmable_bytes;
+		sum.free_bytes += a->is.tcache_bytes + a->is.bins_bytes + a->is.top_bytes;
+		sum.tcache_bytes += a->is.tcache_bytes;
+		sum.trimmable_bytes += a->is.trimmable_bytes;
 		sum.resident_free_bytes += a->free_resident_bytes;
 	}
 	sum.arenas = c->arenas.n;

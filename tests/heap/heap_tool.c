@@ -59,8 +59,7 @@ static int cmd_kinds(int argc, char **argv)
 	spent = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began;
 	for (size_t i = 0; i < blocks.n; i++)
 		printf("%lx %s\n", (unsigned long)blocks.v[i].addr, to[i] ? to[i]->name : "?");
-	fprintf(stderr, "%zu blocks, %.1f ms, %llu not looked up\n", blocks.n, spent / 1e6,
-		(unsigned long long)kinds__n_unresolved(k));
+	fprintf(stderr, "%zu blocks, %.1f ms\n", blocks.n, spent / 1e6);
 	kinds__free(k);
 	free(by);
 	free(to);

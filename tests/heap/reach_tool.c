@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	print(&r);
 	getrusage(RUSAGE_SELF, &use);
 	fprintf(stderr, "%u scans, %llu candidates, %llu root bytes; %.1f ms, %.1f of CPU, %.1f stopped; %ld KiB; %llu reads, %llu bytes\n",
-		r.scans, (unsigned long long)r.n_candidates, (unsigned long long)r.root_bytes, (now_ns() - began) / 1e6,
+		r.is.scans, (unsigned long long)r.n_candidates, (unsigned long long)r.is.root_bytes, (now_ns() - began) / 1e6,
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6, t.paused_ns / 1e6, use.ru_maxrss, (unsigned long long)t.memory.n_reads,
 		(unsigned long long)t.memory.read_bytes);
 	reach_result__done(&r);

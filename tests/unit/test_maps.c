@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "process/maps.h"
+#include "process/process.h"
 #include "util/util.h"
 
 static struct maps parse(const char *text)
@@ -154,7 +155,7 @@ Test(maps, own)
 /* A process may have a million, with paths of thousands of letters. */
 Test(maps, no_more_than_there_is_room_for)
 {
-	_cleanup_close_ int fd = maps__open(getpid());
+	_cleanup_close_ int fd = process__open(getpid(), "maps", 0);
 	struct maps m = { 0 };
 	int err = maps__query(fd, SMALL_FILE_MAX, &m);
 

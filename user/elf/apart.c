@@ -4,15 +4,11 @@
  * says: headers, symbols, unwind rows, variables.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "elf/apart.h"
 #include "elf/cfi_parts.h"
 #include "elf/debugfile.h"
-#include "elf/elffile.h"
-#include "elf/symtab.h"
 #include "util/log.h"
-#include "util/util.h"
 
 #define NAME_BYTES_MAX (1u << 20)
 #define WORDS_MAX 1023		/* of an error's sentence */

@@ -32,9 +32,7 @@ static const struct cfa_arch archs[] = {
 
 const struct cfa_arch *cfa_arch__of(uint16_t machine)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(archs); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(archs); i++)
 		if (archs[i].machine == machine)
 			return &archs[i];
 	return NULL;

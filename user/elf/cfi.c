@@ -30,7 +30,6 @@
 #include "elf/cfi_parts.h"
 #include "util/hash.h"
 #include "util/sorted.h"
-#include "util/clock.h"
 
 /*
  * ---- the code

@@ -7,7 +7,6 @@
 #include "elf/code_book.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "bpf/abi.h"

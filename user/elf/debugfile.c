@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <lzma.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -21,7 +20,6 @@
 #include "elf/object.h"
 #include "process/mounts.h"
 #include "reader/reader.h"
-#include "util/clock.h"
 #include "util/invoker.h"
 #include "util/signals.h"
 #include "util/util.h"

@@ -18,14 +18,11 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
 #undef ARRAY_SIZE	/* libiberty.h has one, too */
 #include "elf/apart.h"
-#include "elf/symtab.h"
-#include "util/util.h"
 
 #define ELLIPSIS "…"
 #define OUT_GIVE_UP (64 * 1024)	/* a name this long is a bomb, not a name */

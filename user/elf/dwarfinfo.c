@@ -21,15 +21,11 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <libelf.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "elf/elffile.h"
 #include "elf/object.h"
 #include "elf/symtab.h"
-#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 #define UNITS_MAX (1u << 20)
 #define UNIT_RANGES_MAX (4u << 20)	/* over all units */
@@ -160,8 +156,7 @@ struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, const struct object *obj)
 		add_unit(d, off, next, header);
 		off = next;
 	}
-	if (d->ranges.n)
-		qsort(d->ranges.v, d->ranges.n, sizeof(*d->ranges.v), by_low);
+	vec_sort(&d->ranges, by_low);
 	return d;
 }
 
@@ -284,8 +279,7 @@ static void index_unit(struct dwarfinfo *d, struct unit *u)
 		if (levels[depth].function != NO_NODE)
 			u->nodes.v[levels[depth].function].inlines_end = u->inlines.n;
 	free(levels);
-	if (u->functions.n)
-		qsort(u->functions.v, u->functions.n, sizeof(*u->functions.v), by_low);
+	vec_sort(&u->functions, by_low);
 }
 
 /*

@@ -12,7 +12,6 @@
 #include <errno.h>
 
 #include "elf/cfi_parts.h"
-#include "util/clock.h"
 #include "util/sorted.h"
 
 #define MAX_CODE_ALIGN 64

@@ -23,7 +23,6 @@
 #include <sys/uio.h>
 #include <sys/vfs.h>
 
-#include "util/clock.h"
 #include "util/util.h"
 
 #define READ_MAX (64ull << 20)		/* bigger files of root are mapped */

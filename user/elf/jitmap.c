@@ -10,22 +10,15 @@
 #include "elf/code_book.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "elf/apart.h"
 #include "elf/elffile.h"
-#include "elf/object.h"
-#include "elf/trial.h"
 #include "process/process.h"
-#include "util/clock.h"
+#include "util/parse.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 #define JITMAP_NAME_MAX 4096	/* bytes; the rest of a longer name is left out */
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */
@@ -58,27 +51,9 @@ COMPARATOR(by_start, struct function, ORDER(a->start, b->start) ?: ORDER(a->orde
 
 static bool take_hex(const char **p, const char *end, uint64_t *ret)
 {
-	const char *s = *p;
-	uint64_t n = 0;
-
-	if (end - s > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X'))
-		s += 2;
-	for (*p = s; s < end; s++) {
-		unsigned int digit = *s >= '0' && *s <= '9' ? *s - '0' :
-				     *s >= 'a' && *s <= 'f' ? *s - 'a' + 10 :
-				     *s >= 'A' && *s <= 'F' ? *s - 'A' + 10 : 16;
-
-		if (digit > 15)
-			break;
-		if (n >> 60)
-			return false;
-		n = n << 4 | digit;
-	}
-	if (s == *p)
-		return false;
-	*p = s;
-	*ret = n;
-	return true;
+	if (end - *p > 2 && (*p)[0] == '0' && ((*p)[1] == 'x' || (*p)[1] == 'X'))
+		*p += 2;
+	return scan_number(p, end, 16, ret);
 }
 
 static bool skip_blanks(const char **p, const char *end)

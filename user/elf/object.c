@@ -17,7 +17,6 @@
 #include "elf/code_book.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
-#include "elf/trial.h"
 #include "process/mounts.h"
 #include "reader/reader.h"
 #include "util/hash.h"
@@ -78,16 +77,12 @@ void objects__without_probes(struct objects *o)
 
 void objects__free(struct objects *o)
 {
-	size_t i;
-
 	if (!o)
 		return;
-	for (i = 0; i < o->all.n; i++)
+	for (size_t i = 0; i < o->all.n; i++)
 		object__put(o->all.v[i]);
 	vec_done(&o->all);
-	for (i = 0; i < o->seen.room; i++)
-		free(o->seen.slots[i].value);
-	hash__done(&o->seen);
+	hash__free(&o->seen);
 	free(o);
 }
 
@@ -310,29 +305,14 @@ static int get_opened(struct objects *o, int path_fd, const char *name, const st
 	return keep(o, (struct object){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino, .path = xstrdup(clean) }, ret, e);
 }
 
-static bool is_file_of(const struct mapping *m, int path_fd)
-{
-	struct stat st;
-
-	return !fstat(path_fd, &st) && st.st_ino == m->ino && major(st.st_dev) == m->dev_major &&
-	       minor(st.st_dev) == m->dev_minor;
-}
-
 /* The descriptor of the path under the process's root, if that is still the file that is mapped. */
 static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
 {
-	_cleanup_close_ int root = path_walk__root_of(pid);
 	_cleanup_free_ char *path = xasprintf("%s%s", m->path, suffix);
-	int fd = root < 0 ? root : path_walk__mapped(pid, root, path);
+	int fd = path_walk__file_of(pid, m, path);
 
-	if (fd < 0)
-		/* others may have put a link, or a mount, on the way since */
-		return fd == -ELOOP || fd == -EXDEV ? -ENOENT : fd;
-	if (!is_file_of(m, fd)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
+	/* others may have put a link, or a mount, on the way since */
+	return fd == -ELOOP || fd == -EXDEV ? -ENOENT : fd;
 }
 
 /* Where numbers are reported in other ways: is it the name of the file that is mapped there now? */
@@ -378,7 +358,7 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, con
 	fd = elffile__find(link);
 	r = fd < 0 ? fd : -ESTALE;
 	/* what lies there now may have the same name and not answer */
-	if (fd >= 0 && (is_file_of(m, fd) || (is_named(m, link) && mounts__fd_is_local(pid, fd))))
+	if (fd >= 0 && (mapping__is_file(m, fd) || (is_named(m, link) && mounts__fd_is_local(pid, fd))))
 		return get_opened(o, fd, m->path, m, ret, e);
 	/* it has been unmapped, and another file lies in its place */
 	if (fd >= 0)

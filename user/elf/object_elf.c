@@ -12,9 +12,6 @@
 
 #include "elf/apart.h"
 #include "elf/elffile.h"
-#include "elf/object.h"
-#include "util/clock.h"
-#include "util/util.h"
 
 #define MAX_PHDRS 4096
 #define MAX_NOTES_BYTES 65536
@@ -158,13 +155,21 @@ bool object__is_code(const struct object *obj, uint64_t vaddr)
 	return false;
 }
 
+/* The segment that holds a byte of the file; exec: of those that are executable. NULL: none. */
+static const struct object_segment *segment_with(const struct object *obj, uint64_t file_off, bool exec)
+{
+	for (size_t i = 0; i < obj->n_segments; i++) {
+		const struct object_segment *s = &obj->segments[i];
+
+		if (s->exec >= exec && file_off >= s->file_off && file_off - s->file_off < s->file_size)
+			return s;
+	}
+	return NULL;
+}
+
 bool object__is_code_at(const struct object *obj, uint64_t file_off)
 {
-	for (size_t i = 0; i < obj->n_segments; i++)
-		if (obj->segments[i].exec && file_off >= obj->segments[i].file_off &&
-		    file_off - obj->segments[i].file_off < obj->segments[i].file_size)
-			return true;
-	return false;
+	return segment_with(obj, file_off, true);
 }
 
 const struct object_segment *object__segment_at(const struct object *obj, uint64_t vaddr, bool exec)
@@ -193,24 +198,16 @@ bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t 
 
 bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64_t *ret)
 {
-	for (int want_exec = 1; want_exec >= 0; want_exec--) {
-		for (size_t i = 0; i < obj->n_segments; i++) {
-			const struct object_segment *s = &obj->segments[i];
+	const struct object_segment *s = segment_with(obj, file_off, true) ?: segment_with(obj, file_off, false);
 
-			if (s->exec == want_exec && file_off >= s->file_off && file_off - s->file_off < s->file_size) {
-				*ret = s->vaddr + (file_off - s->file_off);
-				return true;
-			}
-		}
-	}
-	return false;
+	if (s)
+		*ret = s->vaddr + (file_off - s->file_off);
+	return s;
 }
 
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < obj->n_segments; i++) {
+	for (size_t i = 0; i < obj->n_segments; i++) {
 		const struct object_segment *s = &obj->segments[i];
 
 		if (s->exec && vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size &&
@@ -403,8 +400,7 @@ void object__function_starts(const struct object *obj, uint64_t **ret, size_t *r
 	}
 	object__for_each_function(obj, add_start, &all);
 	add_unwind_starts(obj, &all);
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_value);
+	vec_sort(&all, by_value);
 	*ret = all.v;
 	*ret_n = all.n;
 }

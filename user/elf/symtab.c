@@ -5,17 +5,12 @@
  * overlap, so that sums over them hold.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "elf/apart.h"
 #include "elf/debugfile.h"
-#include "elf/elffile.h"
-#include "elf/object.h"
 #include "elf/symtab.h"
-#include "util/clock.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 #define SYMBOLS_MAX (16u << 20)
 #define COMPARE_MAX 256		/* bytes of names: a file may hold megabytes without a NUL */

@@ -27,6 +27,7 @@
 #include "elf/elffile.h"
 #include "process/maps.h"
 #include "process/mounts.h"
+#include "process/process.h"
 #include "reader/reader.h"
 #include "util/util.h"
 
@@ -64,38 +65,17 @@ static struct {
 
 /* ---- which file systems */
 
-static bool has_changed(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLPRI };
-
-	return poll(&p, 1, 0) > 0 && p.revents & (POLLPRI | POLLERR);
-}
-
 static const char *own_mounts(void)
 {
 	if (!trials.mounts_fd)
 		trials.mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (trials.mounts_fd >= 0 && (has_changed(trials.mounts_fd) || !trials.mounts)) {
+	if (trials.mounts_fd >= 0 && (mounts__have_changed(trials.mounts_fd) || !trials.mounts)) {
 		free(trials.mounts);
 		trials.mounts = NULL;
 		if (!lseek(trials.mounts_fd, 0, SEEK_SET))
 			read_small_fd(trials.mounts_fd, &trials.mounts, NULL);
 	}
 	return trials.mounts ? trials.mounts : "";
-}
-
-/* Memory of the kernel's own, which is mounted nowhere and no layer of an overlay: memfd_create(2), shared memory. */
-static bool is_memory(const struct mapping *m)
-{
-	static uint64_t dev;
-	struct stat st;
-
-	if (!dev) {
-		_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
-
-		dev = fd < 0 || fstat(fd, &st) ? UINT64_MAX : st.st_dev;
-	}
-	return dev == makedev(m->dev_major, m->dev_minor);
 }
 
 /* By the mount that a descriptor is on (O_PATH); else by the device. theirs: the table of the process, NULL: it cannot be read. */
@@ -123,7 +103,7 @@ static bool is_local(pid_t pid, const struct mapping *m, const char *link, struc
 	struct mount_line mount = {};
 	bool trusted, found;
 
-	if (is_memory(m))
+	if (mapping__is_memory(m))
 		return true;
 	theirs = mounts__of(pid);
 	trusted = mounts__are_trusted(pid);
@@ -166,7 +146,7 @@ static int open_mapped(const char *path, const struct job *j, bool is_named, str
 
 	if (found < 0 || fstat(found, st))
 		return -errno;
-	if (!is_named && (st->st_ino != j->m->ino || major(st->st_dev) != j->m->dev_major || minor(st->st_dev) != j->m->dev_minor))
+	if (!is_named && !mapping__is_file(j->m, found))
 		return -ESTALE;
 	return elffile__open_found(found);
 }
@@ -334,21 +314,6 @@ static bool is_silent(uint64_t key)
 	return is;
 }
 
-/* Takes pidfd. */
-static void note_silence(uint64_t key, int pidfd)
-{
-	*vec_push(&trials.silent) = (struct silence){ key, pidfd, now_ns() + HUSH_NS };
-}
-
-static uid_t user_of(pid_t pid)
-{
-	struct stat st;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
-}
-
 /* Users beyond the bound share one row. */
 static struct spent *spent_by(uid_t user)
 {
@@ -361,7 +326,7 @@ static struct spent *spent_by(uid_t user)
 	if (trials.spent.n == USERS_MAX)
 		return &others;
 	s = vec_push(&trials.spent);
-	*s = (struct spent){ .user = user };
+	s->user = user;
 	return s;
 }
 
@@ -377,11 +342,6 @@ void trial_charge__set(struct trial_charge *c, uint64_t bytes)
 	trials.copied += bytes - c->bytes;
 	c->bytes = bytes;
 	pthread_mutex_unlock(&trials.lock);
-}
-
-static uint64_t room_of(const struct spent *s)
-{
-	return MIN(USER_MAX - MIN(s->copied, USER_MAX), ALL_MAX - MIN(trials.copied, ALL_MAX));
 }
 
 /* ---- a trial */
@@ -416,7 +376,7 @@ static enum trial_verdict await(uint64_t key, uid_t user, int copy, int pidfd)
 	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	pthread_mutex_lock(&trials.lock);
 	spent_by(user)->vain_ns += now_ns() - begun_ns;
-	note_silence(key, pidfd);
+	*vec_push(&trials.silent) = (struct silence){ key, pidfd, now_ns() + HUSH_NS };
 	pthread_mutex_unlock(&trials.lock);
 	return called_off ? TRIAL_CALLED_OFF : TRIAL_SILENT;
 }
@@ -430,7 +390,7 @@ static enum trial_verdict run(struct job *j, uint64_t key, uid_t user, struct an
 
 	*ret_file = -1;
 	pthread_mutex_lock(&trials.lock);
-	j->room = room_of(spent_by(user));
+	j->room = MIN(USER_MAX - MIN(spent_by(user)->copied, USER_MAX), ALL_MAX - MIN(trials.copied, ALL_MAX));
 	verdict = is_silent(key) ? TRIAL_SILENT : spent_by(user)->vain_ns > VAIN_NS ? TRIAL_NOT_TRIED :
 		  !j->room && !j->trusted && !j->list ? TRIAL_NO_ROOM : TRIAL_COPIED;
 	pthread_mutex_unlock(&trials.lock);
@@ -462,7 +422,7 @@ void trial__of(pid_t pid, const struct mapping *m, const char *link, bool is_nam
 	struct answer a = {};
 	bool local;
 
-	*ret = (struct trial){ .copy = -1, .file = -1, .charge.user = user_of(pid) };
+	*ret = (struct trial){ .copy = -1, .file = -1, .charge.user = process__owner(pid) };
 	pthread_mutex_lock(&trials.lock);
 	local = is_local(pid, m, link, ret, &j.trusted);
 	pthread_mutex_unlock(&trials.lock);
@@ -500,7 +460,7 @@ int trial__copy_list(struct trial_list *l, int copy)
 	int file;
 
 	if (!l->charge.bytes)
-		l->charge.user = user_of(l->pid);
+		l->charge.user = process__owner(l->pid);
 	verdict = run(&j, key, l->charge.user, &a, &file);
 	trial_charge__set(&l->charge, (uint64_t)size_of(copy));
 	switch (verdict) {

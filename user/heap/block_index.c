@@ -303,11 +303,6 @@ void block_index__tell_others(struct block_index *x, const struct heap_range *ra
 	span->end = MAX(span->end, range->end);
 }
 
-uint64_t block_index__bytes(const struct block_index *x)
-{
-	return (x->sections ? sizeof(*x->sections) << x->hash_bits : 0) + x->n_lines * sizeof(*x->lines);
-}
-
 void block_index__done(struct block_index *x)
 {
 	free(x->sections);

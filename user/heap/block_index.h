@@ -62,8 +62,6 @@ size_t block_index__pointers(const struct block_index *x, const uint64_t *words,
  * for the caller to choose.
  */
 void block_index__tell_others(struct block_index *x, const struct heap_range *range);
-/* The memory that it takes. */
-uint64_t block_index__bytes(const struct block_index *x);
 
 /* A word as an address: without what the processor lets programs keep in it. */
 static inline uint64_t untagged(uint64_t word)

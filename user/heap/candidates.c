@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "heap/glibc_parts.h"
 #include "heap/reach_parts.h"
 #include "util/sorted.h"
 
@@ -108,8 +109,7 @@ static void follow_edges(struct candidates *c)
 		for (uint32_t k = c->edges.first[from]; k < edges_end(c, from); k++)
 			leave(c, c->edges.to.v[k], root_of(c, from));
 	}
-	if (c->fresh.n)
-		qsort(c->fresh.v, c->fresh.n, sizeof(*c->fresh.v), by_number);
+	vec_sort(&c->fresh, by_number);
 }
 
 /* A word of a block that has left: who is pointed to leaves as well. */
@@ -232,7 +232,7 @@ static bool find_target(struct chase *h, uint64_t to, struct heap_range *ret)
 	const struct heap_block *b = block != NO_BLOCK ? &h->now->blocks.v[block] : NULL;
 
 	if (!b)
-		return newer__find_at(&h->newer, to, ret);
+		return newer__find(&h->newer, to, ret);
 	*ret = (struct heap_range){ b->addr, b->addr + b->usable };
 	return !(b->flags & BLOCK_LIBC);
 }
@@ -241,7 +241,7 @@ static void chase_words(struct chase *h, const struct heap_range *at)
 {
 	size_t n = MIN(at->end - at->start, AT_ONCE_BYTES) / sizeof(uint64_t);
 
-	if (!target__read_present(h->newer.t, at->start, h->words, n * sizeof(uint64_t)))
+	if (!memory__read_present(&h->newer.t->memory, at->start, h->words, n * sizeof(uint64_t)))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t candidate = block_index__find(&h->c->index, untagged(h->words[i]));
@@ -264,11 +264,11 @@ static void look_at_once(struct chase *h, uint64_t addr, uint64_t to)
 	for (int i = 0; i < AT_ONCE_TRIES; i++) {
 		struct heap_range at;
 
-		newer__forget(&h->newer);
+		lines__forget(h->newer.lines);
 		if (find_target(h, to, &at))
 			chase_words(h, &at);
-		newer__forget(&h->newer);
-		if (!newer__word(&h->newer, addr, &word) || untagged(word) == to)
+		lines__forget(h->newer.lines);
+		if (!lines__word(h->newer.lines, addr, &word) || untagged(word) == to)
 			break;
 		to = untagged(word);
 	}

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 #include "util/sorted.h"
 
 #define TAKES_MAX 8
@@ -83,19 +82,13 @@ static void end(struct taking *k)
 	vec_done(&k->gaps);
 }
 
-static void begin_arenas(struct taking *k)
-{
-	k->c->arenas.n = 0;
-	for (size_t i = 0; i < k->arenas.n; i++)
-		*vec_push(&k->c->arenas) =
-			(struct heap_arena){ .addr = k->arenas.v[i].addr, .mapped_bytes = k->arenas.v[i].system_mem };
-}
-
 static int walk_all(struct taking *k, struct err *e)
 {
 	int r = 0;
 
-	begin_arenas(k);
+	k->c->arenas.n = 0;
+	for (size_t i = 0; i < k->arenas.n; i++)
+		vec_push(&k->c->arenas)->is = (struct snap_arena){ .main = !i, .mapped_bytes = k->arenas.v[i].system_mem };
 	k->c->blocks.n = k->maybe_tcaches.n = k->foreign.n = k->gaps.n = 0;
 	k->c->broken_bytes = k->c->swapped_bytes = 0;
 	k->walked_bytes = k->n_breaks = 0;
@@ -130,7 +123,7 @@ static void drop_freed(struct taking *k)
 		uint64_t bytes = b.usable + 8;
 
 		if (freed) {
-			*(*freed & FROM_FAST ? &a->bins_bytes : &a->tcache_bytes) += bytes;
+			*(*freed & FROM_FAST ? &a->is.bins_bytes : &a->is.tcache_bytes) += bytes;
 			a->free_resident_bytes += bytes;
 			continue;
 		}
@@ -141,8 +134,8 @@ static void drop_freed(struct taking *k)
 			b.flags |= BLOCK_LIBC;
 		if (sorted__meet(one, k->maybe_empty.v, k->maybe_empty.n, &z, *one, b.addr))
 			b.flags |= BLOCK_MAYBE_LIBC;
-		*(b.flags & BLOCK_MAPPED ? &c->mapped_blocks : &a->blocks) += 1;
-		*(b.flags & BLOCK_MAPPED ? &c->mapped_bytes : &a->bytes) += b.usable;
+		*(b.flags & BLOCK_MAPPED ? &c->mapped_blocks : &a->is.blocks) += 1;
+		*(b.flags & BLOCK_MAPPED ? &c->mapped_bytes : &a->is.bytes) += b.usable;
 		c->blocks.v[n++] = b;
 	}
 	c->blocks.n = n;
@@ -174,11 +167,11 @@ static void count_tops(struct taking *k)
 		if (!s)
 			continue;
 		there = page_runs__resident(k->t, g->top + 1, g->top + bytes);
-		a->top_bytes = bytes;
-		a->largest_free_bytes = MAX(a->largest_free_bytes, bytes);
+		a->is.top_bytes = bytes;
+		a->is.largest_free_bytes = MAX(a->is.largest_free_bytes, bytes);
 		a->free_resident_bytes += there + MIN(page - g->top % page, bytes);
 		/* malloc_trim gives back the top of the main arena alone */
-		a->trimmable_bytes += i ? 0 : there;
+		a->is.trimmable_bytes += i ? 0 : there;
 	}
 }
 
@@ -371,7 +364,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 	}
 	if (!r)
 		r = take(&k, e);
-	if (r != -EINTR && target__is_gone(t))
+	if (r != -EINTR && memory__is_gone(&t->memory))
 		r = err_set(e, -ESRCH, "process %d has ended, or become another program, while it was read", (int)t->pid);
 	/* what was not looked at because of it is not told from what is not there */
 	if (target__is_over(t))
@@ -393,18 +386,15 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 
 void census__done(struct census *c)
 {
-	if (!c)
-		return;
 	vec_done(&c->blocks);
 	vec_done(&c->arenas);
 	vec_done(&c->ranges);
 	vec_done(&c->unsettled);
+	*c = (struct census){};
 }
 
 void glibc__done(struct glibc *g)
 {
-	if (!g)
-		return;
 	if (g->layout)
 		vec_done(&g->layout->known_tcaches);
 	free(g->layout);

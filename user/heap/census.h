@@ -8,6 +8,7 @@
 #define MT_CENSUS_H
 
 #include "heap/target.h"
+#include "model/snap_heap.h"
 
 enum heap_block_flag {
 	BLOCK_MAPPED = 1,	/* has a mapping of its own */
@@ -29,11 +30,8 @@ struct heap_range {
 struct heap_ranges vec(struct heap_range);
 
 struct heap_arena {
-	uint64_t addr;
-	uint64_t blocks, bytes;	/* in use, without mapped ones */
-	uint64_t tcache_bytes, bins_bytes, top_bytes;	/* free; fastbins are among the bins */
-	uint64_t trimmable_bytes, largest_free_bytes, free_resident_bytes;
-	uint64_t mapped_bytes;	/* libc's system_mem */
+	struct snap_arena is;	/* without free_bytes; fastbins are among the bins */
+	uint64_t free_resident_bytes;
 };
 
 struct census {

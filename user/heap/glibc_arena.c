@@ -30,7 +30,7 @@ static uint64_t word_of(struct target *t, uint64_t addr)
 {
 	uint64_t w = 0;
 
-	return addr % sizeof(w) || target__read_present(t, addr, &w, sizeof(w)) != sizeof(w) ? 0 : w;
+	return addr % sizeof(w) || memory__read_present(&t->memory, addr, &w, sizeof(w)) != sizeof(w) ? 0 : w;
 }
 
 /* ---- the main one */
@@ -163,7 +163,7 @@ static int search_mapping(struct target *t, struct lines *lines, const struct ma
 		size_t n = MIN(PIECE_BYTES + ARENA_TAIL, end - at);
 
 		lines__forget(lines);
-		if (!target__read_present(t, at, buf, n) && !target__go_on(t, "looking for the heap", 0))
+		if (!memory__read_present(&t->memory, at, buf, n) && !target__go_on(t, "looking for the heap", 0))
 			continue;
 		for (size_t off = 0; off + ARENA_TAIL <= n && off < PIECE_BYTES; off += 8) {
 			struct place p = { t, lines, buf + off, at + off };
@@ -381,7 +381,7 @@ int glibc__find(struct target *t, struct glibc *g, struct err *e)
 	}
 	n = MIN(l->module_end - l->module_start, MODULE_BYTES_MAX);
 	bytes = xmalloc(n);
-	target__read_present(t, l->module_start, bytes, n);
+	memory__read_present(&t->memory, l->module_start, bytes, n);
 	find_sums(t, l, bytes, n);
 	return 0;
 }
@@ -393,7 +393,7 @@ static bool read_arena(struct taking *k, uint64_t addr, struct glibc_arena *ret,
 	uint64_t bins = k->g->bins_off, top_size = 0;
 	char bytes[ARENA_BYTES_MAX];
 
-	if (addr % 8 || target__read_present(k->t, addr, bytes, k->l->arena_bytes) != k->l->arena_bytes)
+	if (addr % 8 || memory__read_present(&k->t->memory, addr, bytes, k->l->arena_bytes) != k->l->arena_bytes)
 		return false;
 	*ret = (struct glibc_arena){
 		.addr = addr,

@@ -112,7 +112,7 @@ static void gather_lists(struct taking *k, struct lists *to)
 	for (size_t i = 0; s && i < k->tcaches.n; i++) {
 		uint64_t addr = k->tcaches.v[i];
 
-		if (target__read_present(k->t, addr, bytes, tcache__bytes(s)) != tcache__bytes(s))
+		if (memory__read_present(&k->t->memory, addr, bytes, tcache__bytes(s)) != tcache__bytes(s))
 			continue;
 		for (unsigned int bin = 0; bin < s->n_bins; bin++)
 			if (tcache__head(bytes, s, bin))

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 #include "util/sorted.h"
 
 #define HEADERS_AT_ONCE 256
@@ -88,7 +87,6 @@ static void find_moved(struct taking *k, struct found *f, uint64_t end)
 static void push_mapped(struct taking *k, const struct found *f)
 {
 	struct heap_block *b = vec_push(&k->mapped);
-	struct heap_range *r = vec_push(&k->mapped_ranges);
 	uint64_t key;
 
 	*b = (struct heap_block){
@@ -99,7 +97,7 @@ static void push_mapped(struct taking *k, const struct found *f)
 	/* in 2.43 a tcache may have them, too */
 	if (f->less && lines__word(k->lines, b->addr + 8, &key) && taking__is_key(k, key))
 		b->flags |= BLOCK_KEYED;
-	*r = (struct heap_range){ f->start, f->start + f->bytes };
+	*vec_push(&k->mapped_ranges) = (struct heap_range){ f->start, f->start + f->bytes };
 	k->mapped_bytes += f->bytes;
 	/* the libc that does so miscounts bytes where a block was moved: only the number is certain */
 	k->mapped_less |= f->less;
@@ -114,12 +112,6 @@ static size_t read_headers(struct taking *k, struct page_runs *runs, uint64_t *p
 		n++;
 	memory__read_each(&k->t->memory, pages, n, headers, sizeof(*headers));
 	return n;
-}
-
-/* A block may be of a program that has made it read-only. */
-static bool is_readable_anon(const struct mapping *m)
-{
-	return m->read && is_nobodys(m);
 }
 
 static int search_mapping(struct taking *k, const struct mapping *m, struct err *e)
@@ -169,8 +161,9 @@ static int search(struct taking *k, uint32_t n, struct err *e)
 	if (!n)
 		return 0;
 	page_runs__begin(k->t);
+	/* a block may be of a program that has made it read-only */
 	for (size_t i = 0; i < k->t->maps.n && !r; i++)
-		if (is_readable_anon(&k->t->maps.v[i]))
+		if (k->t->maps.v[i].read && is_nobodys(&k->t->maps.v[i]))
 			r = search_mapping(k, &k->t->maps.v[i], e);
 	k->passed_over_bytes = k->t->passed_over_bytes;
 	return r;

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "heap/target.h"
 #include "util/sorted.h"
 
 #define ARENA_NOT_CONTIGUOUS 2u
@@ -244,8 +243,7 @@ static int find_mapped_parts(struct taking *k, struct err *e)
 
 static int sort(struct taking *k, struct err *e)
 {
-	if (k->segments.n)
-		qsort(k->segments.v, k->segments.n, sizeof(*k->segments.v), by_start);
+	vec_sort(&k->segments, by_start);
 	for (size_t i = 1; i < k->segments.n; i++)
 		if (k->segments.v[i].start < k->segments.v[i - 1].end)
 			return say_heap(e, "two parts of it overlap");

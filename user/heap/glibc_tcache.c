@@ -5,11 +5,9 @@
  * on, before that the tcache's own address).
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 
 #define LARGE_MIN 0x400
 #define FIT_TRIES 4
@@ -30,8 +28,7 @@ COMPARATOR(by_address, uint64_t, ORDER(*a, *b))
 
 void addresses__sort(struct addresses *a)
 {
-	if (a->n)
-		qsort(a->v, a->n, sizeof(*a->v), by_address);
+	vec_sort(a, by_address);
 }
 
 /* Each once. */
@@ -161,7 +158,7 @@ static struct fit fit_of(struct taking *k, uint64_t addr, const struct tcache_sh
 	struct fit f = {};
 	unsigned int n = 0;
 
-	if (target__read_present(k->t, addr, bytes, tcache__bytes(s)) != tcache__bytes(s) || !tcache__may_be(bytes, s))
+	if (memory__read_present(&k->t->memory, addr, bytes, tcache__bytes(s)) != tcache__bytes(s) || !tcache__may_be(bytes, s))
 		return f;
 	/* a tcache that changes fast may fail here: only where there are more than there could be */
 	if (k->maybe_tcaches.n > TRIED_AGAIN_MAX && !addresses__has(&k->l->known_tcaches, addr) && !heads_may_fit(k, bytes, s))
@@ -221,7 +218,7 @@ static bool has_word(struct taking *k, uint64_t start, uint64_t end, uint64_t wo
 	/* in a static program libc's are the last ones */
 	for (uint64_t at = end; at > start; at -= n) {
 		n = MIN(KEY_WINDOW, at - start);
-		if (!target__read_present(k->t, at - n, bytes, n))
+		if (!memory__read_present(&k->t->memory, at - n, bytes, n))
 			continue;
 		for (size_t off = 0; off + sizeof(word) <= n; off += sizeof(word))
 			if (word_at(bytes, off) == word)
@@ -433,7 +430,7 @@ static void push_empty(struct taking *k)
 		uint64_t addr = k->segments.v[i].first + CHUNK_HEADER;
 		const struct tcache_shape *s = taking__shape_at(k, addr);
 
-		if (s && !s->counts_room && target__read_present(k->t, addr, bytes, tcache__bytes(s)) == tcache__bytes(s) &&
+		if (s && !s->counts_room && memory__read_present(&k->t->memory, addr, bytes, tcache__bytes(s)) == tcache__bytes(s) &&
 		    !memcmp(bytes, zeros, tcache__bytes(s)))
 			*vec_push(&k->tcaches) = addr;
 	}

@@ -8,10 +8,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 
 #define WINDOW_BYTES (256ull << 10)
 #define CHAIN_ENOUGH 64		/* chunks in a row that are no accident */
@@ -130,7 +128,7 @@ static const char *look(struct taking *k, uint64_t addr, size_t n, uint64_t limi
 		w->start = addr;
 		w->end = MIN(limit, (addr + WINDOW_BYTES) & ~(k->t->page_bytes - 1));
 		w->end = MAX(w->end, addr + n);
-		target__read_present(k->t, addr, w->bytes, w->end - addr);
+		memory__read_present(&k->t->memory, addr, w->bytes, w->end - addr);
 	}
 	return w->bytes + (addr - w->start);
 }
@@ -142,12 +140,6 @@ static void look_anew(struct taking *k)
 }
 
 /* ---- what a chunk is */
-
-static void push_block(struct taking *k, const struct segment *s, uint64_t chunk, uint64_t bytes, unsigned int flags)
-{
-	*vec_push(&k->c->blocks) =
-		(struct heap_block){ .addr = chunk + CHUNK_HEADER, .usable = bytes - 8, .flags = flags, .arena = s->arena };
-}
 
 /* A block of a tcache's size; what the window still has of it is a first look. */
 static void note_maybe_tcache(struct taking *k, uint64_t chunk, uint64_t bytes)
@@ -170,14 +162,14 @@ static void note_free(struct taking *k, const struct segment *s, uint64_t chunk,
 	struct heap_arena *a = &k->c->arenas.v[s->arena];
 	uint64_t page = k->t->page_bytes, from = (chunk + LINKS_BYTES + page - 1) & ~(page - 1), until = (chunk + bytes) & ~(page - 1), there;
 
-	a->bins_bytes += bytes;
-	a->largest_free_bytes = MAX(a->largest_free_bytes, bytes);
+	a->is.bins_bytes += bytes;
+	a->is.largest_free_bytes = MAX(a->is.largest_free_bytes, bytes);
 	if (from >= until) {
 		a->free_resident_bytes += bytes;
 		return;
 	}
 	there = page_runs__resident(k->t, from, until);
-	a->trimmable_bytes += there;
+	a->is.trimmable_bytes += there;
 	a->free_resident_bytes += bytes - (until - from) + there;
 }
 
@@ -209,7 +201,8 @@ static void settle_prev(struct walker *w, bool in_use)
 		note_free(k, w->s, w->prev, w->prev_bytes);
 		return;
 	}
-	push_block(k, w->s, w->prev, w->prev_bytes, w->prev_flags);
+	*vec_push(&k->c->blocks) = (struct heap_block){ .addr = w->prev + CHUNK_HEADER, .usable = w->prev_bytes - 8,
+							.flags = w->prev_flags, .arena = w->s->arena };
 	note_maybe_tcache(k, w->prev, w->prev_bytes);
 }
 
@@ -269,11 +262,6 @@ static int search_on(struct walker *w, uint64_t from, struct err *e)
 	k->c->swapped_bytes += pages.swapped_bytes;
 	w->at = end;
 	return 0;
-}
-
-static bool crosses_top(const struct walker *w, uint64_t bytes)
-{
-	return w->s->top && w->at < w->s->top && bytes > w->s->top - w->at;
 }
 
 /*
@@ -389,7 +377,7 @@ static enum here what_is_here(struct walker *w, const char *p, uint64_t size)
 		return HERE_WRONG;
 	if (w->at == s->top)
 		return HERE_END;
-	if (crosses_top(w, bytes))
+	if (s->top && w->at < s->top && bytes > s->top - w->at)
 		return is_across_old_top(w, bytes) ? HERE_END : HERE_WRONG;
 	if (bytes <= 2 * FENCE_BYTES && w->at + bytes + CHUNK_HEADER <= s->end) {
 		const char *next = look(w->k, w->at, bytes + CHUNK_HEADER, s->end) + bytes;

@@ -8,13 +8,12 @@
 #include "heap/heap.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "bpf/hash.h"
 #include "heap/look.h"
-#include "heap/parts.h"
+#include "util/ids.h"
 
 /* Blocks whose kinds are looked up: all if there are no more, else so many by chance. */
 #define MAX_KINDS 65536
@@ -44,9 +43,7 @@ static int try_census(struct look *l, struct target *t, struct census *ret, stru
 		if (target__go_on(t, "reading the heap", 0))
 			return err_set(e, -EINTR, "interrupted");
 		census__done(ret);
-		*ret = (struct census){};
 		err_done(e);
-		*e = (struct err){};
 		err = target__refresh(t, e) ?: census__take(t, &l->glibc, ret, e);
 	}
 	return err;
@@ -78,7 +75,6 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 		return err_set(e, -EAGAIN, "the heap changes too fast to be read (%s): try again, or --pause", err_msg(&why));
 	if (is_refusal(err)) {
 		census__done(ret);
-		*ret = (struct census){};
 		l->refused = why;
 		why = (struct err){};
 		err = l->o->traced ? 0 : err;
@@ -109,7 +105,6 @@ static int take_again(struct look *l, struct err *e)
 	if (err == -EAGAIN) {
 		l->moved_too_fast = true;
 		err_done(e);
-		*e = (struct err){};
 		err = 0;
 	}
 	return err;
@@ -143,7 +138,6 @@ static int keep_census(struct look *l, int err, struct err *e)
 	if (err == -EINTR && l->o->reachable && l->has_census) {
 		l->h->search_interrupted = true;
 		err_done(e);
-		*e = (struct err){};
 		err = 0;
 		l->calls = (struct target_calls){ .is_over = is_not_over, .arg = l };
 		l->target.calls = &l->calls;
@@ -262,26 +256,16 @@ static void put_arenas(struct look *l)
 	struct snap_heap *h = l->h;
 
 	for (size_t i = 0; i < c->arenas.n; i++) {
-		const struct heap_arena *a = &c->arenas.v[i];
+		const struct snap_arena *a = &v[i];
 
-		v[i] = (struct snap_arena){
-			.main = !i,
-			.blocks = a->blocks,
-			.bytes = a->bytes,
-			.free_bytes = a->tcache_bytes + a->bins_bytes + a->top_bytes,
-			.tcache_bytes = a->tcache_bytes,
-			.bins_bytes = a->bins_bytes,
-			.top_bytes = a->top_bytes,
-			.trimmable_bytes = a->trimmable_bytes,
-			.largest_free_bytes = a->largest_free_bytes,
-			.mapped_bytes = a->mapped_bytes,
-		};
-		h->free_bytes += v[i].free_bytes;
+		v[i] = c->arenas.v[i].is;
+		v[i].free_bytes = a->tcache_bytes + a->bins_bytes + a->top_bytes;
+		h->free_bytes += a->free_bytes;
 		h->tcache_bytes += a->tcache_bytes;
 		h->bins_bytes += a->bins_bytes;
 		h->top_bytes += a->top_bytes;
 		h->trimmable_bytes += a->trimmable_bytes;
-		h->free_resident_bytes += a->free_resident_bytes;
+		h->free_resident_bytes += c->arenas.v[i].free_resident_bytes;
 	}
 	h->arenas = v;
 	h->n_arenas = c->arenas.n;
@@ -357,12 +341,7 @@ static void put_reach(struct look *l)
 
 	if (!l->reach.state)
 		return;
-	u->scans = l->reach.scans;
-	u->root_bytes = l->reach.root_bytes;
-	u->swapped_bytes = l->reach.swapped_bytes;
-	u->passed_over_bytes = l->reach.passed_over_bytes;
-	u->unread_shared_bytes = l->reach.unread_shared_bytes;
-	u->async_io = l->reach.async_io;
+	*u = l->reach.is;
 	u->registers = l->reach.registers_missing   ? "not read" :
 		       l->reach.n_unread_threads   ? "read in part" :
 		       l->reach.registers_stopped ? "stopped" :
@@ -378,6 +357,72 @@ static void put_refusal(struct look *l)
 
 	snprintf(text, sizeof(text), "%s cannot be looked at from outside: of its blocks, those of this trace are known", other ? other : "");
 	l->h->refused = snapshot__strdup(l->s, other && l->o->traced ? text : err_msg(&l->refused));
+}
+
+/* ---- who holds what */
+
+#define MAX_HOLDERS 64
+
+struct ranked {
+	struct snap_root root;
+	uint32_t was;
+};
+
+COMPARATOR(by_held, struct ranked,
+	   ORDER(b->root.bytes, a->root.bytes) ?: strcmp(a->root.name, b->root.name) ?: ORDER(a->root.kind, b->root.kind) ?:
+	   strcmp(a->root.module ?: "", b->root.module ?: ""))
+
+/* The most bytes first; of_root follows. */
+static void rank(struct holders *h, size_t n_roots)
+{
+	_cleanup_free_ struct ranked *v = xcalloc(h->v.n + 1, sizeof(*v));
+	_cleanup_free_ uint32_t *to = xcalloc(h->v.n + 1, sizeof(*to));
+
+	for (size_t i = 0; i < h->v.n; i++)
+		v[i] = (struct ranked){ h->v.v[i], (uint32_t)i };
+	qsort(v, h->v.n, sizeof(*v), by_held);
+	for (size_t i = 0; i < h->v.n; i++) {
+		h->v.v[i] = v[i].root;
+		to[v[i].was] = (uint32_t)i + 1;
+	}
+	for (size_t i = 0; i < n_roots; i++)
+		h->of_root[i] = to[h->of_root[i]];
+}
+
+static void make_holders(const struct reach_result *r, struct parts *parts, struct holders *ret)
+{
+	struct key_ids known = {};
+
+	*ret = (struct holders){ .of_root = xcalloc(r->roots.n + 1, sizeof(*ret->of_root)) };
+	for (size_t i = 0; i < r->roots.n; i++) {
+		const struct reach_root *root = &r->roots.v[i];
+		struct snap_root named;
+		bool is_new;
+
+		parts__name_root(parts, root->addr, root->tid, &named);
+		/* equal names are one pointer */
+		named.name = pool__string(&parts->pool, named.name);
+		named.module = pool__string(&parts->pool, named.module);
+		key_ids__get(&known, (struct key){ named.kind, (uintptr_t)named.name, (uintptr_t)named.module }, &ret->of_root[i], &is_new);
+		if (is_new)
+			*vec_push(&ret->v) = named;
+		ret->v.v[ret->of_root[i]].blocks += root->blocks;
+		ret->v.v[ret->of_root[i]].bytes += root->bytes;
+	}
+	key_ids__done(&known);
+	rank(ret, r->roots.n);
+}
+
+static void put_holders(const struct holders *h, struct snapshot *s, struct snap_heap *to)
+{
+	size_t n = MIN(h->v.n, (size_t)MAX_HOLDERS);
+	struct snap_root *v = snapshot__alloc(s, n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = *snap_root__copy(s, &h->v.v[i]);
+	to->roots_known = true;
+	to->roots = v;
+	to->n_roots = n;
 }
 
 /* ---- all of it */
@@ -405,8 +450,8 @@ static int look_at_heap(struct look *l, struct err *e)
 		err = parts__new(&l->target, o->objects, &l->parts, e);
 		if (err)
 			return err;
-		holders__make(&l->reach, l->parts, &l->holders);
-		holders__put(&l->holders, l->s, l->h);
+		make_holders(&l->reach, l->parts, &l->holders);
+		put_holders(&l->holders, l->s, l->h);
 	}
 	if (o->list)
 		look__list_blocks(l);
@@ -415,16 +460,10 @@ static int look_at_heap(struct look *l, struct err *e)
 	return 0;
 }
 
-static int look_at_rest(struct look *l, struct err *e)
-{
-	int err = l->parts ? 0 : parts__new(&l->target, l->o->objects, &l->parts, e);
-
-	return err ?: parts__fill(l->parts, l->h->refused ? NULL : &l->reach.first, l->s, l->h, e);
-}
-
 static void done(struct look *l)
 {
-	holders__done(&l->holders);
+	vec_done(&l->holders.v);
+	free(l->holders.of_root);
 	parts__free(l->parts);
 	kinds__free(l->kinds);
 	reach_result__done(&l->reach);
@@ -455,8 +494,10 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 	}
 	if (census__other_allocator(&l.target))
 		*(ret->refused ? &ret->allocator : &ret->other_allocator) = census__other_allocator(&l.target);
+	if (!err && o->parts && !l.parts)
+		err = parts__new(&l.target, o->objects, &l.parts, e);
 	if (!err && o->parts)
-		err = look_at_rest(&l, e);
+		err = parts__fill(l.parts, ret->refused ? NULL : &l.reach.first, s, ret, e);
 	if (!err && l.target.memory.failed)
 		err = err_set(e, l.target.memory.failed, "process %d was not read whole: %s", (int)pid, strerror(-l.target.memory.failed));
 	ret->paused_ns = l.target.paused_ns;

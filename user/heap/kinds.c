@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "elf/symtab.h"
-#include "heap/target.h"
 #include "util/hash.h"
 #include "util/text.h"
 
@@ -140,12 +139,11 @@ struct kinds {
 	struct objects *objects;
 	uint64_t modules_sum;	/* of the mappings that modules and vtables are of */
 	struct hash vtables;	/* word → struct kind, or &refused */
-	struct hash classes;	/* by the hash of the name */
+	struct hash classes;	/* by the name, which the pool has once */
 	struct pool pool;	/* kinds and their names */
 	const struct mapping *near;	/* that the last pointer led to */
 	unsigned char *window;	/* owned */
 	uint8_t *pages;		/* owned; enum target_page, of the window */
-	uint64_t n_unresolved;
 };
 
 static const struct kind refused;
@@ -181,28 +179,18 @@ void kinds__free(struct kinds *k)
 	free(k);
 }
 
-uint64_t kinds__n_unresolved(const struct kinds *k)
-{
-	return k->n_unresolved;
-}
-
 /* ---- classes */
 
-static bool is_named(const void *value, const void *want)
+static const struct kind *class_named(struct kinds *k, const char *text)
 {
-	return !strcmp(((const struct kind *)value)->name, want);
-}
-
-static const struct kind *class_named(struct kinds *k, const char *name)
-{
-	uint64_t hash = hash__string(name);
-	struct kind *kind = hash__find(&k->classes, hash, is_named, name);
+	const char *name = pool__string(&k->pool, text);
+	struct kind *kind = hash__get(&k->classes, (uintptr_t)name);
 
 	if (kind)
 		return kind;
 	kind = pool__alloc(&k->pool, sizeof(*kind));
-	*kind = (struct kind){ pool__string(&k->pool, name), true };
-	hash__add(&k->classes, hash, kind);
+	*kind = (struct kind){ name, true };
+	hash__put(&k->classes, (uintptr_t)name, kind);
 	return kind;
 }
 
@@ -216,10 +204,9 @@ static const struct kind *class_of(struct kinds *k, uint64_t word)
 		return NULL;
 	kind = hash__get(&k->vtables, word);
 	if (!kind) {
-		if (k->vtables.n >= WORDS_MAX) {
-			k->n_unresolved++;
+		/* of more than that, blocks go by their bytes */
+		if (k->vtables.n >= WORDS_MAX)
 			return NULL;
-		}
 		kind = vtable__class(&k->modules, word, name) ? class_named(k, name) : &refused;
 		hash__put(&k->vtables, word, (void *)kind);
 	}
@@ -283,7 +270,7 @@ static size_t read_window(struct kinds *k, const struct heap_block *const *block
 		w->end = b->addr + head_of(b);
 	}
 	w->first_page = w->start / k->t->page_bytes * k->t->page_bytes;
-	w->whole = target__read_present(k->t, w->start, k->window, w->end - w->start) == w->end - w->start;
+	w->whole = memory__read_present(&k->t->memory, w->start, k->window, w->end - w->start) == w->end - w->start;
 	if (!w->whole)
 		target__pages(k->t, w->first_page, (w->end - 1 - w->first_page) / k->t->page_bytes + 1, k->pages);
 	return taken;
@@ -333,7 +320,7 @@ int kinds__look(struct kinds *k, const struct heap_block *const *blocks, size_t 
 			err_set(e, r, "the search for types was ended");
 	}
 	/* what is not there any more would be zeros */
-	if (!r && target__is_gone(k->t))
+	if (!r && memory__is_gone(&k->t->memory))
 		r = err_set(e, -ESRCH, "process %d has ended, or become another program", (int)k->t->pid);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A look at a heap under way, for the files that it is made of: heap.c its order, traced.c what sites get, tally.c sums, holders and --view blocks. */
+/* A look at a heap under way, for the files that it is made of: heap.c its order, traced.c what sites get, tally.c sums and --view blocks. */
 #ifndef MT_LOOK_H
 #define MT_LOOK_H
 
@@ -37,8 +37,6 @@ void kinds__free(struct kinds *k);
  * The kinds of n blocks, by address; to[i] is NULL where the memory could not be read. Names live as long as k.
  */
 int kinds__look(struct kinds *k, const struct heap_block *const *blocks, size_t n, const struct kind **to, struct err *e);
-/* Blocks that might be objects and were not looked up: there were too many vtables. They are told by their bytes. */
-uint64_t kinds__n_unresolved(const struct kinds *k);
 /* For the tests: what bytes look like. is_pointer says whether a word is an address of the process. */
 enum content content__of(const void *bytes, size_t n, bool (*is_pointer)(uint64_t word, void *arg), void *arg);
 
@@ -48,14 +46,6 @@ struct holders {
 	struct vec(struct snap_root) v;	/* the most bytes first; strings are those of parts */
 	uint32_t *of_root;	/* owned; of each root of the result: index into v + 1 */
 };
-
-/* parts outlives it. */
-void holders__make(const struct reach_result *r, struct parts *parts, struct holders *ret);
-void holders__done(struct holders *h);
-/* Of a block of the result; NULL: nobody, or it is not known. */
-const struct snap_root *holders__of(const struct holders *h, const struct reach_result *r, size_t block);
-/* The first of them, into the snapshot. */
-void holders__put(const struct holders *h, struct snapshot *s, struct snap_heap *to);
 
 /*
  * A trace's live blocks beside those of a census: whose a block is, and which of them are older than the trace.

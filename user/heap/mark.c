@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "heap/glibc_parts.h"
 #include "heap/reach_parts.h"
 #include "util/sorted.h"
 
@@ -349,10 +350,10 @@ static bool is_as_it_was(struct mark *m, uint32_t block)
 
 	if (b->flags & BLOCK_FOREIGN)
 		return true;
-	if (!newer__word(&m->newer, b->addr - 8, &word) || (!(b->flags & BLOCK_MAPPED) && (word & ~7ull) != b->usable + 8))
+	if (!lines__word(m->newer.lines, b->addr - 8, &word) || (!(b->flags & BLOCK_MAPPED) && (word & ~7ull) != b->usable + 8))
 		return false;
 	for (uint64_t addr = b->addr; addr + 8 <= b->addr + MIN(b->usable, NEWER_BYTES); addr += 8) {
-		uint32_t to = newer__word(&m->newer, addr, &word) ? block_index__find(&m->index, untagged(word)) : NO_BLOCK;
+		uint32_t to = lines__word(m->newer.lines, addr, &word) ? block_index__find(&m->index, untagged(word)) : NO_BLOCK;
 
 		if (to == NO_BLOCK || to == block || to == last || m->state[to] & IS_REACHED)
 			continue;
@@ -391,8 +392,8 @@ static uint32_t what_now(struct again *a, uint64_t addr, uint64_t to, uint32_t b
 	struct mark *m = a->m;
 
 	for (int i = 0; i < TRIES; i++) {
-		newer__forget(&m->newer);
-		if (i && !newer__word(&m->newer, addr, &to))
+		lines__forget(m->newer.lines);
+		if (i && !lines__word(m->newer.lines, addr, &to))
 			return NO_BLOCK;
 		to = untagged(to);
 		block = block_index__find(&m->index, to);
@@ -431,7 +432,7 @@ static int read_variables_again(struct mark *m, struct search *s, struct roots *
 	for (size_t i = 0; i < n && !err; i++)
 		*vec_push(&m->hits) = a.was[i];
 	free((void *)a.was);
-	newer__forget(&m->newer);
+	lines__forget(m->newer.lines);
 	return err;
 }
 
@@ -465,13 +466,13 @@ static void read_newer(struct mark *m, uint32_t number)
 	uint32_t from = m->c->blocks.n + number;
 	struct heap_range at;
 
-	if (!newer__find(&m->newer, number, &at))
+	if (!newer__find(&m->newer, m->newer.at.v[number], &at))
 		return;
 	for (uint64_t addr = at.start; addr < MIN(at.end, at.start + NEWER_BYTES); addr += sizeof(uint64_t)) {
 		uint64_t word;
 		uint32_t to;
 
-		if (!newer__word(&m->newer, addr, &word))
+		if (!lines__word(m->newer.lines, addr, &word))
 			continue;
 		to = block_index__find(&m->index, untagged(word));
 		if (to == NO_BLOCK)

@@ -157,7 +157,7 @@ static bool read_piece(struct modules *all, uint64_t addr, void *to, size_t n)
 	struct module *in;
 	uint8_t state;
 
-	if (target__read_present(all->t, addr, to, n) == n)
+	if (memory__read_present(&all->t->memory, addr, to, n) == n)
 		return true;
 	target__pages(all->t, addr / all->t->page_bytes * all->t->page_bytes, 1, &state);
 	m = maps__find(&all->t->maps, addr);

@@ -82,23 +82,13 @@ uint32_t newer__number(struct newer *n, uint64_t addr)
 
 /* ---- where they are */
 
-bool newer__word(struct newer *n, uint64_t addr, uint64_t *ret)
-{
-	return lines__word(n->lines, addr, ret);
-}
-
-void newer__forget(struct newer *n)
-{
-	lines__forget(n->lines);
-}
-
 /* What free() writes into a block that goes to a tcache, at its second word. */
 static bool is_in_tcache(struct newer *n, uint64_t block)
 {
 	uint64_t word;
 	uint32_t to;
 
-	if (!newer__word(n, block + 8, &word))
+	if (!lines__word(n->lines, block + 8, &word))
 		return false;
 	to = block_index__find(n->index, word);
 	return (word && word == n->c->tcache_key) ||
@@ -117,14 +107,14 @@ static uint64_t size_at(struct newer *n, uint64_t chunk)
 {
 	uint64_t word;
 
-	return newer__word(n, chunk + 8, &word) && is_size(word) ? word & ~CHUNK_FLAGS : 0;
+	return lines__word(n->lines, chunk + 8, &word) && is_size(word) ? word & ~CHUNK_FLAGS : 0;
 }
 
 static bool is_in_use(struct newer *n, uint64_t chunk, uint64_t size)
 {
 	uint64_t behind;
 
-	return newer__word(n, chunk + size + 8, &behind) && behind & CHUNK_PREV_IN_USE && is_size(behind) &&
+	return lines__word(n->lines, chunk + size + 8, &behind) && behind & CHUNK_PREV_IN_USE && is_size(behind) &&
 	       !is_in_tcache(n, chunk + CHUNK_HEADER);
 }
 
@@ -133,7 +123,7 @@ static bool find_there(struct newer *n, uint64_t addr, struct heap_range *ret)
 {
 	uint64_t chunk = addr - CHUNK_HEADER, word, size;
 
-	if (addr % CHUNK_ALIGN || !newer__word(n, chunk + 8, &word) || !is_size(word))
+	if (addr % CHUNK_ALIGN || !lines__word(n->lines, chunk + 8, &word) || !is_size(word))
 		return false;
 	size = word & ~CHUNK_FLAGS;
 	if (word & CHUNK_IS_MAPPED) {
@@ -199,12 +189,7 @@ static bool find_around(struct newer *n, uint64_t addr, struct heap_range *ret)
 	return size && addr < ret->end && is_in_use(n, chunk, size);
 }
 
-bool newer__find(struct newer *n, uint32_t number, struct heap_range *ret)
-{
-	return newer__find_at(n, n->at.v[number], ret);
-}
-
-bool newer__find_at(struct newer *n, uint64_t addr, struct heap_range *ret)
+bool newer__find(struct newer *n, uint64_t addr, struct heap_range *ret)
 {
 	return find_there(n, addr, ret) || find_around(n, addr, ret);
 }

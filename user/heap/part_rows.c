@@ -70,8 +70,7 @@ void part_rows__put(struct part_rows *r, struct snapshot *s, struct snap_heap *h
 	struct snap_part *to = snapshot__alloc(s, r->all.n + N_PART_KINDS, sizeof(*to));
 	size_t n = 0;
 
-	if (r->all.n)
-		qsort(r->all.v, r->all.n, sizeof(*r->all.v), by_size);
+	vec_sort(&r->all, by_size);
 	for (size_t i = 0, kind = 0, n_kind; kind < N_PART_KINDS; kind++) {
 		struct snap_part *rest = &r->rest[kind];
 
@@ -105,12 +104,6 @@ void part_rows__put(struct part_rows *r, struct snapshot *s, struct snap_heap *h
  * symbol claims is the module's: so the sum of all is the pages that are there.
  */
 
-/* The first that ends behind an address. */
-static size_t first_behind(const struct variables *all, uint64_t vaddr)
-{
-	return sorted__count(one, all->v, all->n, one->end <= vaddr);
-}
-
 void part_globals__count(struct part_globals *g, struct parts *p, struct module *m, uint64_t start, uint64_t end, bool swapped)
 {
 	const struct variables *all = module__variables(&p->modules, m);
@@ -126,7 +119,7 @@ void part_globals__count(struct part_globals *g, struct parts *p, struct module 
 	to = swapped ? g->swapped : g->resident;
 	start -= m->bias;
 	end -= m->bias;
-	for (size_t i = first_behind(all, start); i < all->n && all->v[i].start < end; i++)
+	for (size_t i = sorted__count(one, all->v, all->n, one->end <= start); i < all->n && all->v[i].start < end; i++)
 		to[i] += MIN(end, all->v[i].end) - MAX(start, all->v[i].start);
 }
 
@@ -152,9 +145,8 @@ static void put_variable(struct part_globals *g, struct parts *p, struct module 
 		at = part_rows__add(to, PART_GLOBAL, pool__string(&p->pool, name), m->path);
 		row = &to->all.v[at];
 	}
-	row->mapped_bytes += v->end - v->start;
-	row->resident_bytes += g->resident[i];
-	row->swapped_bytes += g->swapped[i];
+	add_to(row, &(struct snap_part){ .mapped_bytes = v->end - v->start, .resident_bytes = g->resident[i],
+					 .swapped_bytes = g->swapped[i] });
 	g->mapped_bytes -= MIN(v->end - v->start, g->mapped_bytes);
 	g->resident_bytes -= g->resident[i];
 	g->swapped_bytes -= g->swapped[i];
@@ -251,14 +243,6 @@ static void name_nameless(const struct mapping *m, struct part_name *ret)
 	}
 }
 
-/* Of a module whose file cannot be read; what is known of others is in spans. */
-static void name_of_module(struct parts *p, const struct mapping *m, struct module *in, struct part_name *ret)
-{
-	ret->kind = m->write ? PART_GLOBAL : PART_CODE;
-	ret->name = m->write ? pool__string(&p->pool, "(data)") : pool__string(&p->pool, in->path);
-	ret->module = m->write ? in->path : NULL;
-}
-
 void part_mappings__name(struct parts *p, const struct mapping *m, struct part_name *ret)
 {
 	struct module *in = modules__find(&p->modules, m->start);
@@ -266,7 +250,10 @@ void part_mappings__name(struct parts *p, const struct mapping *m, struct part_n
 
 	*ret = (struct part_name){};
 	if (in && (m->ino || !module__open(&p->modules, in)) && !m->shared && (m->ino || m->write)) {
-		name_of_module(p, m, in, ret);
+		/* of a module whose file cannot be read; what is known of others is in spans */
+		ret->kind = m->write ? PART_GLOBAL : PART_CODE;
+		ret->name = pool__string(&p->pool, m->write ? "(data)" : in->path);
+		ret->module = m->write ? in->path : NULL;
 		return;
 	}
 	if (!m->ino && !m->path[0]) {
@@ -303,8 +290,7 @@ void part_spans__settle(struct part_spans *s)
 	uint64_t taken = 0;
 	size_t n = 0;
 
-	if (s->n)
-		qsort(s->v, s->n, sizeof(*s->v), by_start);
+	vec_sort(s, by_start);
 	for (size_t i = 0; i < s->n; i++) {
 		struct part_span one = s->v[i];
 
@@ -414,8 +400,7 @@ void parts__thread_locals(const struct parts *p, struct heap_ranges *ret)
 	for (size_t i = 0; i < s->all.n; i++)
 		if (s->all.v[i].tid)
 			add_locals(ret, s->all.v[i].tls, s->all.v[i].end);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_range);
+	vec_sort(ret, by_range);
 	/* what the process says of its threads may overlap */
 	for (size_t i = 1; i < ret->n; i++) {
 		ret->v[i].start = MAX(ret->v[i].start, ret->v[i - 1].end);

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "heap/target.h"
 #include "process/process.h"
 
 #define HUGE_SIZES 8
@@ -114,12 +113,6 @@ static int count_pages(struct fill *f, uint64_t start, uint64_t end)
 	return r == -E2BIG ? 0 : r;
 }
 
-/* [heap] has one row, whether all of it is the allocator's or not. */
-static const char *heap_name(struct fill *f, const struct mapping *m)
-{
-	return pool__string(&f->p->pool, strcmp(m->path, "[heap]") ? "(arenas and large blocks)" : m->path);
-}
-
 static size_t stack_row(struct fill *f, const struct part_span *s)
 {
 	const struct thread_stack *t = &f->p->stacks.all.v[s->of];
@@ -141,8 +134,9 @@ static void choose_row(struct fill *f, const struct mapping *m, const struct par
 	if (s && s->is == SPAN_GUARD) {
 		f->row = part_rows__get(&f->rows, PART_ANON, PART_RESERVED, NULL);
 	} else if (!s || s->is == SPAN_HEAP) {
+		/* [heap] has one row, whether all of it is the allocator's or not */
 		if (s)
-			name.name = heap_name(f, m);
+			name.name = pool__string(&f->p->pool, strcmp(m->path, "[heap]") ? "(arenas and large blocks)" : m->path);
 		else
 			part_mappings__name(f->p, m, &name);
 		*ret_skip = name.is_nothing;
@@ -186,17 +180,10 @@ static int count_piece(struct fill *f, const struct mapping *m, const struct par
 	return target__go_on(f->p->t, "resident memory", part) ?: count_pages(f, start, end);
 }
 
-static void count_huge(struct fill *f, const struct mapping *m)
-{
-	size_t row = part_rows__get(&f->rows, PART_OTHER, "(pages of hugetlbfs, which RSS does not count)", NULL);
-
-	f->rows.all.v[row].mapped_bytes += m->end - m->start;
-}
-
 static int count_all(struct fill *f)
 {
 	const struct maps *maps = &f->p->t->maps;
-	size_t at = 0;
+	size_t at = 0, at_huge;
 	int r = 0;
 
 	page_runs__begin(f->p->t);
@@ -206,7 +193,8 @@ static int count_all(struct fill *f)
 		uint64_t start = m->start;
 
 		if (is_huge(f, m)) {
-			count_huge(f, m);
+			at_huge = part_rows__get(&f->rows, PART_OTHER, "(pages of hugetlbfs, which RSS does not count)", NULL);
+			f->rows.all.v[at_huge].mapped_bytes += m->end - m->start;
 			continue;
 		}
 		while (start < m->end && !r) {
@@ -251,13 +239,6 @@ static void forget(struct fill *f)
 	for (size_t i = 0; i < f->p->modules.all.n; i++)
 		part_globals__done(&f->globals[i]);
 	f->unsure_bytes = 0;
-}
-
-static void done(struct fill *f)
-{
-	forget(f);
-	free(f->globals);
-	vec_done(&f->spans);
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)
@@ -308,7 +289,7 @@ int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, str
 	if (!r)
 		r = count_twice(&f, &st);
 	/* the status may be of another program by now, or of none */
-	if (!r && target__is_gone(p->t))
+	if (!r && memory__is_gone(&p->t->memory))
 		r = -ESRCH;
 	if (!r) {
 		add_other(&f, &st);
@@ -317,7 +298,9 @@ int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, str
 		h->swap_bytes = st.swap;
 		part_rows__put(&f.rows, s, h);
 	}
-	done(&f);
+	forget(&f);
+	free(f.globals);
+	vec_done(&f.spans);
 	if (r == -EINTR)
 		return err_set(e, r, "the look at process %d was ended", (int)p->t->pid);
 	return r ? err_set(e, -ESRCH, "process %d has ended, or become another program", (int)p->t->pid) : 0;

@@ -51,16 +51,18 @@ static int first_scan(struct search *s, const struct reach_opts *o, struct mark 
 	swapped_bytes = s->t->memory.swapped_bytes;
 	begin_scan(s, o, 1, roots__bytes(&r) + heap_bytes(&ret->first));
 	err = mark__run(m, s, &r, o, e);
-	ret->root_bytes = r.searched_bytes;
-	ret->swapped_bytes = s->t->memory.swapped_bytes - swapped_bytes;
-	ret->passed_over_bytes = s->t->passed_over_bytes;
-	ret->unread_shared_bytes = s->unread_bytes;
-	ret->async_io = r.async_io;
+	ret->is = (struct snap_unreached){
+		.scans = 1,
+		.root_bytes = r.searched_bytes,
+		.swapped_bytes = s->t->memory.swapped_bytes - swapped_bytes,
+		.passed_over_bytes = s->t->passed_over_bytes,
+		.unread_shared_bytes = s->unread_bytes,
+		.async_io = r.async_io,
+	};
 	ret->registers_stopped = r.stopped;
 	ret->registers_missing = r.missing;
 	ret->n_unread_threads = r.n_unread;
 	ret->crowded = m->crowded;
-	ret->scans = 1;
 	roots__done(&r);
 	return err;
 }
@@ -85,11 +87,11 @@ static int next_scan(struct search *s, const struct reach_opts *o, struct candid
 	if (!err)
 		err = o->blocks(s->t, o->arg, &now, e);
 	if (!err) {
-		begin_scan(s, o, ret->scans + 1, 2 * ret->root_bytes + heap_bytes(&now));
+		begin_scan(s, o, ret->is.scans + 1, 2 * ret->is.root_bytes + heap_bytes(&now));
 		err = candidates__scan(c, s, &now, o, ret, e);
 	}
 	census__done(&now);
-	ret->scans += !err;
+	ret->is.scans += !err;
 	return err;
 }
 
@@ -165,14 +167,13 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 		err = candidates__init(&c, &m, e);
 	r.n_candidates = c.blocks.n;
 	/* as long as scans find pointers that those before them have not, more would be found */
-	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (n_quiet < QUIET_SCANS && r.scans < MORE_SCANS * o->scans))) {
+	while (!err && c.n_remain && !o->paused && (r.is.scans < o->scans || (n_quiet < QUIET_SCANS && r.is.scans < MORE_SCANS * o->scans))) {
 		err = next_scan(&s, o, &c, &r, e);
 		if (!err)
 			n_quiet = c.n_hit ? 0 : n_quiet + 1;
 		/* no census was to be had: the heap moved too fast, and may not the next time */
 		if (err == -EAGAIN && n_failed++ < MAX_FAILED) {
 			err_done(e);
-			*e = (struct err){};
 			err = 0;
 		}
 	}

@@ -52,14 +52,11 @@ struct reach_result {
 	/* owned; with roots: index into roots + 1 of each block; 0: unreached, or reached by a later scan and it is not known from where; else NULL */
 	uint32_t *root;
 	struct vec(struct reach_root) roots;	/* the most bytes first */
-	uint64_t root_bytes;	/* that were searched beside the heap */
 	/*
-	 * Memory that is on the disk, or too much of it, and was not searched: what only pointers in there hold is called unreached. To be said.
+	 * What was searched beside the heap, and was not (on the disk, too much of it, not mapped at the moment, in the kernel's hand): what only
+	 * pointers in there hold is called unreached. Without sums of blocks, and without what is said of registers.
 	 */
-	uint64_t swapped_bytes, passed_over_bytes;
-	uint64_t unread_shared_bytes;	/* so it is with shared memory and files that the process does not map at the moment, */
-	bool async_io;			/* and with requests that the kernel has in hand */
-	unsigned int scans;	/* that were made */
+	struct snap_unreached is;
 	bool registers_stopped, registers_missing;
 	uint64_t n_unread_threads;	/* registers of all but so many were read; if they are not missing */
 	bool crowded;		/* more pointers than there is memory for: some blocks were taken for reached that may not be */

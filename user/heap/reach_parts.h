@@ -160,13 +160,11 @@ bool newer__may_be(const struct newer *n, uint64_t addr);
  * in one block have several numbers.
  */
 uint32_t newer__number(struct newer *n, uint64_t addr);
-/* Where the block of a number lies. false: none is there that is in use. Memory is read, once: to be called when all numbers were given that others than these blocks lead to. */
-bool newer__find(struct newer *n, uint32_t number, struct heap_range *ret);
-/* The same of any address. */
-bool newer__find_at(struct newer *n, uint64_t addr, struct heap_range *ret);
-/* A word of the process's memory, as it was when the page was first read; after newer__forget(), as it is. */
-bool newer__word(struct newer *n, uint64_t addr, uint64_t *ret);
-void newer__forget(struct newer *n);
+/*
+ * Where the block that an address is in lies. false: none is there that is in use. Memory is read once, as n->lines has it: of addresses that
+ * have a number, to be called when all numbers were given that others than these blocks lead to.
+ */
+bool newer__find(struct newer *n, uint64_t addr, struct heap_range *ret);
 
 /*
  * The first scan: which blocks are reached from roots, through blocks. Memory is read once, in the order of addresses: what

@@ -8,7 +8,6 @@
 #include "heap/glibc_parts.h"
 #include "heap/reach_parts.h"
 #include "process/process.h"
-#include "util/parse.h"
 #include "util/sorted.h"
 
 /* What functions that call no others may use below their stack pointer: x86_64's; others have less. */
@@ -101,16 +100,14 @@ struct spot {
 	bool is_sp;
 };
 
-struct spots {
-	struct vec(struct spot) v;	/* by address */
-};
+struct spots vec(struct spot);	/* by address */
 
 COMPARATOR(by_spot, struct spot, ORDER(a->addr, b->addr))
 
 static void add_spot(struct spots *s, uint64_t addr, uint32_t thread, bool is_sp)
 {
 	if (addr)
-		*vec_push(&s->v) = (struct spot){ addr, thread, is_sp };
+		*vec_push(s) = (struct spot){ addr, thread, is_sp };
 }
 
 static void find_spots(struct spots *s, const struct roots *r)
@@ -119,17 +116,16 @@ static void find_spots(struct spots *s, const struct roots *r)
 		add_spot(s, r->threads[i].sp, i, true);
 		add_spot(s, r->threads[i].tp, i, false);
 	}
-	if (s->v.n)
-		qsort(s->v.v, s->v.n, sizeof(*s->v.v), by_spot);
+	vec_sort(s, by_spot);
 }
 
 /* Those that lie in a mapping. */
 static const struct spot *spots_in(const struct spots *s, const struct mapping *m, size_t *ret_n)
 {
-	size_t first = sorted__count(one, s->v.v, s->v.n, one->addr < m->start);
+	size_t first = sorted__count(one, s->v, s->n, one->addr < m->start);
 
-	*ret_n = sorted__count(one, s->v.v, s->v.n, one->addr < m->end) - first;
-	return s->v.v + first;
+	*ret_n = sorted__count(one, s->v, s->n, one->addr < m->end) - first;
+	return s->v + first;
 }
 
 /*
@@ -210,9 +206,8 @@ void roots__ranges(struct roots *r, const struct maps *maps, const struct census
 				   is_module(maps, i, &last)	    ? AREA_MODULE :
 								      AREA_MAPPING);
 	}
-	vec_done(&spots.v);
-	if (r->ranges.n)
-		qsort(r->ranges.v, r->ranges.n, sizeof(*r->ranges.v), by_area);
+	vec_done(&spots);
+	vec_sort(&r->ranges, by_area);
 }
 
 /* ---- what the kernel keeps */
@@ -248,13 +243,6 @@ static void take_kept(struct roots *r, struct target *t, const char *what, const
 		roots__parse_kept(r, text, key, keeper);
 }
 
-/* Requests under way are in no file of /proc: it is only known that there may be some. */
-static void note_aio(struct roots *r, const struct maps *maps)
-{
-	for (size_t i = 0; i < maps->n && !r->async_io; i++)
-		r->async_io = !strcmp(maps->v[i].path, "/[aio]");
-}
-
 /* An epoll hands back what it was given: often the only pointer to a connection that waits. */
 static void take_epolls(struct roots *r, struct target *t)
 {
@@ -288,22 +276,9 @@ static void take_epolls(struct roots *r, struct target *t)
 	}
 }
 
-/* What timer_create() was given: "signal: 10/00007f...". */
-static void take_timers(struct roots *r, struct target *t)
-{
-	take_kept(r, t, "timers", "/", KEPT_FOR_TIMER);
-}
-
 /* ---- registers */
 
 COMPARATOR(by_tid, struct target_thread, ORDER(a->tid, b->tid))
-
-/* Where a thread is after it was let go nobody knows. */
-static void forget_places(struct target_thread *threads, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		threads[i].sp = 0;
-}
 
 static int stop_for_registers(struct roots *r, struct target *t, struct target_thread **ret, size_t *ret_n)
 {
@@ -314,7 +289,9 @@ static int stop_for_registers(struct roots *r, struct target *t, struct target_t
 	if (err)
 		return err;
 	r->stopped = true;
-	forget_places(*ret, *ret_n);
+	/* where a thread is after it was let go nobody knows */
+	for (size_t i = 0; i < *ret_n; i++)
+		(*ret)[i].sp = 0;
 	return 0;
 }
 
@@ -473,8 +450,11 @@ int roots__look(struct roots *ret, struct search *s, const struct census *c, con
 	roots__ranges(&r, &t->maps, c, &o->thread_locals);
 	take_registers(&r, r.threads, r.n_threads);
 	take_epolls(&r, t);
-	take_timers(&r, t);
-	note_aio(&r, &t->maps);
+	/* what timer_create() was given: "signal: 10/00007f..." */
+	take_kept(&r, t, "timers", "/", KEPT_FOR_TIMER);
+	/* requests under way are in no file of /proc: it is only known that there may be some */
+	for (size_t i = 0; i < t->maps.n && !r.async_io; i++)
+		r.async_io = !strcmp(t->maps.v[i].path, "/[aio]");
 	*ret = r;
 	return 0;
 }

@@ -4,15 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 
 #include "heap/glibc_parts.h"
-#include "heap/target.h"
 #include "process/mounts.h"
 #include "process/process.h"
 
@@ -51,13 +48,6 @@ void search__begin(struct search *s, const char *what, double part, double part_
 	page_runs__begin(s->t);
 }
 
-static int go_on(struct search *s, uint64_t bytes)
-{
-	s->bytes += bytes;
-	return target__go_on(s->t, s->what,
-			     s->part + (s->part_end - s->part) * (s->of_bytes ? MIN(1.0, (double)s->bytes / s->of_bytes) : 0));
-}
-
 /* The same words once more, as pointers to headers. They are not needed any more after this. */
 static size_t find_headers(struct search *s, const struct block_index *x, size_t n_words)
 {
@@ -88,12 +78,13 @@ static int search_densely(struct search *s, const struct block_index *x, uint64_
 {
 	while (start < end) {
 		size_t n = MIN(end - start, SEARCH_WINDOW_BYTES);
-		int err = go_on(s, n);
 		size_t n_there;
 
-		if (err)
-			return err;
-		n_there = target__read_present(s->t, start, s->words, n);
+		s->bytes += n;
+		if (target__go_on(s->t, s->what,
+				  s->part + (s->part_end - s->part) * (s->of_bytes ? MIN(1.0, (double)s->bytes / s->of_bytes) : 0)))
+			return -EINTR;
+		n_there = memory__read_present(&s->t->memory, start, s->words, n);
 		s->present_bytes += n_there;
 		if (n_there)
 			search__words(s, x, start, n, fn, arg);
@@ -169,21 +160,12 @@ static bool is_pageable(const struct mapping *m)
 	return m->path[0] == '/' && strcmp(m->path, "/[aio]") && strncmp(m->path, "/dmabuf", 7);
 }
 
-/* The kernel's own instance of tmpfs, which nobody mounts. */
-static bool is_kernels_own(const struct mapping *m)
-{
-	_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
-	struct stat st;
-
-	return fd >= 0 && !fstat(fd, &st) && st.st_dev == makedev(m->dev_major, m->dev_minor);
-}
-
 /* By its device, which asks no file system; whether that is so of what is opened, its mount says then. */
 static bool may_be_opened(struct search *s, const struct mapping *m, bool *ret_in_memory)
 {
 	struct mount_line mount;
 
-	*ret_in_memory = is_kernels_own(m);
+	*ret_in_memory = mapping__is_memory(m);
 	if (*ret_in_memory)
 		return true;
 	if (!s->mounts)
@@ -199,19 +181,6 @@ static bool may_be_opened(struct search *s, const struct mapping *m, bool *ret_i
 	return true;
 }
 
-/* Who may not use map_files finds the file by its name, unless it has none any more. */
-static int open_by_name(struct search *s, const struct mapping *m)
-{
-	_cleanup_close_ int root = path_walk__root_of(s->t->runner);
-	int fd = root < 0 ? root : path_walk__mapped(s->t->runner, root, m->path);
-	struct stat st;
-
-	if (fd < 0 || (!fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == makedev(m->dev_major, m->dev_minor)))
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
-
 /* O_PATH; only of a file system that answers. */
 static int open_place(struct search *s, const struct mapping *m, struct mapped_file *f, struct stat *st)
 {
@@ -224,9 +193,10 @@ static int open_place(struct search *s, const struct mapping *m, struct mapped_f
 		return -EACCES;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)s->t->runner, (unsigned long long)m->start, (unsigned long long)m->end);
 	at = open(path, O_PATH | O_CLOEXEC);
+	/* who may not use map_files finds the file by its name, unless it has none any more */
 	if (at < 0)
-		at = open_by_name(s, m);
-	if (at < 0 || (!is_kernels_own(m) && !mounts__fd_is_local(s->t->runner, at)) || fstat(at, st) || !S_ISREG(st->st_mode))
+		at = path_walk__file_of(s->t->runner, m, m->path);
+	if (at < 0 || (!mapping__is_memory(m) && !mounts__fd_is_local(s->t->runner, at)) || fstat(at, st) || !S_ISREG(st->st_mode))
 		return -EACCES;
 	ret = at;
 	at = -1;

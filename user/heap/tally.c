@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the sums by size, by kind and by holder, and the list of --view blocks. What always holds: the classes add up to all
+ * Owns the sums by size and by kind, and the list of --view blocks. What always holds: the classes add up to all
  * blocks; the types of a size add up to its blocks, whether all of these were looked at or some stand for them.
  */
 #include "heap/look.h"
 
 #include <string.h>
-
-#include "util/ids.h"
 
 #define MAX_SHARES 8	/* kinds that are listed of a size */
 #define MAX_TYPES 256
@@ -333,84 +331,4 @@ void look__list_blocks(struct look *l)
 	l->h->list = to;
 	l->h->n_list = n;
 	name_kinds(l, v, n, to);
-}
-
-/* ---- who holds what */
-
-#define MAX_HOLDERS 64
-
-struct ranked {
-	struct snap_root root;
-	uint32_t was;
-};
-
-COMPARATOR(by_held, struct ranked,
-	   ORDER(b->root.bytes, a->root.bytes) ?: strcmp(a->root.name, b->root.name) ?: ORDER(a->root.kind, b->root.kind) ?:
-	   strcmp(a->root.module ?: "", b->root.module ?: ""))
-
-/* The most bytes first; of_root follows. */
-static void rank(struct holders *h, size_t n_roots)
-{
-	_cleanup_free_ struct ranked *v = xcalloc(h->v.n + 1, sizeof(*v));
-	_cleanup_free_ uint32_t *to = xcalloc(h->v.n + 1, sizeof(*to));
-
-	for (size_t i = 0; i < h->v.n; i++)
-		v[i] = (struct ranked){ h->v.v[i], (uint32_t)i };
-	qsort(v, h->v.n, sizeof(*v), by_held);
-	for (size_t i = 0; i < h->v.n; i++) {
-		h->v.v[i] = v[i].root;
-		to[v[i].was] = (uint32_t)i + 1;
-	}
-	for (size_t i = 0; i < n_roots; i++)
-		h->of_root[i] = to[h->of_root[i]];
-}
-
-void holders__make(const struct reach_result *r, struct parts *parts, struct holders *ret)
-{
-	struct key_ids known = {};
-
-	*ret = (struct holders){ .of_root = xcalloc(r->roots.n + 1, sizeof(*ret->of_root)) };
-	for (size_t i = 0; i < r->roots.n; i++) {
-		const struct reach_root *root = &r->roots.v[i];
-		struct snap_root named;
-		bool is_new;
-
-		parts__name_root(parts, root->addr, root->tid, &named);
-		/* equal names are one pointer */
-		named.name = pool__string(&parts->pool, named.name);
-		named.module = pool__string(&parts->pool, named.module);
-		key_ids__get(&known, (struct key){ named.kind, (uintptr_t)named.name, (uintptr_t)named.module }, &ret->of_root[i], &is_new);
-		if (is_new)
-			*vec_push(&ret->v) = named;
-		ret->v.v[ret->of_root[i]].blocks += root->blocks;
-		ret->v.v[ret->of_root[i]].bytes += root->bytes;
-	}
-	key_ids__done(&known);
-	rank(ret, r->roots.n);
-}
-
-void holders__done(struct holders *h)
-{
-	vec_done(&h->v);
-	free(h->of_root);
-	*h = (struct holders){};
-}
-
-const struct snap_root *holders__of(const struct holders *h, const struct reach_result *r, size_t block)
-{
-	uint32_t root = r->root && h->of_root ? r->root[block] : 0, holder = root ? h->of_root[root - 1] : 0;
-
-	return holder ? &h->v.v[holder - 1] : NULL;
-}
-
-void holders__put(const struct holders *h, struct snapshot *s, struct snap_heap *to)
-{
-	size_t n = MIN(h->v.n, (size_t)MAX_HOLDERS);
-	struct snap_root *v = snapshot__alloc(s, n + 1, sizeof(*v));
-
-	for (size_t i = 0; i < n; i++)
-		v[i] = *snap_root__copy(s, &h->v.v[i]);
-	to->roots_known = true;
-	to->roots = v;
-	to->n_roots = n;
 }

@@ -6,7 +6,6 @@
 #include "heap/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -17,11 +16,6 @@
 #include "util/rights.h"
 
 #define PAGES_AT_ONCE 512
-
-bool target__is_gone(const struct target *t)
-{
-	return memory__is_gone(&t->memory);
-}
 
 static int say_gone(struct target *t, struct err *e)
 {
@@ -52,7 +46,26 @@ static int try_read(struct target *t, struct err *e)
 		if (t->memory.failed == -ENOSYS)
 			return err_set(e, -ENOSYS, "this kernel has no process_vm_readv: the heap cannot be read");
 	}
-	return target__is_gone(t) ? say_gone(t, e) : 0;
+	return memory__is_gone(&t->memory) ? say_gone(t, e) : 0;
+}
+
+/* What there is to do once its pages are open. Takes t. */
+static int begin(struct target *t, struct target *ret, struct err *e)
+{
+	int r;
+
+	page_runs__learn(t);
+	r = target__refresh(t, e);
+	/* where the kernel does not say, there are none */
+	if (!r && t->runner)
+		sharers__find(t->pid, &t->sharers);
+	if (!r && !t->kept)
+		r = try_read(t, e);
+	if (r)
+		target__done(t);
+	else
+		*ret = *t;
+	return r;
 }
 
 int target__open(pid_t pid, const struct target_calls *calls, struct target *ret, struct err *e)
@@ -63,45 +76,21 @@ int target__open(pid_t pid, const struct target_calls *calls, struct target *ret
 	t.runner = process__runner(pid);
 	if (!t.runner)
 		return err_set(e, -ESRCH, "no process %d, or it has ended", (int)pid);
-	r = memory__open_pages(t.runner);
+	r = process__open(t.runner, "pagemap", 0);
 	if (r == -EACCES || r == -EPERM)
 		return refuse(pid, e);
 	if (r < 0)
 		return err_set(e, r, "pages of process %d: %s", (int)pid, strerror(-r));
 	t.memory.pagemap = r;
-	page_runs__learn(&t);
-	r = target__refresh(&t, e);
-	/* where the kernel does not say, there are none */
-	if (!r)
-		sharers__find(pid, &t.sharers);
-	if (!r)
-		r = try_read(&t, e);
-	if (r) {
-		target__done(&t);
-		return r;
-	}
-	*ret = t;
-	return 0;
+	return begin(&t, ret, e);
 }
 
 int target__open_kept(struct keeping *k, const struct target_calls *calls, struct target *ret, struct err *e)
 {
 	struct target t = { .pid = keeping__pid(k), .kept = k, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
-	int r;
+	int r = memory__copy(keeping__memory(k), &t.memory);
 
-	r = memory__copy(keeping__memory(k), &t.memory);
-	if (r)
-		return err_set(e, r, "pages of process %d: %s", (int)t.pid, strerror(-r));
-	page_runs__learn(&t);
-	r = target__refresh(&t, e);
-	if (!r && t.runner)
-		sharers__find(t.pid, &t.sharers);
-	if (r) {
-		target__done(&t);
-		return r;
-	}
-	*ret = t;
-	return 0;
+	return r ? err_set(e, r, "pages of process %d: %s", (int)t.pid, strerror(-r)) : begin(&t, ret, e);
 }
 
 void target__done(struct target *t)
@@ -121,7 +110,7 @@ int target__refresh(struct target *t, struct err *e)
 	pid_t runner = t->kept ? keeping__runner(t->kept) : process__runner(t->pid);
 	int r;
 
-	if ((!runner && !t->kept) || target__is_gone(t))
+	if ((!runner && !t->kept) || memory__is_gone(&t->memory))
 		return say_gone(t, e);
 	t->runner = runner;
 	t->memory.runner = t->kept ? 0 : runner;
@@ -129,7 +118,7 @@ int target__refresh(struct target *t, struct err *e)
 	if (r)
 		return r;
 	/* between the question and its answer */
-	if (target__is_gone(t)) {
+	if (memory__is_gone(&t->memory)) {
 		maps__done(&maps);
 		return say_gone(t, e);
 	}
@@ -233,11 +222,6 @@ uint64_t target__n_threads(const struct target *t)
 
 /* ---- pages */
 
-static enum target_page page_of(uint64_t word)
-{
-	return word & PAGE_WORD_PRESENT ? PAGE_PRESENT : word & PAGE_WORD_SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
-}
-
 void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to)
 {
 	uint64_t words[PAGES_AT_ONCE];
@@ -249,7 +233,8 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 		if (got < 0)
 			t->memory.failed = (int)got;
 		for (ssize_t i = 0; i < got; i++)
-			to[at + i] = page_of(words[i]);
+			to[at + i] = words[i] & PAGE_WORD_PRESENT ? PAGE_PRESENT :
+				     words[i] & PAGE_WORD_SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
 	}
 }
 
@@ -258,11 +243,6 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 bool target__read(struct target *t, uint64_t addr, void *to, size_t n)
 {
 	return memory__read(&t->memory, addr, to, n) == n;
-}
-
-size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n)
-{
-	return memory__read_present(&t->memory, addr, to, n);
 }
 
 /* ---- runs of pages */
@@ -393,11 +373,6 @@ static void learn_by_words(struct page_runs *r, uint64_t start, uint64_t end)
 	r->t->absent_left -= MIN(n_absent, r->t->absent_left);
 }
 
-static bool is_too_much(const struct page_runs *r)
-{
-	return r->n_absent > (r->t->absent_left ? ABSENT_OF_RANGE : ABSENT_ALWAYS);
-}
-
 /* What is known next of it: at most so many pages are there. */
 static int learn(struct page_runs *r, uint64_t n_pages)
 {
@@ -410,7 +385,7 @@ static int learn(struct page_runs *r, uint64_t n_pages)
 		learn_by_scan(r, start, end, n_pages);
 		return 0;
 	}
-	if (is_too_much(r)) {
+	if (r->n_absent > (r->t->absent_left ? ABSENT_OF_RANGE : ABSENT_ALWAYS)) {
 		r->t->passed_over_bytes += r->end - r->at;
 		r->at = r->end;
 		return -E2BIG;

@@ -55,15 +55,11 @@ int target__open(pid_t pid, const struct target_calls *calls, struct target *ret
  */
 int target__open_kept(struct keeping *k, const struct target_calls *calls, struct target *ret, struct err *e);
 void target__done(struct target *t);	/* lets it go on, if it is stopped */
-/* Has it ended, or become another program? What was read until now may be of both then. */
-bool target__is_gone(const struct target *t);
 /* Its mappings, anew. -ESRCH: it has ended, or become another program, and nobody kept its memory. */
 int target__refresh(struct target *t, struct err *e);
 
 /* All of n bytes, or false: where one of their pages is not there, too. For small things. */
 bool target__read(struct target *t, uint64_t addr, void *to, size_t n);
-/* n bytes; those of pages that are not there (or are swapped, or go away) are 0. Returns how many were there. */
-size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n);
 /* For each page from start on, a byte of enum target_page. */
 enum target_page { PAGE_ABSENT, PAGE_PRESENT, PAGE_SWAPPED };
 void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to);

@@ -11,14 +11,11 @@
 #include <linux/elf.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "heap/target.h"
 #include "process/sharers.h"
@@ -277,11 +274,9 @@ static int say_why(struct target *t, int r, struct err *e)
 /* Without root, whoever runs malloctrace can stop it with a signal, and with it whatever it holds. */
 static bool is_of_another(pid_t pid)
 {
-	char path[32];
-	struct stat st;
+	uid_t owner = process__owner(pid);
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return getuid() && !stat(path, &st) && st.st_uid != getuid();
+	return getuid() && owner != (uid_t)-1 && owner != getuid();
 }
 
 /* Signals are for the threads that wait for them. */

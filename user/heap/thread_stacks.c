@@ -113,7 +113,7 @@ static bool is_plain(const struct mapping *m)
 
 static bool read_word(struct search *f, uint64_t addr, uint64_t *ret)
 {
-	return addr % WORD == 0 && target__read_present(f->t, addr, ret, WORD) == WORD;
+	return addr % WORD == 0 && memory__read_present(&f->t->memory, addr, ret, WORD) == WORD;
 }
 
 /* Is the list's entry in front of the number at this address one of a list? */
@@ -131,7 +131,7 @@ static bool read_pair(struct search *f, uint64_t at, struct thread_stack *to)
 	uint64_t words[PAIR_MAX + 3], page = f->t->page_bytes;
 
 	/* what is not there is zeros: on x86_64 the stack ends before so many words, and a guard may follow */
-	if (!target__read_present(f->t, at, words, sizeof(words)))
+	if (!memory__read_present(&f->t->memory, at, words, sizeof(words)))
 		return false;
 	for (size_t i = first; i <= last; i++) {
 		uint64_t block = words[i], size = words[i + 1], guard = words[i + 2];
@@ -159,7 +159,7 @@ static uint64_t find_descriptor(struct search *f, uint64_t start, uint64_t end, 
 	start = (start + WORD - 1) / WORD * WORD;
 	end = MIN(end, start + sizeof(f->buf));
 	n = end > start ? (end - start) / WORD : 0;
-	if (!n || !target__read_present(f->t, start, f->buf, n * WORD))
+	if (!n || !memory__read_present(&f->t->memory, start, f->buf, n * WORD))
 		return 0;
 	/* the end of a stack comes first: what is further down may be a copy */
 	for (size_t i = n; i-- > 2;)
@@ -218,7 +218,7 @@ static bool find_at_end(struct search *f, const struct mapping *m)
 	uint64_t start = m->end - MIN(m->end - m->start, (uint64_t)WINDOW_BYTES);
 	size_t n = (m->end - start) / WORD;
 
-	if (!target__read_present(f->t, start, f->buf, n * WORD))
+	if (!memory__read_present(&f->t->memory, start, f->buf, n * WORD))
 		return false;
 	for (size_t i = n; i-- > 2;) {
 		struct thread_stack *one = thread_of(f, (uint32_t)f->buf[i]);

@@ -215,22 +215,17 @@ static void add_kind(struct site_sum *sum, const struct kind *kind)
 
 COMPARATOR(by_blocks, struct site_kind, ORDER(b->blocks, a->blocks))
 
-struct holding {
-	struct hash pairs;	/* site and holder → struct held */
-	size_t n;
-};
-
-static void add_held(struct holding *h, struct site_sum *sum, uint64_t key, const struct snap_root *holder, uint64_t bytes)
+/* pairs: site and holder → struct held */
+static void add_held(struct hash *pairs, struct site_sum *sum, uint64_t key, const struct snap_root *holder, uint64_t bytes)
 {
-	struct held *held = hash__get(&h->pairs, key);
+	struct held *held = hash__get(pairs, key);
 
 	if (!held) {
-		if (h->n == MAX_HELD)
+		if (pairs->n == MAX_HELD)
 			return;
 		held = xcalloc(1, sizeof(*held));
-		hash__put(&h->pairs, key, held);
+		hash__put(pairs, key, held);
 		held->holder = holder;
-		h->n++;
 	}
 	held->blocks++;
 	held->bytes += bytes;
@@ -243,7 +238,7 @@ static void tell(const struct look *l, uint32_t site, struct site_sum *sum)
 	struct snap_share *v = snapshot__alloc(l->s, MAX_SHARES, sizeof(*v));
 	struct site_look *is = &sum->is;
 
-	is->scans = l->reach.state ? l->reach.scans : 0;
+	is->scans = l->reach.state ? l->reach.is.scans : 0;
 	is->partial = snap_unreached__is_partial(&l->h->unreached);
 	qsort(sum->kinds, MAX_SHARES, sizeof(*sum->kinds), by_blocks);
 	for (size_t i = 0; i < MAX_SHARES && sum->kinds[i].kind; i++)
@@ -260,12 +255,20 @@ static void tell(const struct look *l, uint32_t site, struct site_sum *sum)
 	l->o->on_site(site, is, l->o->arg);
 }
 
+/* Of a block; NULL: nobody, or it is not known. */
+static const struct snap_root *holder_of(const struct holders *h, const struct reach_result *r, size_t block)
+{
+	uint32_t root = r->root && h->of_root ? r->root[block] : 0, holder = root ? h->of_root[root - 1] : 0;
+
+	return holder ? &h->v.v[holder - 1] : NULL;
+}
+
 void look__tell_sites(struct look *l)
 {
 	uint32_t n = n_sites(l);
 	_cleanup_free_ struct site_sum *sums = xcalloc(n + 1, sizeof(*sums));
 	const struct census *c = &l->reach.first;
-	struct holding holding = {};
+	struct hash pairs = {};
 	size_t at = 0, chosen = 0;
 
 	for (size_t i = 0; i < c->blocks.n; i++) {
@@ -285,14 +288,12 @@ void look__tell_sites(struct look *l)
 			/* as the trace counts them */
 			sum->is.unreached_bytes += t->bytes;
 		}
-		holder = holders__of(&l->holders, &l->reach, i);
+		holder = holder_of(&l->holders, &l->reach, i);
 		if (holder)
-			add_held(&holding, sum, (uint64_t)t->site << 32 | (uint32_t)(holder - l->holders.v.v), holder, t->bytes);
+			add_held(&pairs, sum, (uint64_t)t->site << 32 | (uint32_t)(holder - l->holders.v.v), holder, t->bytes);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (sums[i].is.blocks)
 			tell(l, i, &sums[i]);
-	for (size_t i = 0; i < holding.pairs.room; i++)
-		free(holding.pairs.slots[i].value);
-	hash__done(&holding.pairs);
+	hash__free(&pairs);
 }

@@ -16,10 +16,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "elf/object.h"
 #include "reader/reader.h"
@@ -86,12 +84,6 @@ static void notify(struct names *n)
 	}
 }
 
-static void keep(struct names *n, const struct wish *w, const struct line *lines, size_t n_lines)
-{
-	*(struct found *)vec_push(&n->found) = (struct found){ w->obj, w->vaddr, lines, n_lines };
-	*(struct object **)vec_push(&n->done_with) = w->obj;
-}
-
 static void *look_up(void *arg)
 {
 	struct names *n = arg;
@@ -114,7 +106,8 @@ static void *look_up(void *arg)
 		pthread_mutex_unlock(&n->sym_lock);
 		pthread_mutex_lock(&n->lock);
 		n->at = NULL;
-		keep(n, &w, lines, n_lines);
+		*vec_push(&n->found) = (struct found){ w.obj, w.vaddr, lines, n_lines };
+		*vec_push(&n->done_with) = w.obj;
 		notify(n);
 		pthread_cond_broadcast(&n->more);
 	}
@@ -172,9 +165,7 @@ void names__free(struct names *n)
 	vec_done(&n->wishes);
 	vec_done(&n->found);
 	vec_done(&n->done_with);
-	for (size_t i = 0; i < n->known.room; i++)
-		free(n->known.slots[i].value);
-	hash__done(&n->known);
+	hash__free(&n->known);
 	close(n->fd);
 	pthread_mutex_destroy(&n->lock);
 	pthread_mutex_destroy(&n->sym_lock);
@@ -244,15 +235,6 @@ void names__heard(struct names *n)
 	}
 }
 
-/* Under lock. */
-static void learn_all(struct names *n)
-{
-	names__heard(n);
-	for (size_t i = 0; i < n->found.n; i++)
-		learn(n, &n->found.v[i]);
-	n->found.n = 0;
-}
-
 static void ask_jit(struct names *n, struct object *obj, uint64_t vaddr)
 {
 	struct found f = { .obj = obj, .vaddr = vaddr };
@@ -268,7 +250,6 @@ static bool fill(struct names *n, struct snapshot *s, struct place *p)
 {
 	struct object *obj = p->module >= 0 ? (struct object *)s->modules[p->module].handle : NULL;
 	const struct found *f;
-	struct wish *w;
 
 	if (p->resolved)
 		return false;
@@ -289,9 +270,8 @@ static bool fill(struct names *n, struct snapshot *s, struct place *p)
 	}
 	if (object__has_names(obj))
 		return false;
-	w = vec_push(&n->wishes);
 	object__hold(obj);
-	*w = (struct wish){ obj, p->offset, !strcmp(s->modules[p->module].path, "[vdso]") };
+	*vec_push(&n->wishes) = (struct wish){ obj, p->offset, !strcmp(s->modules[p->module].path, "[vdso]") };
 	return false;
 }
 
@@ -300,7 +280,10 @@ size_t names__want(struct names *n, struct snapshot *s, const uint32_t *places, 
 	size_t named = 0;
 
 	pthread_mutex_lock(&n->lock);
-	learn_all(n);
+	names__heard(n);
+	for (size_t i = 0; i < n->found.n; i++)
+		learn(n, &n->found.v[i]);
+	n->found.n = 0;
 	give_back(n);
 	for (size_t i = 0; i < n_places; i++)
 		named += fill(n, s, &s->places[places[i]]);

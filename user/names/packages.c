@@ -8,10 +8,7 @@
 #include "names/packages.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/util.h"
 
@@ -77,16 +74,11 @@ static void look(FILE *out, const char *dir, const char *name, const char *const
 		}
 }
 
-static bool is_list(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > strlen(LIST) && !strcmp(name + n - strlen(LIST), LIST);
-}
-
 static int only_lists(const struct dirent *d)
 {
-	return is_list(d->d_name);
+	size_t n = strlen(d->d_name);
+
+	return n > strlen(LIST) && !strcmp(d->d_name + n - strlen(LIST), LIST);
 }
 
 /* False: this is no Debian. */

@@ -6,12 +6,9 @@
 #include "names/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "elf/elffile.h"
 #include "process/mounts.h"
@@ -29,9 +26,7 @@ struct want {
 	uint32_t line;
 };
 
-struct wants {
-	struct vec(struct want) v;
-};
+struct wants vec(struct want);
 
 COMPARATOR(by_file_and_line, struct want,
 	   strcmp(a->file, b->file) ?: strcmp(a->dir ?: "", b->dir ?: "") ?: ORDER(a->line, b->line))
@@ -57,16 +52,14 @@ static void collect(struct wants *w, const struct snapshot *s)
 
 		for (size_t k = 0; p->resolved && k < p->n_lines; k++) {
 			const struct line *l = &p->lines[k];
-			struct want *slot;
 
 			if (!l->file || !l->line || is_there(s, l))
 				continue;
-			slot = vec_push(&w->v);
-			*slot = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL, l->line };
+			*vec_push(w) = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL,
+						      l->line };
 		}
 	}
-	if (w->v.n)
-		qsort(w->v.v, w->v.n, sizeof(*w->v.v), by_file_and_line);
+	vec_sort(w, by_file_and_line);
 }
 
 /* ---- files */
@@ -172,16 +165,14 @@ static void show_line(char buf[static LINE_MAX_COLS + TAB_COLS + 1], const char 
 }
 
 /* Where its lines begin. */
-struct begins {
-	struct vec(size_t) v;
-};
+struct begins vec(size_t);
 
 static void find_lines(struct begins *b, const struct text *t)
 {
 	for (size_t at = 0; at < t->len;) {
 		const char *end = memchr(t->bytes + at, '\n', t->len - at);
 
-		*(size_t *)vec_push(&b->v) = at;
+		*vec_push(b) = at;
 		at = end ? (size_t)(end - t->bytes) + 1 : t->len;
 	}
 }
@@ -189,7 +180,7 @@ static void find_lines(struct begins *b, const struct text *t)
 /* Line number, from 1 on. */
 static void line_at(const struct begins *b, const struct text *t, size_t number, char buf[static LINE_MAX_COLS + TAB_COLS + 1])
 {
-	size_t begin = b->v.v[number - 1], end = number < b->v.n ? b->v.v[number] : t->len;
+	size_t begin = b->v[number - 1], end = number < b->n ? b->v[number] : t->len;
 
 	if (t->bytes[end - 1] == '\n')
 		end--;
@@ -205,9 +196,7 @@ struct ranges {
 
 static void add_none(struct ranges *r, struct snapshot *s, const struct want *v, const char *why)
 {
-	struct snap_source *slot = vec_push(&r->v);
-
-	*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .why = snapshot__strdup(s, why) };
+	*vec_push(&r->v) = (struct snap_source){ .dir = v->dir, .file = v->file, .why = snapshot__strdup(s, why) };
 }
 
 /* The wanted lines of one file, and those around them: one range where they touch. */
@@ -219,16 +208,15 @@ static void add_ranges(struct ranges *r, struct snapshot *s, const struct want *
 	find_lines(&begins, t);
 	for (size_t i = 0; i < n;) {
 		uint32_t from = v[i].line > around ? v[i].line - around : 1, to = v[i].line;
-		struct snap_source *slot;
 		const char **text;
 
 		for (; i < n && (v[i].line <= to || v[i].line - to <= 2 * around + 1); i++)
 			to = v[i].line;
 		/* another file than the one that was compiled */
-		short_of |= to > begins.v.n;
-		if (from > begins.v.n)
+		short_of |= to > begins.n;
+		if (from > begins.n)
 			continue;
-		to = (uint32_t)MIN((size_t)to + around, begins.v.n);
+		to = (uint32_t)MIN((size_t)to + around, begins.n);
 		text = snapshot__alloc(s, to - from + 2, sizeof(*text));
 		for (uint32_t k = from; k <= to; k++) {
 			char buf[LINE_MAX_COLS + TAB_COLS + 1];
@@ -237,10 +225,10 @@ static void add_ranges(struct ranges *r, struct snapshot *s, const struct want *
 			text[k - from] = snapshot__strdup(s, buf);
 			r->bytes += strlen(text[k - from]);
 		}
-		slot = vec_push(&r->v);
-		*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1, .text = text };
+		*vec_push(&r->v) = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from,
+							 .n = to - from + 1, .text = text };
 	}
-	vec_done(&begins.v);
+	vec_done(&begins);
 	if (short_of)
 		add_none(r, s, v, "it has fewer lines than the program was built from");
 }
@@ -291,19 +279,19 @@ void sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret
 	collect(&w, s);
 	*ret = (struct sources_read){ .elsewhere = !is_of_this_machine(s) };
 	/* a file of that name is another one here */
-	for (size_t i = 0; i < w.v.n && ret->elsewhere; i++)
-		if (!i || !same_file(&w.v.v[i - 1], &w.v.v[i]))
-			add_none(&r, s, &w.v.v[i], "it was recorded on another machine: record with --embed-source");
+	for (size_t i = 0; i < w.n && ret->elsewhere; i++)
+		if (!i || !same_file(&w.v[i - 1], &w.v[i]))
+			add_none(&r, s, &w.v[i], "it was recorded on another machine: record with --embed-source");
 	if (ret->elsewhere)
-		w.v.n = 0;
-	for (size_t i = 0, n; i < w.v.n; i += n) {
-		for (n = 1; i + n < w.v.n && same_file(&w.v.v[i], &w.v.v[i + n]); n++)
+		w.n = 0;
+	for (size_t i = 0, n; i < w.n; i += n) {
+		for (n = 1; i + n < w.n && same_file(&w.v[i], &w.v[i + n]); n++)
 			;
 		if (ret->n_files == SOURCE_MAX_FILES || r.bytes > EMBED_MAX_BYTES) {
 			ret->cut = true;
 			break;
 		}
-		add_file(&r, s, &w.v.v[i], n, around, ret);
+		add_file(&r, s, &w.v[i], n, around, ret);
 	}
 	if (r.v.n) {
 		struct snap_source *all = snapshot__alloc(s, s->n_sources + r.v.n, sizeof(*all));
@@ -315,7 +303,7 @@ void sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret
 		s->n_sources += r.v.n;
 	}
 	vec_done(&r.v);
-	vec_done(&w.v);
+	vec_done(&w);
 }
 
 struct source_file *source_file__read(const struct line *l, const char *module)
@@ -330,8 +318,8 @@ struct source_file *source_file__read(const struct line *l, const char *module)
 	f->dir = l->dir ? xstrdup(l->dir) : NULL;
 	if (!f->why)
 		find_lines(&begins, &t);
-	text = xcalloc(begins.v.n + 1, sizeof(*text));
-	for (size_t i = 0; !f->why && i < begins.v.n; i++) {
+	text = xcalloc(begins.n + 1, sizeof(*text));
+	for (size_t i = 0; !f->why && i < begins.n; i++) {
 		char buf[LINE_MAX_COLS + TAB_COLS + 1];
 
 		line_at(&begins, &t, i + 1, buf);
@@ -340,7 +328,7 @@ struct source_file *source_file__read(const struct line *l, const char *module)
 	}
 	f->lines = (struct snap_source){ .file = f->file, .dir = f->dir, .newer = t.newer, .from = 1, .n = f->lines.n, .text = text };
 	free(t.bytes);
-	vec_done(&begins.v);
+	vec_done(&begins);
 	return f;
 }
 

@@ -12,7 +12,6 @@
 #include "names/sym.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "elf/apart.h"
@@ -117,13 +116,12 @@ static void open_files(struct sym *s, struct module *m)
 
 static struct module *get_module(struct sym *s, struct object *obj)
 {
-	struct module *m = hash__get(&s->modules, (uintptr_t)obj), **slot;
+	struct module *m = hash__get(&s->modules, (uintptr_t)obj);
 
 	if (m)
 		return m;
 	m = xcalloc(1, sizeof(*m));
-	slot = vec_push(&s->all);
-	*slot = m;
+	*vec_push(&s->all) = m;
 	m->obj = obj;
 	object__hold(obj);
 	m->id = s->all.n;
@@ -198,23 +196,30 @@ static const char *own_name(struct sym *s, struct module *m, const struct dwarf_
 	return function_name(s, f->name);
 }
 
-static const struct result *resolve_jit(struct sym *s, struct module *m, uint64_t addr)
+static struct result *new_result(struct sym *s, size_t n)
 {
-	struct result *r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+	struct result *r = pool__alloc(&s->pool, sizeof(*r) + n * sizeof(r->lines[0]));
 
-	r->n = 1;
-	r->lines[0] = (struct line){ .function = function_name(s, jitmap__find(m->obj->jit, addr)) };
+	r->n = n;
+	return r;
+}
+
+/* function: as the file has it; NULL: none is known. */
+static const struct result *name_alone(struct sym *s, const char *function)
+{
+	struct result *r = new_result(s, 1);
+
+	r->lines[0] = (struct line){ .function = function_name(s, function) };
 	return r;
 }
 
 static const struct result *resolve_script(struct sym *s, struct module *m, uint64_t at)
 {
-	struct result *r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+	struct result *r = new_result(s, 1);
 	struct code_line l = {};
 
 	/* its strings live as long as the object, which the module holds */
 	code_book__line(m->obj->script, at, &l);
-	r->n = 1;
 	r->lines[0] = (struct line){ .function = l.function };
 	if (!s->opts.no_source) {
 		r->lines[0].file = l.file;
@@ -257,16 +262,12 @@ static const struct result *resolve(struct sym *s, struct module *m, uint64_t ad
 	if (!frames.n) {
 		if (!symbol)
 			symbol = symtab__find(&m->symtab, addr);
-		r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
-		r->n = 1;
-		r->lines[0] = (struct line){ .function = symbol ? function_name(s, symbol->name) : NULL };
-		return r;
+		return name_alone(s, symbol ? symbol->name : NULL);
 	}
 
 	if (s->opts.no_inlines)
 		skip = frames.n - 1;
-	r = pool__alloc(&s->pool, sizeof(*r) + (frames.n - skip) * sizeof(r->lines[0]));
-	r->n = frames.n - skip;
+	r = new_result(s, frames.n - skip);
 	for (size_t i = skip; i < frames.n; i++) {
 		const struct dwarf_frame *f = &frames.v[i];
 		struct line *l = &r->lines[i - skip];
@@ -386,9 +387,8 @@ const struct reader_question names_question = { READ_NAMES, &request_type, &answ
 
 static void keep_lines(struct sym *s, struct module *m, uint64_t vaddr, const struct line *lines, size_t n)
 {
-	struct result *r = pool__alloc(&s->pool, sizeof(*r) + n * sizeof(r->lines[0]));
+	struct result *r = new_result(s, n);
 
-	r->n = n;
 	for (size_t i = 0; i < n; i++) {
 		r->lines[i] = lines[i];
 		r->lines[i].function = pool__string(&s->pool, lines[i].function);
@@ -419,7 +419,7 @@ static void ask(struct sym *s, struct module *m)
 
 static void expect(struct sym *s, struct module *m, uint64_t vaddr)
 {
-	*(uint64_t *)vec_push(&m->expected) = vaddr;
+	*vec_push(&m->expected) = vaddr;
 	if (m->expected.n >= EXPECTED_MAX)
 		ask(s, m);
 }
@@ -430,15 +430,6 @@ void sym__expect(struct sym *s, struct object *obj, uint64_t vaddr)
 
 	if (m && !hash__get(&m->results, vaddr))
 		expect(s, m, vaddr);
-}
-
-/* NULL: an end is asked for. */
-static const struct result *ask_for(struct sym *s, struct module *m, uint64_t vaddr)
-{
-	expect(s, m, vaddr);
-	if (m->expected.n)
-		ask(s, m);
-	return hash__get(&m->results, vaddr);
 }
 
 size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const struct line **ret)
@@ -457,11 +448,17 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 			return 1;
 		}
 		if (s->reader && !object__has_names(m->obj)) {
-			r = ask_for(s, m, vaddr);
+			expect(s, m, vaddr);
+			if (m->expected.n)
+				ask(s, m);
+			/* NULL: an end is asked for */
+			r = hash__get(&m->results, vaddr);
 			*ret = r ? r->lines : &unnamed;
 			return r ? r->n : 1;
 		}
-		r = m->obj->script ? resolve_script(s, m, vaddr - 1) : m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
+		r = m->obj->script ? resolve_script(s, m, vaddr - 1) :
+		    m->obj->jit	   ? name_alone(s, jitmap__find(m->obj->jit, vaddr - 1)) :
+				     resolve(s, m, vaddr - 1);
 		report_split(s, m, r);
 		hash__put(&m->results, vaddr, (void *)r);
 	}

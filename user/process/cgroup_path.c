@@ -5,10 +5,7 @@
  */
 #include "process/containers.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "util/util.h"
 
 #define UUID_LEN 36
 #define CONFIG_HASH_LEN 32	/* what the kubelet calls a pod that it was given in a file */

@@ -8,10 +8,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "process/mounts.h"
 #include "util/parse.h"
@@ -172,8 +170,7 @@ static void fold(struct containers *c)
 {
 	size_t n = 0, n_places = 0;
 
-	if (c->n)
-		qsort(c->v, c->n, sizeof(*c->v), by_id_and_path);
+	vec_sort(c, by_id_and_path);
 	for (size_t i = 0; i < c->n; i++) {
 		struct container *last = n ? &c->v[n - 1] : NULL, *one = &c->v[i];
 		bool same = last && !strcmp(last->id, one->id);

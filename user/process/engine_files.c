@@ -6,20 +6,16 @@
 #include "process/containers.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <linux/openat2.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "util/invoker.h"
-#include "util/util.h"
 
 #define NAME_LEN_MAX 255
 #define NAMES_MAX 8		/* of one container */
@@ -128,27 +124,13 @@ static char *read_owned(int home, const char *path, uid_t user, size_t max)
 	_cleanup_close_ int named = home >= 0 ? find_below(home, path) : open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
 	char again[64], *text;
 	struct stat st;
-	size_t len = 0;
 
 	if (named < 0 || fstat(named, &st) || !S_ISREG(st.st_mode) || st.st_uid != user || st.st_size < 0 || (uint64_t)st.st_size > max)
 		return NULL;
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", named);
 	/* nor is a lease on it waited for, which its owner may hold */
 	fd = open(again, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	text = xmalloc((size_t)st.st_size + 1);
-	while (len < (size_t)st.st_size) {
-		ssize_t got = read(fd, text + len, (size_t)st.st_size - len);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		len += (size_t)got;
-	}
-	text[len] = 0;
-	return text;
+	return fd < 0 || read_fd_upto(fd, max, &text, NULL) ? NULL : text;
 }
 
 static void tell_name(const char *id, const char *name, uid_t user, engine_named_fn *tell, void *arg)

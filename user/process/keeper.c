@@ -13,8 +13,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
@@ -96,11 +94,6 @@ static void list(struct keeping *p, bool in)
 		*at = p->next;
 	}
 	pthread_mutex_unlock(&all_lock);
-}
-
-static int refuse(pid_t pid, int code, struct err *e)
-{
-	return rights__refused(e, code, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not read the memory of process %d", (int)pid);
 }
 
 static int say_ended(pid_t pid, struct err *e)
@@ -326,9 +319,10 @@ static int open_all(struct keeping *p, struct err *e)
 	if (!err)
 		err = memory__open(&p->memory, runner);
 	if (!err)
-		err = p->maps = maps__open(runner);
+		err = p->maps = process__open(runner, "maps", 0);
 	if (err == -EACCES || err == -EPERM)
-		return refuse(p->pid, err, e);
+		return rights__refused(e, err, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "this user may not read the memory of process %d", (int)p->pid);
 	if (err == -ENOENT || err == -ESRCH)
 		return say_ended(p->pid, e);
 	if (err < 0)

@@ -6,13 +6,14 @@
  * because they are also what is opened.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include "process/maps.h"
 #include "process/process.h"
@@ -22,28 +23,6 @@
 #include "util/util.h"
 
 #define COUNT_BYTES 65536
-
-static bool take_number(const char **p, const char *end, unsigned int base, uint64_t *ret)
-{
-	const char *s = *p;
-	uint64_t n = 0;
-
-	for (; s < end; s++) {
-		unsigned int digit = *s >= '0' && *s <= '9' ? *s - '0' :
-				     *s >= 'a' && *s <= 'f' ? *s - 'a' + 10 : 16;
-
-		if (digit >= base)
-			break;
-		if (n > (UINT64_MAX - digit) / base)
-			return false;
-		n = n * base + digit;
-	}
-	if (s == *p)
-		return false;
-	*p = s;
-	*ret = n;
-	return true;
-}
 
 static bool take_char(const char **p, const char *end, char c)
 {
@@ -83,12 +62,13 @@ static size_t take_deleted(const char *name, size_t len, struct mapping *m)
 	return m->deleted ? len - (sizeof(gone) - 1) : len;
 }
 
-bool mapping__parse(const char *p, const char *end, struct mapping *m, const char **ret_name)
+/* A line, without its newline: all but deleted and path. *ret_name: where the name begins, escaped, up to end. False: there is no sense in it. */
+static bool parse_line(const char *p, const char *end, struct mapping *m, const char **ret_name)
 {
 	uint64_t major, minor;
 
-	if (!take_number(&p, end, 16, &m->start) || !take_char(&p, end, '-') ||
-	    !take_number(&p, end, 16, &m->end) || !take_char(&p, end, ' ') || m->start >= m->end)
+	if (!scan_number(&p, end, 16, &m->start) || !take_char(&p, end, '-') ||
+	    !scan_number(&p, end, 16, &m->end) || !take_char(&p, end, ' ') || m->start >= m->end)
 		return false;
 	/* x86's [vsyscall] is the kernel's own page: no process maps it, PROCMAP_QUERY does not name it */
 	if (m->start >> 63)
@@ -100,10 +80,10 @@ bool mapping__parse(const char *p, const char *end, struct mapping *m, const cha
 	m->exec = p[2] == 'x';
 	m->shared = p[3] == 's';
 	p += 5;
-	if (!take_number(&p, end, 16, &m->file_off) || !take_char(&p, end, ' ') ||
-	    !take_number(&p, end, 16, &major) || !take_char(&p, end, ':') ||
-	    !take_number(&p, end, 16, &minor) || !take_char(&p, end, ' ') ||
-	    !take_number(&p, end, 10, &m->ino) || major > UINT32_MAX || minor > UINT32_MAX)
+	if (!scan_number(&p, end, 16, &m->file_off) || !take_char(&p, end, ' ') ||
+	    !scan_number(&p, end, 16, &major) || !take_char(&p, end, ':') ||
+	    !scan_number(&p, end, 16, &minor) || !take_char(&p, end, ' ') ||
+	    !scan_number(&p, end, 10, &m->ino) || major > UINT32_MAX || minor > UINT32_MAX)
 		return false;
 	m->dev_major = major;
 	m->dev_minor = minor;
@@ -129,7 +109,7 @@ void maps__parse(const char *text, size_t len, struct maps *ret)
 		struct mapping one = { 0 };
 		const char *name;
 
-		if (mapping__parse(text, stop, &one, &name)) {
+		if (parse_line(text, stop, &one, &name)) {
 			one.path = unescape(name, take_deleted(name, (size_t)(stop - name), &one));
 			sorted = sorted && (!all.n || all.v[all.n - 1].start <= one.start);
 			*vec_push(&all) = one;
@@ -139,11 +119,6 @@ void maps__parse(const char *text, size_t len, struct maps *ret)
 	if (!sorted)
 		qsort(all.v, all.n, sizeof(*all.v), by_start);
 	*ret = (struct maps){ all.v, all.n };
-}
-
-int maps__open(pid_t pid)
-{
-	return process__open(pid, "maps", 0);
 }
 
 int maps__read(pid_t pid, struct maps *ret, struct err *e)
@@ -166,7 +141,7 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 bool maps__are_more_than(pid_t pid, size_t n)
 {
 	_cleanup_free_ char *buf = xmalloc(COUNT_BYTES);
-	_cleanup_close_ int fd = maps__open(pid);
+	_cleanup_close_ int fd = process__open(pid, "maps", 0);
 	size_t lines = 0;
 	ssize_t got;
 
@@ -244,17 +219,36 @@ bool mapping__is_same_file(const struct mapping *a, const struct mapping *b)
 	return a->ino && a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
+bool mapping__is_file(const struct mapping *m, int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == makedev(m->dev_major, m->dev_minor);
+}
+
+bool mapping__is_memory(const struct mapping *m)
+{
+	static uint64_t known;	/* by __atomic builtins; 0: not yet */
+	uint64_t dev = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (!dev) {
+		_cleanup_close_ int fd = memfd_create("malloctrace", MFD_CLOEXEC);
+		struct stat st;
+
+		if (fd < 0 || fstat(fd, &st))
+			return false;
+		dev = st.st_dev;
+		__atomic_store_n(&known, dev, __ATOMIC_RELAXED);
+	}
+	return dev == makedev(m->dev_major, m->dev_minor);
+}
+
 void maps__done(struct maps *m)
 {
-	size_t i;
-
-	if (!m)
-		return;
-	for (i = 0; i < m->n; i++)
+	for (size_t i = 0; i < m->n; i++)
 		free(m->v[i].path);
 	free(m->v);
-	m->v = NULL;
-	m->n = 0;
+	*m = (struct maps){};
 }
 
 /* ---- as they are made */
@@ -502,8 +496,7 @@ void watch__read(struct watch *w, watch_fn fn, void *arg)
 		read_ring(w, &w->rings.v[i]);
 	for (size_t i = 0; i < w->records.n; i++)
 		w->records.v[i].seq = i;
-	if (w->records.n)
-		qsort(w->records.v, w->records.n, sizeof(*w->records.v), by_time);
+	vec_sort(&w->records, by_time);
 	for (size_t i = 0; i < w->records.n; i++)
 		fn(&w->records.v[i], arg);
 	forget_records(w);

@@ -29,11 +29,8 @@ struct maps {
 	size_t n;
 };
 
-/* A line, without its newline: all but deleted and path. *ret_name: where the name begins, escaped, up to end. False: there is no sense in it. */
-bool mapping__parse(const char *line, const char *end, struct mapping *ret, const char **ret_name);
 /* text need not end in a newline; a line that makes no sense is skipped. */
 void maps__parse(const char *text, size_t len, struct maps *ret);
-int maps__open(pid_t pid);	/* its text; -errno */
 int maps__read(pid_t pid, struct maps *ret, struct err *e);
 /* Has the process more of them than this? It is no slower for one that has far more. */
 bool maps__are_more_than(pid_t pid, size_t n);
@@ -45,6 +42,9 @@ int maps__query(int fd, size_t max_bytes, struct maps *ret);
 const struct mapping *maps__find(const struct maps *m, uint64_t addr);
 void maps__done(struct maps *m);
 bool mapping__is_same_file(const struct mapping *a, const struct mapping *b);	/* no, of those without one */
+bool mapping__is_file(const struct mapping *m, int fd);	/* the one that is open */
+/* Memory of the kernel's own, which is mounted nowhere and no layer of an overlay: memfd_create(2), shared memory. */
+bool mapping__is_memory(const struct mapping *m);
 
 /*
  * Which processes map new code: a program that is started, dlopen in one that runs. A perf

@@ -3,10 +3,7 @@
 #include "process/memcg.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "process/mounts.h"
 #include "process/process.h"

@@ -11,12 +11,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "process/process.h"
 #include "util/util.h"
@@ -38,11 +35,6 @@ static uint64_t page_size(void)
 
 /* ---- descriptors */
 
-int memory__open_pages(pid_t runner)
-{
-	return process__open(runner, "pagemap", 0);
-}
-
 int memory__open(struct memory *m, pid_t runner)
 {
 	int mem, pagemap;
@@ -52,7 +44,7 @@ int memory__open(struct memory *m, pid_t runner)
 	mem = process__open(runner, "mem", 0);
 	if (mem < 0)
 		return mem;
-	pagemap = memory__open_pages(runner);
+	pagemap = process__open(runner, "pagemap", 0);
 	if (pagemap < 0) {
 		close(mem);
 		return pagemap;
@@ -364,7 +356,7 @@ static uint64_t huge_bytes(void)
 
 static void learn(struct zero_pages *z)
 {
-	struct memory own = { .pagemap = memory__open_pages(getpid()) };
+	struct memory own = { .pagemap = process__open(getpid(), "pagemap", 0) };
 	uint64_t page = page_size(), bytes = huge_bytes(), pfn;
 
 	if (own.pagemap < 0)

@@ -30,8 +30,6 @@ int memory__open(struct memory *m, pid_t runner);
 int memory__copy(const struct memory *from, struct memory *ret);	/* descriptors of its own; -errno */
 void memory__close(struct memory *m);
 #define _cleanup_memory_ __attribute__((cleanup(memory__close)))
-/* pagemap alone: the caller's to close; -errno */
-int memory__open_pages(pid_t runner);
 
 /* Bytes from addr on; returns how many: up to the first page that is not there. */
 size_t memory__read(struct memory *m, uint64_t addr, void *to, size_t n);

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "process/maps.h"
 #include "process/process.h"
 #include "util/invoker.h"
 #include "util/util.h"
@@ -296,15 +296,14 @@ void mounts__keep(pid_t pid)
 	kept.pid = kept.fd < 0 ? 0 : pid;
 }
 
-/* A mount's number is not another one's as long as it is mounted, so what a table that has not changed says of it is so. */
-static bool has_changed(int fd)
+bool mounts__have_changed(int fd)
 {
 	return poll(&(struct pollfd){ .fd = fd, .events = POLLPRI }, 1, 0) > 0;
 }
 
 static char *copy_kept(void)
 {
-	if (!kept.n_readings || has_changed(kept.fd)) {
+	if (!kept.n_readings || mounts__have_changed(kept.fd)) {
 		free(kept.text);
 		kept.text = NULL;
 		if (kept.n_readings++ < READINGS_MAX && !lseek(kept.fd, 0, SEEK_SET))
@@ -476,6 +475,17 @@ int path_walk__root_of(pid_t pid)
 int path_walk__mapped(pid_t pid, int root, const char *path)
 {
 	return walk(&(struct walk){ .pid = pid, .root = root }, path);
+}
+
+int path_walk__file_of(pid_t pid, const struct mapping *m, const char *path)
+{
+	_cleanup_close_ int root = path_walk__root_of(pid);
+	int fd = root < 0 ? root : path_walk__mapped(pid, root, path);
+
+	if (fd < 0 || mapping__is_file(m, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
 }
 
 static int walk_own(const char *path, bool served)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct mapping;
+
 struct mount {
 	const char *root, *point, *type, *options;	/* in a line that was cut up */
 };
@@ -39,6 +41,8 @@ char *mounts__of(pid_t pid);
 /* Until the thread lets go, mounts__of() reads it once, and again if it changes: a process may have thousands of files and of mounts. */
 void mounts__keep(pid_t pid);
 void mounts__let_go(void);
+/* Since it was last asked of this open mountinfo. A mount's number is no other one's as long as it is mounted: one that has not changed holds. */
+bool mounts__have_changed(int fd);
 /* The mount that a descriptor is on; false: unknown. No file system is asked. */
 bool mounts__id_of(int fd, unsigned int *ret);
 /* Is the descriptor's mount local, by the tables of this process and malloctrace's own? No file system is asked. */
@@ -66,6 +70,8 @@ bool path__is_below(const char *path, const char *dir);
 int path_walk__root_of(pid_t pid);	/* the root of a process */
 /* Below the root of a process, as the kernel names what is mapped: -ELOOP where a link has been put meanwhile. */
 int path_walk__mapped(pid_t pid, int root, const char *path);
+/* The same of a mapping's file: -ESTALE where another one has this path now. */
+int path_walk__file_of(pid_t pid, const struct mapping *m, const char *path);
 /* Below the root of this process; one that is relative, from its working directory. */
 int path_walk__own(const char *path);
 /* The same, also on file systems that root or the user who runs malloctrace serves: NFS, their own FUSE. */

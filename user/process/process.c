@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns nothing but what it returns. All names leave here clean. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -17,7 +15,6 @@
 #include "reader/reader.h"
 #include "util/parse.h"
 #include "util/rights.h"
-#include "util/util.h"
 
 int process__file(pid_t pid, const char *what, char **ret)
 {
@@ -154,7 +151,7 @@ static char *read_name(pid_t pid, const char *what)
 	return xstrdup(text);
 }
 
-static char *read_exe(pid_t pid)
+char *process__exe(pid_t pid)
 {
 	char path[64], exe[PATH_MAX + 1];
 	ssize_t len;
@@ -318,7 +315,7 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 	err = may_inspect(tid, &p, e);
 	if (err)
 		goto fail;
-	p.exe = read_exe(tid);
+	p.exe = process__exe(tid);
 	p.cgroup = read_cgroup(pid);
 	recognise(&p);
 	p.age_ns = age_of(&stat);
@@ -361,6 +358,15 @@ bool process__is_own(pid_t pid)
 	pid_t parent;
 
 	return pid == getpid() || keeper__is_holder(pid) || readers__own(pid, &parent) || (parent && process__parent(pid) == parent);
+}
+
+uid_t process__owner(pid_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
 }
 
 pid_t process__parent(pid_t pid)
@@ -431,7 +437,7 @@ bool process__read_cgroup(struct process *p)
 void process__set_exe(struct process *p)
 {
 	free(p->exe);
-	p->exe = read_exe(p->pid);
+	p->exe = process__exe(p->pid);
 }
 
 void process__done(struct process *p)
@@ -482,10 +488,9 @@ uint64_t process__cpu_ns(pid_t pid)
 bool machine__boot_id(char ret[static BOOT_ID_MAX])
 {
 	_cleanup_free_ char *text = NULL;
-	size_t len;
 
 	*ret = 0;
-	if (read_small_file("/proc/sys/kernel/random/boot_id", &text, &len))
+	if (read_small_file("/proc/sys/kernel/random/boot_id", &text, NULL))
 		return false;
 	snprintf(ret, BOOT_ID_MAX, "%.*s", (int)strcspn(text, "\n"), text);
 	return *ret;
@@ -495,9 +500,8 @@ uint64_t machine__cpu_ns(void)
 {
 	_cleanup_free_ char *text = NULL;
 	unsigned long long user, nice, system;
-	size_t len;
 
-	if (read_small_file("/proc/stat", &text, &len) || sscanf(text, "cpu %llu %llu %llu", &user, &nice, &system) != 3)
+	if (read_small_file("/proc/stat", &text, NULL) || sscanf(text, "cpu %llu %llu %llu", &user, &nice, &system) != 3)
 		return 0;
 	return (user + nice + system) * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
 }
@@ -534,19 +538,6 @@ int process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
 
 /* ---- the machine's memory */
 
-/* Owns which lines of /proc/meminfo are read. */
-
-static const struct {
-	const char *name;
-	size_t offset;
-} lines[] = {
-	{ "MemTotal:", offsetof(struct meminfo, total_bytes) },
-	{ "MemAvailable:", offsetof(struct meminfo, available_bytes) },
-	{ "MemFree:", offsetof(struct meminfo, free_bytes) },
-	{ "SwapTotal:", offsetof(struct meminfo, swap_bytes) },
-	{ "SwapFree:", offsetof(struct meminfo, swap_free_bytes) },
-};
-
 uint64_t bytes_of_line(const char *text, const char *name)
 {
 	size_t len = strlen(name);
@@ -560,9 +551,13 @@ uint64_t bytes_of_line(const char *text, const char *name)
 
 void meminfo__parse(const char *text, struct meminfo *ret)
 {
-	*ret = (struct meminfo){};
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		*(uint64_t *)((char *)ret + lines[i].offset) = bytes_of_line(text, lines[i].name);
+	*ret = (struct meminfo){
+		.total_bytes = bytes_of_line(text, "MemTotal:"),
+		.available_bytes = bytes_of_line(text, "MemAvailable:"),
+		.free_bytes = bytes_of_line(text, "MemFree:"),
+		.swap_bytes = bytes_of_line(text, "SwapTotal:"),
+		.swap_free_bytes = bytes_of_line(text, "SwapFree:"),
+	};
 }
 
 void meminfo__read(struct meminfo *ret)

@@ -45,12 +45,14 @@ pid_t process__runner(pid_t pid);
 /* Is it there, and neither a kernel thread nor a zombie? */
 bool process__has_memory(pid_t pid);
 bool process__is_own(pid_t pid);	/* malloctrace, one that reads for it, or that holds a process's memory for it */
+uid_t process__owner(pid_t pid);	/* whose its files in /proc are; -1: it has ended */
 pid_t process__parent(pid_t pid);	/* 0: none that can be seen */
 /* Is that one still there? */
 bool process__is(pid_t pid, uint64_t start_ticks);
 /* What may change in a life. False: it is where it was. */
 bool process__read_cgroup(struct process *p);
 void process__set_exe(struct process *p);
+char *process__exe(pid_t pid);	/* the path of its program, clean; "" if it cannot be read; the caller's */
 /* The text of /proc/PID/cgroup; *ret is the caller's. -ESRCH: it has ended, or is about to. */
 int process__cgroups(pid_t pid, char **ret);
 

@@ -4,15 +4,11 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "process/process.h"
 #include "util/log.h"
-#include "util/parse.h"
 #include "util/util.h"
 
 /* 0: the same; -1 and errno */
@@ -129,17 +125,10 @@ static bool is_own(pid_t tid)
 static pid_t tracer_of(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
-	uint64_t tracer;
-	char *line;
+	const char *line = process__file(pid, "status", &text) ? NULL : strstr(text, "\nTracerPid:");
+	pid_t tracer;
 
-	if (process__file(pid, "status", &text))
-		return 0;
-	line = strstr(text, "\nTracerPid:\t");
-	if (!line)
-		return 0;
-	line += strlen("\nTracerPid:\t");
-	line[strcspn(line, "\n")] = '\0';
-	return parse_u64(line, 1, INT32_MAX, &tracer) || is_own((pid_t)tracer) ? 0 : (pid_t)tracer;
+	return !line || sscanf(line, "\nTracerPid: %d", &tracer) != 1 || is_own(tracer) ? 0 : tracer;
 }
 
 bool debugger__holds_still(pid_t pid)

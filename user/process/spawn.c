@@ -5,14 +5,12 @@
  * us, and no breakpoint was written into it. Before it is let go, when it is a
  * copy of malloctrace and nothing else, it dies with us.
  */
-#include <elf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/mman.h>
@@ -24,7 +22,6 @@
 
 #include "process/process.h"
 #include "process/spawn.h"
-#include "util/err.h"
 #include "util/invoker.h"
 #include "util/parse.h"
 #include "util/rights.h"
@@ -403,15 +400,6 @@ void spawn__let_go(struct spawn *s)
 	if (s->state == FREE && !waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) &&
 	    info.si_pid == s->pid && info.si_status == SIGSTOP)
 		kill(s->pid, SIGCONT);
-}
-
-bool spawn__ended(const struct spawn *s, int *ret_status)
-{
-	if (s->state != ENDED)
-		return false;
-	if (ret_status)
-		*ret_status = s->status;
-	return true;
 }
 
 uint64_t spawn__most_rss_bytes(const struct spawn *s)

@@ -55,8 +55,6 @@ void spawn__release(struct spawn *s);
 /* No exec holds it any more: should one have just now, it goes on. */
 void spawn__let_go(struct spawn *s);
 
-/* It has ended: as a shell would report it, 128+N for a signal; 126 or 127 if it could not be run. */
-bool spawn__ended(const struct spawn *s, int *ret_status);
 /*
  * The most memory that was resident at a time, by the kernel's account at its end; 0: not known, or
  * so little that it may have been that of malloctrace's fork.
@@ -65,7 +63,7 @@ uint64_t spawn__most_rss_bytes(const struct spawn *s);
 uint64_t spawn__cpu_ns(const struct spawn *s);	/* and of all children that it has waited for; 0: it runs */
 /* Why it could not be run: an errno, or 0. */
 int spawn__exec_errno(const struct spawn *s);
-/* Waits for its end. */
+/* Waits for its end; as a shell would report it, 128+N for a signal; 126 or 127 if it could not be run. */
 int spawn__wait(struct spawn *s);
 /* Takes NULL. A child that has not been let go to its exec is ended. */
 void spawn__free(struct spawn *s);

@@ -8,11 +8,8 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "process/maps.h"
 #include "process/mounts.h"
@@ -42,19 +39,6 @@ const char *translator__of(const char *path)
 		if (!fnmatch(translators[i].path, path, 0))
 			return translators[i].name;
 	return NULL;
-}
-
-static bool read_exe(pid_t pid, char exe[static PATH_MAX])
-{
-	char link[64];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	n = readlink(link, exe, PATH_MAX - 1);
-	if (n <= 0)
-		return false;
-	exe[n] = '\0';
-	return true;
 }
 
 bool translator__is_installed(const char *path, uint64_t ino)
@@ -94,8 +78,8 @@ void translator__for_each(void (*fn)(pid_t pid, const char *name, bool installed
 	pid_t pid;
 
 	while ((pid = pids__next(&all))) {
-		char exe[PATH_MAX];
-		const char *name = read_exe(pid, exe) ? translator__of(exe) : NULL;
+		_cleanup_free_ char *exe = process__exe(pid);
+		const char *name = translator__of(exe);
 		struct stat st;
 
 		if (name) {

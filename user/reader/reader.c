@@ -18,11 +18,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "reader/lockdown.h"
 #include "reader/reader_parts.h"
-#include "util/err.h"
 #include "util/signals.h"
 #include "util/util.h"
 

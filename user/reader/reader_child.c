@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "reader/lockdown.h"
 #include "reader/reader.h"

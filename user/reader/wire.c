@@ -7,11 +7,9 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "reader/reader.h"
 #include "reader/reader_parts.h"
 #include "reader/wire.h"
 #include "util/signals.h"

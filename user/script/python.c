@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "elf/symtab.h"
-#include "util/err.h"
 #include "util/util.h"
 
 #define TABLE_BYTES 648		/* of the longest of these tables, up to the last member that is wanted */

@@ -5,8 +5,6 @@
  * A process may map and unmap as much as it likes, again and again: anonymous memory is no range, of files that are
  * gone a number is kept, and what lies where is found by an index.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "elf/code_book.h"
@@ -14,7 +12,6 @@
 #include "process/process.h"
 #include "space/space.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 /* What goes beyond this has no names. */
 #define MAX_RANGES 65536
@@ -140,22 +137,30 @@ static struct space_range *push_range(struct space *s)
 	return vec_push(s);
 }
 
+/* The same once more, which was reported. was is in no list that grows by it. */
+static struct space_range *push_copy(struct space *s, const struct space_range *was)
+{
+	struct space_range *r = push_range(s);
+
+	*r = *was;
+	r->label = was->label ? xstrdup(was->label) : NULL;
+	r->why = (struct err){};
+	r->reported = true;
+	if (r->object)
+		object__hold(r->object);
+	return r;
+}
+
 /* [start, end) of a range is as it was, whatever becomes of the rest. */
 static void keep_part(struct space *s, const struct space_range *was, uint64_t start, uint64_t end)
 {
-	struct space_range *part = start < end && s->n < MAX_RANGES ? push_range(s) : NULL;
+	struct space_range *part = start < end && s->n < MAX_RANGES ? push_copy(s, was) : NULL;
 
 	if (!part)
 		return;
-	*part = *was;
 	part->start = start;
 	part->end = end;
 	part->file_off = was->file_off + (start - was->start);
-	part->label = was->label ? xstrdup(was->label) : NULL;
-	part->why = (struct err){};
-	part->reported = true;
-	if (part->object)
-		object__hold(part->object);
 	space_index__add(s, s->n - 1);
 }
 
@@ -285,15 +290,6 @@ static bool is_again(struct space_range *r, uint64_t t_ns)
 	if (r->fresh)
 		disown(r);
 	return false;
-}
-
-/* The record of what a reading has found first. */
-static struct space_range *looked_at_before(const struct space *s, struct objects *objects,
-					    const struct mapping *m, uint64_t t_ns)
-{
-	struct space_range *r = known(s, objects, m);
-
-	return r && r->born_ns > t_ns && r->found ? r : NULL;
 }
 
 /* Is any of it among what is mapped, which is in order? */
@@ -460,8 +456,9 @@ bool space__add(struct space *s, struct objects *objects, pid_t pid, const struc
 	/* a record may be read after a reading that has seen what it reports, and more */
 	if (is_anon(m))
 		return t_ns > s->looked_ns && end_overlapped(s, m, t_ns, true);
-	r = looked_at_before(s, objects, m, t_ns);
-	if (r) {
+	r = known(s, objects, m);
+	/* the record of what a reading has found first */
+	if (r && r->born_ns > t_ns && r->found) {
 		/* this is when it came, and when what was there before went */
 		space_index__find(s, m->start, m->end, false);
 		for (size_t k = 0; k < s->index.near.n; k++) {
@@ -524,8 +521,7 @@ bool space__is_long(const struct space *s)
 
 static void range_done(struct space_range *r)
 {
-	if (r->object)
-		object__put(r->object);
+	object__put(r->object);
 	free(r->label);
 	err_done(&r->why);
 }
@@ -555,26 +551,9 @@ bool space__tidy(struct space *s)
 
 void space__copy(struct space *to, const struct space *from)
 {
-	for (size_t i = 0; i < from->n; i++) {
-		const struct space_range *r = &from->v[i];
-		struct space_range *slot;
-
-		if (r->gone)
-			continue;
-		slot = push_range(to);
-		slot->start = r->start;
-		slot->end = r->end;
-		slot->file_off = r->file_off;
-		slot->ino = r->ino;
-		slot->born_ns = r->born_ns;
-		slot->fresh = r->fresh;
-		slot->unproven = r->unproven;
-		slot->reported = true;
-		slot->object = r->object;
-		if (r->object)
-			object__hold(r->object);
-		slot->label = r->label ? xstrdup(r->label) : NULL;
-	}
+	for (size_t i = 0; i < from->n; i++)
+		if (!from->v[i].gone)
+			push_copy(to, &from->v[i])->found = false;
 	space_index__renew(to);
 	to->written = from->written;
 	to->replaced_ns = from->replaced_ns;

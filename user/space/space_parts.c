@@ -3,15 +3,11 @@
 #include "space/space.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #include "elf/elffile.h"
 #include "util/sorted.h"
-#include "util/util.h"
 
 /* ---- where ranges lie */
 

@@ -179,15 +179,6 @@ static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_
 #define MANY_MAPPINGS 8192
 #define MANY_OF_A_USER 16	/* and of one user's no more than this */
 
-static uid_t user_of(pid_t pid)
-{
-	struct stat st;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return stat(path, &st) ? (uid_t)-1 : st.st_uid;
-}
-
 static int add_or_ignore(struct machine *m, pid_t pid, struct err *e);
 
 /* What is left out is counted, and said once. */
@@ -219,7 +210,7 @@ static bool is_postponed(struct machine *m, pid_t pid)
 {
 	if (m->adds_postponed || !maps__are_more_than(pid, MANY_MAPPINGS))
 		return false;
-	*vec_push(&m->postponed) = (struct postponed){ pid, user_of(pid) };
+	*vec_push(&m->postponed) = (struct postponed){ pid, process__owner(pid) };
 	return true;
 }
 

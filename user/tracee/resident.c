@@ -130,7 +130,7 @@ static void size_all(const struct resident_looks *m, const struct tracees *t, co
 
 	if (from == to || !memory.runner || !resident__is_glibc(t, p))
 		return;
-	memory.pagemap = memory__open_pages(memory.runner);
+	memory.pagemap = process__open(memory.runner, "pagemap", 0);
 	if (memory.pagemap < 0)
 		return;
 	/* where the programs go on meanwhile, blocks that came within the last tick may be among them */
@@ -460,7 +460,7 @@ int memmap_look__new(pid_t pid, struct memmap_look **ret)
 	/* before we may be read ourselves */
 	l->zeros = zero_pages__get();
 	l->parser = (struct memmap_parser){ .peek = peek, .resident = note_range, .arg = l };
-	l->memory.pagemap = l->memory.runner ? memory__open_pages(l->memory.runner) : -ESRCH;
+	l->memory.pagemap = l->memory.runner ? process__open(l->memory.runner, "pagemap", 0) : -ESRCH;
 	err = l->memory.pagemap < 0 ? l->memory.pagemap : maps__read(l->memory.runner, &l->maps, NULL);
 	if (err) {
 		memmap_look__free(l);

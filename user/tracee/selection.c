@@ -506,9 +506,7 @@ void scout__free(struct scout *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->by_pid.room; i++)
-		free(s->by_pid.slots[i].value);
-	hash__done(&s->by_pid);
+	hash__free(&s->by_pid);
 	free(s);
 }
 

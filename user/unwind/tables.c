@@ -7,16 +7,13 @@
  * given up may be written again while a walk of the process that just ended still
  * reads it; that walk's stack is of no interest to anyone.
  */
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "bpf/hash.h"
 #include "probe/kernel.h"
 #include "unwind/tables.h"
 #include "util/hash.h"
-#include "util/util.h"
 
 /* A file's rows without calls serve only frames that a signal interrupted: kept while they are few. */
 #define MAX_FULL_ROWS 65536
@@ -37,15 +34,13 @@ struct extent {
 	uint32_t at, n;
 };
 
-struct room {
-	struct vec(struct extent) free;
-};
+struct room vec(struct extent);	/* what is free */
 
 /* False: there is no such piece. */
 static bool take_extent(struct room *r, uint32_t n, struct extent *ret)
 {
-	for (size_t i = 0; i < r->free.n; i++) {
-		struct extent *e = &r->free.v[i];
+	for (size_t i = 0; i < r->n; i++) {
+		struct extent *e = &r->v[i];
 
 		if (e->n < n)
 			continue;
@@ -61,8 +56,8 @@ static void give_back(struct room *r, struct extent e)
 {
 	if (!e.n)
 		return;
-	for (size_t i = 0; i < r->free.n; i++) {
-		struct extent *f = &r->free.v[i];
+	for (size_t i = 0; i < r->n; i++) {
+		struct extent *f = &r->v[i];
 
 		if (f->at == e.at + e.n) {
 			f->at = e.at;
@@ -74,7 +69,7 @@ static void give_back(struct room *r, struct extent e)
 			return;
 		}
 	}
-	*vec_push(&r->free) = e;
+	*vec_push(r) = e;
 }
 
 /* ---- what is there */
@@ -93,7 +88,6 @@ struct table {
 	struct vec(struct rule *) rules;	/* those that its rows name, a use of each */
 	struct cfi_stats stats;
 	bool calls_only;	/* its rows hold for calls, not for other instructions */
-	bool no_cfi;
 	unsigned int refs;	/* processes; 0: kept for those to come, as long as there is room */
 	uint64_t left;		/* when the last one left it, in the order of such events */
 	/* the programs find it by this, if it is listed */
@@ -102,9 +96,7 @@ struct table {
 	bool listed;
 };
 
-struct used {			/* each table once, with a reference */
-	struct vec(struct table *) tables;
-};
+struct used vec(struct table *);	/* each table once, with a reference */
 
 struct user {			/* a process, and what it uses */
 	uint32_t method;
@@ -136,8 +128,8 @@ struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 	u->kernel = k;
 	u->choice = choice;
 	u->users = xcalloc(MT_PROC_NUMBERS, sizeof(*u->users));
-	*vec_push(&u->rows.free) = (struct extent){ 0, k ? k->sizes.n_unwind_rows : 0 };
-	*vec_push(&u->pages.free) = (struct extent){ 0, k ? k->sizes.n_unwind_pages : 0 };
+	*vec_push(&u->rows) = (struct extent){ 0, k ? k->sizes.n_unwind_rows : 0 };
+	*vec_push(&u->pages) = (struct extent){ 0, k ? k->sizes.n_unwind_pages : 0 };
 	u->n_rules = 1;		/* rule 0: MT_CFA_NONE */
 	return u;
 }
@@ -168,8 +160,7 @@ static void table_free(struct unwind *u, struct table *t)
 		hash__remove(&u->by_key, (uintptr_t)t->key);
 	give_back(&u->rows, t->rows);
 	give_back(&u->pages, t->pages);
-	if (t->object)
-		object__put(t->object);
+	object__put(t->object);
 	free(t);
 }
 
@@ -179,7 +170,7 @@ void unwind__free(struct unwind *u)
 		return;
 	for (size_t i = 0; u->users && i < MT_PROC_NUMBERS; i++)
 		if (u->users[i]) {
-			vec_done(&u->users[i]->used.tables);
+			vec_done(&u->users[i]->used);
 			free(u->users[i]);
 		}
 	free(u->users);
@@ -187,8 +178,8 @@ void unwind__free(struct unwind *u)
 		table_free(u, u->tables.v[i]);
 	vec_done(&u->tables);
 	hash__done(&u->by_key);
-	vec_done(&u->rows.free);
-	vec_done(&u->pages.free);
+	vec_done(&u->rows);
+	vec_done(&u->pages);
 	hash__done(&u->rules);
 	vec_done(&u->free_rules);
 	free(u);
@@ -316,13 +307,6 @@ static bool take_room(struct unwind *u, struct table *t, uint32_t n_rows, uint32
 	return false;
 }
 
-static void unlist_file(struct unwind *u, struct table *t)
-{
-	if (t->listed)
-		kernel__drop_file(u->kernel, &t->name);
-	t->listed = false;
-}
-
 /* One that was written to just now may be written to again, and have the same name for the kernel. NULL: the vdso. */
 static bool may_be_listed(const struct object *obj)
 {
@@ -342,7 +326,9 @@ static bool evict(struct unwind *u)
 			continue;
 		first = MIN(first, t->left);
 		last = MAX(last, t->left);
-		unlist_file(u, t);
+		if (t->listed)
+			kernel__drop_file(u->kernel, &t->name);
+		t->listed = false;
 	}
 	if (!last)
 		return false;
@@ -399,19 +385,18 @@ static int compile(struct table *t, const struct object *obj, struct cfi *ret)
 static struct table *table_add(struct unwind *u, const void *key, struct object *of)
 {
 	struct object *obj = key == of ? of : NULL;
-	struct table *t = xcalloc(1, sizeof(*t)), **slot = vec_push(&u->tables);
+	struct table *t = xcalloc(1, sizeof(*t));
 	struct cfi c = {};
 	int err;
 
 	hash__put(&u->by_key, (uintptr_t)key, t);
-	*slot = t;
+	*vec_push(&u->tables) = t;
 	t->refs = 1;	/* while it is made, nothing takes it away */
 	t->key = key;
 	t->object = obj;
 	if (obj)
 		object__hold(obj);
 	err = compile(t, of, &c);
-	t->no_cfi = err || !c.stats.n_fdes;
 	t->stats = c.stats;
 	if (!err && u->kernel) {
 		cfi__mark_starts(&c);
@@ -442,14 +427,6 @@ void unwind__prepare(struct unwind *u, struct object *obj)
 		table_add(u, obj, obj);
 }
 
-/* The vdso is the kernel's, the same in every process; its object is a copy of it. */
-static struct table *vdso_table(struct unwind *u, const struct space_range *r)
-{
-	struct table *t = table_of(u, u);
-
-	return t || !r->object ? t : table_add(u, u, r->object);
-}
-
 /* ---- processes */
 
 static struct user *user_of(struct unwind *u, uint32_t proc)
@@ -463,24 +440,21 @@ static struct user *user_of(struct unwind *u, uint32_t proc)
 
 static void use(struct used *used, struct table *t)
 {
-	struct table **slot;
-
-	for (size_t i = 0; i < used->tables.n; i++)
-		if (used->tables.v[i] == t)
+	for (size_t i = 0; i < used->n; i++)
+		if (used->v[i] == t)
 			return;
-	slot = vec_push(&used->tables);
-	*slot = t;
+	*vec_push(used) = t;
 	t->refs++;
 }
 
 /* Tables stay, for those to come: they map the same files, and are walked right from their first event on. */
 static void leave(struct unwind *u, struct used *used)
 {
-	for (size_t i = 0; i < used->tables.n; i++) {
-		used->tables.v[i]->left = ++u->n_left;
-		used->tables.v[i]->refs--;
+	for (size_t i = 0; i < used->n; i++) {
+		used->v[i]->left = ++u->n_left;
+		used->v[i]->refs--;
 	}
-	vec_done(&used->tables);
+	vec_done(used);
 }
 
 void unwind__drop(struct unwind *u, uint32_t proc)
@@ -521,12 +495,7 @@ static int add_range(struct mt_space *s, uint32_t room, const struct space_range
 }
 
 /* Each piece that was written over may make two ranges more. */
-static uint32_t n_kept_free(const struct space_written *written)
-{
-	_Static_assert(2 * SPACE_MAX_WRITTEN < MT_MAX_RANGES, "there is room for others");
-
-	return 2 * written->n;
-}
+_Static_assert(2 * SPACE_MAX_WRITTEN < MT_MAX_RANGES, "there is room for others");
 
 /*
  * What the process may have written over has no table, and is not what was there before. It is a
@@ -564,8 +533,8 @@ static void judge(const struct unwind *u, const struct user *p, const struct use
 	const struct table *worst = NULL;
 	double worst_share = -1;
 
-	for (size_t i = 0; i < used->tables.n; i++) {
-		const struct table *t = used->tables.v[i];
+	for (size_t i = 0; i < used->n; i++) {
+		const struct table *t = used->v[i];
 		double share = t->stats.n_call_rows ? 1000.0 * t->stats.n_no_record / t->stats.n_call_rows : 0;
 
 		if (t->object && share > worst_share) {
@@ -608,7 +577,7 @@ static uint64_t first_replaced(const struct unwind *u, uint32_t proc, const stru
 static void make_list(struct unwind *u, uint32_t proc, const struct space *space,
 		     struct mt_space *s, struct used *used, bool *full)
 {
-	uint32_t room = MT_MAX_RANGES - n_kept_free(&space->written);
+	uint32_t room = MT_MAX_RANGES - 2 * space->written.n;
 	uint64_t first_ns = first_replaced(u, proc, space);
 
 	/*
@@ -622,7 +591,10 @@ static void make_list(struct unwind *u, uint32_t proc, const struct space *space
 		if (r->gone)
 			continue;
 		if (r->label && !strcmp(r->label, "[vdso]")) {
-			t = vdso_table(u, r);
+			/* the kernel's, the same in every process; its object is a copy of it */
+			t = table_of(u, u);
+			if (!t && r->object)
+				t = table_add(u, u, r->object);
 		} else if (r->object && r->object->is_elf && !object__look_for_change(r->object)) {
 			/* not of a file that was written to since: what is mapped is not what the table was made of */
 			t = table_of(u, r->object);

@@ -3,7 +3,6 @@
 #include "util/clock.h"
 
 #include "util/signals.h"
-#include "util/util.h"
 
 #define LONG_NS (5 * SECOND_NS)		/* of CPU time: a gigabyte of symbols takes less */
 #define SHORT_NS (SECOND_NS / 4)

@@ -5,7 +5,6 @@
  */
 #include "util/hash.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -144,6 +143,13 @@ void hash__remove_value(struct hash *h, uint64_t key, const void *value)
 			empty(h, i);
 			return;
 		}
+}
+
+void hash__free(struct hash *h)
+{
+	for (size_t i = 0; i < h->room; i++)
+		free(h->slots[i].value);
+	hash__done(h);
 }
 
 void hash__done(struct hash *h)

@@ -25,6 +25,7 @@ void *hash__get(const struct hash *h, uint64_t key);	/* NULL: not there */
 void hash__put(struct hash *h, uint64_t key, void *value);
 void *hash__remove(struct hash *h, uint64_t key);	/* what it had, or NULL */
 void hash__done(struct hash *h);
+void hash__free(struct hash *h);	/* with its values, each by free() */
 
 /* Of the values of a key, the one that `same` says is wanted; NULL: none. */
 void *hash__find(const struct hash *h, uint64_t key, bool (*same)(const void *value, const void *want), const void *want);

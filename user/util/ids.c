@@ -8,7 +8,6 @@
  */
 #include "util/ids.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/hash.h"

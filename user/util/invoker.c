@@ -8,10 +8,6 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <pwd.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/fsuid.h>
@@ -19,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "util/parse.h"
 #include "util/util.h"

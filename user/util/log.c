@@ -5,16 +5,10 @@
  * been called anything: no escape code gets from there to a terminal.
  */
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "util/log.h"
 #include "util/parse.h"

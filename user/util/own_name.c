@@ -14,7 +14,6 @@
 #include "util/own_name.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/funcname.h"

@@ -11,8 +11,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "util/parse.h"
@@ -117,6 +115,29 @@ static int parse_with_unit(const char *s, const struct unit *units, size_t n_uni
 	if (!u || (d.has_fraction && u->n == 1))
 		return -EINVAL;
 	return err ? err : scale(d, u->n, ret);
+}
+
+bool scan_number(const char **p, const char *end, unsigned int base, uint64_t *ret)
+{
+	const char *s = *p;
+	uint64_t n = 0;
+
+	for (; s < end; s++) {
+		unsigned int digit = is_digit(*s) ? *s - '0' :
+				     *s >= 'a' && *s <= 'f' ? *s - 'a' + 10 :
+				     *s >= 'A' && *s <= 'F' ? *s - 'A' + 10 : 16;
+
+		if (digit >= base)
+			break;
+		if (n > (UINT64_MAX - digit) / base)
+			return false;
+		n = n * base + digit;
+	}
+	if (s == *p)
+		return false;
+	*p = s;
+	*ret = n;
+	return true;
 }
 
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)

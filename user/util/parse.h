@@ -3,8 +3,12 @@
 #ifndef MT_PARSE_H
 #define MT_PARSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The digits at *p, up to end, which *p is moved behind; false: there are none, or too many. base: 10 or 16. */
+bool scan_number(const char **p, const char *end, unsigned int base, uint64_t *ret);
 
 /* All return 0 or -EINVAL (no number, something after it) or -ERANGE; *ret untouched then. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);

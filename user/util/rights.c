@@ -9,8 +9,6 @@
  * program's file has it, but was run in a way that makes the kernel ignore that.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
@@ -18,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "util/invoker.h"
 #include "util/rights.h"
@@ -185,11 +182,6 @@ char *rights__mend(unsigned int set)
 	return set & RIGHT_BIT(RIGHT_SYS_ADMIN) ? xstrdup("run with sudo") : setcap_line(set);
 }
 
-static bool under_seccomp(void)
-{
-	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
-}
-
 char *rights__why_refused(unsigned int needs)
 {
 	unsigned int lacking = rights__lacking(needs);
@@ -197,7 +189,7 @@ char *rights__why_refused(unsigned int needs)
 
 	if (lacking)
 		return xasprintf("%s %s missing: %s", names, lacking & (lacking - 1) ? "are" : "is", mend);
-	if (under_seccomp())
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2)
 		return xasprintf("refused in spite of %s: a seccomp filter forbids it (docker: --security-opt seccomp=unconfined)", names);
 	return xasprintf("refused in spite of %s: a security module (SELinux, AppArmor) or the kernel's lockdown forbids it", names);
 }

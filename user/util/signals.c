@@ -2,12 +2,9 @@
 /* Signals by name, those that wait, and when the end was asked for, which it owns. */
 #include "util/signals.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "util/clock.h"
 #include "util/util.h"
 
 const char *signal_name(int sig, char buf[static SIGNAL_NAME_MAX])

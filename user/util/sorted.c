@@ -2,8 +2,6 @@
 /* From the lowest digit to the highest, each pass keeping the order of the one before; digits that all records share cost nothing. */
 #include "util/sorted.h"
 
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/util.h"

@@ -10,11 +10,6 @@
 #include "util/text.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/sorted.h"

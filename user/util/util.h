@@ -90,6 +90,8 @@ void vec__append(void **v, size_t *n, size_t *room, size_t size, const void *fro
 
 #define vec_push(vec) ((__typeof__((vec)->v))vec__grow((void **)&(vec)->v, &(vec)->n, &(vec)->room, sizeof(*(vec)->v)))
 #define vec_append(vec, from, n_from) vec__append((void **)&(vec)->v, &(vec)->n, &(vec)->room, sizeof(*(vec)->v), from, n_from)
+/* By a COMPARATOR(). qsort() takes no NULL, which an empty one has. */
+#define vec_sort(vec, by) ((vec)->n ? qsort((vec)->v, (vec)->n, sizeof(*(vec)->v), by) : (void)0)
 #define vec_done(vec) (free((vec)->v), (vec)->v = NULL, (vec)->n = (vec)->room = 0)
 
 /*
