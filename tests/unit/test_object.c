@@ -104,6 +104,18 @@ Test(object, own_libc)
 	cr_assert_arr_eq(code, raw, sizeof(code));
 	cr_assert_eq(object__read_code(obj, UINT64_MAX - 4, code, sizeof(code)), -EINVAL);
 	cr_assert_not(object__vaddr_to_offset(obj, UINT64_MAX, &off));
+	memset(code, 0, sizeof(code));
+	cr_assert_eq(object__read_constant(obj, vaddr, code, sizeof(code)), 0);
+	cr_assert_arr_eq(code, raw, sizeof(code));
+	cr_assert_eq(object__read_constant(obj, UINT64_MAX - 4, code, sizeof(code)), -EINVAL);
+	for (size_t i = 0; i < obj->n_segments; i++) {
+		const struct object_segment *s = &obj->segments[i];
+		uint64_t last = s->vaddr + s->file_size - 1;
+
+		/* what may be written to is none, and neither is what lies beyond */
+		cr_expect_eq(object__read_constant(obj, last, code, 1), s->write ? -EINVAL : 0);
+		cr_expect_eq(object__read_constant(obj, last, code, 2), -EINVAL);
+	}
 	object__put(again);
 	object__put(obj);
 	objects__free(o);

@@ -13,6 +13,7 @@
 #include "budget/meter.h"
 #include "malloctrace.skel.h"
 #include "tracee/tracee.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 struct meter {
@@ -315,6 +316,10 @@ int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, 
 	child_end(&c);
 	if (proc)
 		unwind__drop(u, proc);
+	/* it has malloctrace's memory, descriptors and capabilities, so it stays undumpable: nobody may inspect it by being its user */
+	if (err == -EACCES && rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)))
+		return rights__refused(e, err, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "--overhead: what a probe hit costs is measured in a child of malloctrace, which nobody may inspect without this right; single processes can be traced without --overhead");
 	if (err)
 		return err_wrap(e, err, "--overhead: the cost of a probe hit cannot be measured");
 	hits /= (double)PAIRS * SLICES;

@@ -388,6 +388,8 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 			fprintf(out, "With -p %d: %s\n", (int)o->pids.v[i], t.v.v[had]->process.comm);
 			*missing |= print_unread(out, t.v.v[had]);
 		}
+		if (!err && selection->adopt == MT_ADOPT_NONE)
+			err = tracee__check_first(t.v.v[t.v.n - 1], e);
 		if (err)
 			break;
 		print_process(out, o, &t, t.v.v[t.v.n - 1], seen);

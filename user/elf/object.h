@@ -184,6 +184,8 @@ int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size
 int object__read_headers(struct object *obj);
 /* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
+/* The same of what no process writes to, so that each of them has there what the file has. */
+int object__read_constant(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
 
 /* Does an executable segment hold this ELF virtual address? */
 bool object__is_code(const struct object *obj, uint64_t vaddr);

@@ -217,6 +217,15 @@ int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_
 	return -EINVAL;
 }
 
+int object__read_constant(const struct object *obj, uint64_t vaddr, void *buf, size_t len)
+{
+	const struct object_segment *s = object__segment_at(obj, vaddr, false);
+
+	if (!s || s->write || len > s->file_size - (vaddr - s->vaddr))
+		return -EINVAL;
+	return object__read_at(obj, s->file_off + (vaddr - s->vaddr), buf, len);
+}
+
 /* ---- symbols */
 
 struct walk {

@@ -460,6 +460,14 @@ bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p)
 	return l->proc && kernel__code_seq(t->kernel, l->proc) != l->code_seq;
 }
 
+int tracee__check_first(const struct tracee *p, struct err *e)
+{
+	if (!p->process.is_headless)
+		return 0;
+	return err_set(e, -EINVAL, "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
+		       p->process.comm, (int)p->process.pid, (int)p->process.pid);
+}
+
 int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *e)
 {
 	uint32_t proc;
@@ -467,11 +475,8 @@ int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *
 
 	if (!err)
 		tracee__set_proc(t, p, proc);
-	/* the kernel knows whose a probe is by the memory of the first thread */
-	if (!err && !tracees__are_shared(t) && p->process.is_headless)
-		err = err_set(e, -EINVAL,
-			      "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
-			      p->process.comm, (int)p->process.pid, (int)p->process.pid);
+	if (!err && !tracees__are_shared(t))
+		err = tracee__check_first(p, e);
 	/* a program of our own has its entry point probed for itself alone */
 	if (!err && (!tracees__are_shared(t) || p->own))
 		p->attachment = attachment__new(t->kernel, p->process.pid, parked);

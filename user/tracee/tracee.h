@@ -94,7 +94,8 @@ struct tracee_life {
 	uint32_t code_seq;	/* kernel__code_seq() when what it maps was read */
 	const struct runtime *runtime;	/* NULL: none that is known, so far */
 	bool knows_python;	/* whether it has an interpreter was found out */
-	bool awaits_python;	/* it has one, whose loader was not done with it */
+	bool awaits_python;	/* it has one, whose loader was not done with it, or whose state is not in memory */
+	uint64_t unreadable_ns;	/* since when that is not; 0: it is, or was not looked at */
 	struct object *script;	/* a reference; code of Python that it ran, NULL: none */
 };
 

@@ -46,6 +46,8 @@ static inline const char *event_comm(const struct mt_event *ev, char buf[static 
 }
 /* One that could not begin: nothing is known of it. */
 void tracees__drop(struct tracees *t, struct tracee *p);
+/* Can it be probed alone? The kernel knows whose a probe is by the memory of the first thread, which may have ended. */
+int tracee__check_first(const struct tracee *p, struct err *e);
 /* It becomes known to the kernel, and gets its tables and probes. parked: these come when the budget wants them. */
 int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *e);
 /* Is another process with the same memory a tracee already? Then that is said. */

@@ -28,6 +28,24 @@ static bool read_memory(uint64_t addr, void *buf, size_t len, void *arg)
 	return !memory__open(&memory, p->process.pid) && memory__read(&memory, addr, buf, len) == len;
 }
 
+/* An interpreter as a process maps it. */
+struct mapped_file {
+	const struct tracee *tracee;
+	const struct object *object;
+	uint64_t bias;
+};
+
+/*
+ * Of constants a page may not be there: a child that was forked has none that it has not read yet, and may never read what Python's
+ * version is. The file has them, too, and is open.
+ */
+static bool read_mapped(uint64_t addr, void *buf, size_t len, void *arg)
+{
+	const struct mapped_file *in = arg;
+
+	return read_memory(addr, buf, len, (void *)in->tracee) || !object__read_constant(in->object, addr - in->bias, buf, len);
+}
+
 static bool is_python(const struct known_file *k)
 {
 	return k && k->runtime && !strcmp(k->runtime->name, "python");
@@ -65,15 +83,15 @@ static bool has_begun(const struct mt_python *python, struct tracee *p)
 	return read_memory(python->runtime + python->interpreters, &first, sizeof(first), p) && first && read_memory(first, &word, sizeof(word), p);
 }
 
-/* What its type of code says that frees it, an ELF address; false: that is no code of its file, so far. */
-static bool find_dealloc(struct tracee *p, const struct known_file *k, uint64_t bias, uint64_t *ret)
+/* What its type of code says that frees it, an ELF address; -EFAULT: that cannot be read; -EINVAL: it is no code of its file, so far. */
+static int find_dealloc(struct tracee *p, const struct known_file *k, uint64_t bias, uint64_t *ret)
 {
 	uint64_t dealloc = 0;
 
-	if (!read_memory(k->python->symbols.code_type + bias + PYTHON_TP_DEALLOC, &dealloc, sizeof(dealloc), p) || !object__is_code(k->plan.object, dealloc - bias))
-		return false;
+	if (!read_memory(k->python->symbols.code_type + bias + PYTHON_TP_DEALLOC, &dealloc, sizeof(dealloc), p))
+		return -EFAULT;
 	*ret = dealloc - bias;
-	return true;
+	return object__is_code(k->plan.object, *ret) ? 0 : -EINVAL;
 }
 
 /*
@@ -106,29 +124,46 @@ static void tell(struct known_file *k, const struct tracee *p, const char *why)
 	k->python_told = true;
 }
 
+#define UNREADABLE_NS (2 * SECOND_NS)
+
+/* Memory of it is not there, such as what was swapped out: it may come back. Not so that of a process that has ended. */
+static void tell_unreadable(struct known_file *k, struct tracee *p)
+{
+	_cleanup_memory_ struct memory memory = {};
+	struct tracee_life *l = tracee__life(p);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (!l->unreadable_ns)
+		l->unreadable_ns = now_ns;
+	if (now_ns - l->unreadable_ns >= UNREADABLE_NS && !k->python_told && !memory__open(&memory, p->process.pid) && !memory__is_gone(&memory))
+		tell(k, p, "its state is not in memory, so far; it is tried again");
+}
+
 static void set_up(struct tracees *t, struct tracee *p, struct known_file *k, const struct space_range *r)
 {
-	const struct script_memory mem = { read_memory, p };
+	struct mapped_file mapped = { .tracee = p, .object = k->plan.object };
+	const struct script_memory mem = { read_mapped, &mapped };
 	struct tracee_life *l = tracee__life(p);
 	_cleanup_err_ struct err why = {};
 	struct python_symbols syms;
 	struct mt_python python;
 	uint64_t vaddr, bias, dealloc;
 	unsigned int minor;
-	bool loaded;
-	int err;
+	int err, loaded;
 
 	if (!object__offset_to_vaddr(r->object, r->file_off, &vaddr))
 		return;
-	bias = r->start - vaddr;
+	mapped.bias = bias = r->start - vaddr;
 	syms = symbols_at(k->python, bias);
 	err = python__layout(&syms, &mem, &python, &minor, &why);
 	loaded = find_dealloc(p, k, bias, &dealloc);
 	/* before its loader is done what is read is not what will be there, or cannot be read; nor can it of a process that ends */
-	l->awaits_python = err == -EFAULT || (!loaded && (err || !has_begun(&python, p)));
+	l->awaits_python = err == -EFAULT || loaded == -EFAULT || (loaded && (err || !has_begun(&python, p)));
+	if (err == -EFAULT || loaded == -EFAULT)
+		tell_unreadable(k, p);
 	if (l->awaits_python)
 		return;
-	if (!loaded)
+	if (loaded)
 		err = err_set(&why, -EINVAL, "it frees code outside of its own file");
 	else if (!err)
 		err = probe_frees(t, p, k, dealloc, &why);
