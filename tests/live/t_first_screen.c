@@ -98,7 +98,7 @@ TEST(first_screen_of_python)
 
 	snprintf(guilty, sizeof(guilty), "login (kept.py:%" PRIu64 ")", ledger__note(t, &s.f.led, "line"));
 	want_named(t, sentence, guilty);
-	want_has(t, sentence, "arenas of small objects, mapped by ");
+	want_has(t, sentence, "of live memory, in arenas of small objects");
 	root = load_json(t, s.file);
 	json_array_foreach(jget(root, "sites"), i, site) {
 		if (strcmp(jstr(site, "function"), "arena"))

@@ -82,13 +82,13 @@ static void say_site_name(struct words *w, const struct facts *f)
 }
 
 /* Who needs a new arena maps it; the objects in it may be another's. */
-static void say_who_holds(struct words *w, const struct facts *f, const struct snap_site *site)
+static void say_share(struct words *w, const struct facts *f, const struct snap_site *site, uint64_t whole, const char *of)
 {
 	bool arena = site__is_arena(site);
 
-	say(w, "%s", arena ? "arenas of small objects, mapped by " : "");
 	say_name_of(w, f, site);
-	say(w, "%s", arena ? ", hold" : " holds");
+	say(w, " %s %s of %s%s", arena ? "mapped" : "holds", SHARE(site->c.live_bytes, whole), of,
+	    arena ? ", in arenas of small objects" : "");
 }
 
 /* "; +9.3 MiB/min" */
@@ -284,8 +284,7 @@ static void say_site(struct words *w, const struct facts *f)
 	uint64_t whole = one ? f->s->totals.live_bytes : f->s->processes[f->site->process].c.live_bytes;
 
 	say(w, "%s: ", alarm__of_site(f->site)->begins);
-	say_who_holds(w, f, f->site);
-	say(w, " %s of %slive memory", SHARE(f->site->c.live_bytes, whole), one ? "" : "its ");
+	say_share(w, f, f->site, whole, one ? "live memory" : "its live memory");
 	if (f->site->trend.why)
 		say(w, ": %s", f->site->trend.why);
 	else
@@ -309,9 +308,8 @@ static void say_holder(struct words *w, const struct facts *f)
 	if (!most)
 		return;
 	say(w, "; ");
-	say_who_holds(w, f, most);
-	say(w, " %s of its live memory%s%s", SHARE(most->c.live_bytes, f->process->c.live_bytes), calm ? ", " : "",
-	    calm ? most->trend.verdict : "");
+	say_share(w, f, most, f->process->c.live_bytes, "its live memory");
+	say(w, "%s%s", calm ? ", " : "", calm ? most->trend.verdict : "");
 }
 
 /* Of several processes the one that grows most; of one, whose blocks may each have a stack of their own: no site grows. */
