@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * A file system by FUSE that finds and opens any file at once, and never answers whoever reads one: a call that its server has
- * taken up does not end by a signal either.
+ * A FUSE file system that finds and opens any file at once, and never answers a read or a question
+ * for attributes: no signal ends a call that its server has taken up. Of the file "written" it
+ * answers all but writes.
  */
 #ifndef MT_FUSE_MADE_H
 #define MT_FUSE_MADE_H
@@ -9,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,9 +18,12 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define WRITTEN_NODE 3
 
 struct fuse_made {
 	char dir[32], file[40];
@@ -38,6 +43,7 @@ static inline void fuse_made__serve(int dev, int waits)
 			struct fuse_entry_out entry;
 			struct fuse_attr_out attr;
 			struct fuse_open_out open;
+			char page[4096];
 		} out = {};
 		struct fuse_out_header head = { .unique = h->unique };
 		size_t len = 0;
@@ -48,12 +54,18 @@ static inline void fuse_made__serve(int dev, int waits)
 			len = sizeof(out.init);
 			break;
 		case FUSE_LOOKUP:
-			attr.ino = 2;
+			attr.ino = strcmp((const char *)(h + 1), "written") ? 2 : WRITTEN_NODE;
 			attr.mode = S_IFREG | 0755;
-			out.entry = (struct fuse_entry_out){ .nodeid = 2, .entry_valid = 10000, .attr_valid = 10000, .attr = attr };
+			out.entry.nodeid = attr.ino;
+			out.entry.entry_valid = 10000;
+			out.entry.attr = attr;
 			len = sizeof(out.entry);
 			break;
 		case FUSE_GETATTR:
+			if (h->nodeid == 2) {
+				(void)!write(waits, "", 1);
+				continue;
+			}
 			out.attr = (struct fuse_attr_out){ .attr_valid = 10000, .attr = attr };
 			len = sizeof(out.attr);
 			break;
@@ -61,6 +73,11 @@ static inline void fuse_made__serve(int dev, int waits)
 			len = sizeof(out.open);
 			break;
 		case FUSE_READ:
+			len = sizeof(out.page);
+			if (h->nodeid == WRITTEN_NODE)
+				break;
+			/* fall through */
+		case FUSE_WRITE:
 			(void)!write(waits, "", 1);
 			continue;
 		case FUSE_FORGET:
@@ -106,6 +123,22 @@ static inline void fuse_made__end(struct fuse_made *f)
 	umount2(f->dir, MNT_DETACH);
 	rmdir(f->dir);
 	close(f->waits);
+}
+
+/* Expects that the child exits with 0 and does not wait for the file system. Ends both. */
+static inline void fuse_made__end_after(struct fuse_made *f, pid_t pid)
+{
+	struct pollfd p[] = { { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN },
+			      { .fd = f->waits, .events = POLLIN } };
+	int status;
+
+	cr_expect_gt(poll(p, 2, 20000), 0, "it neither ends nor asks the file system");
+	cr_expect_not(p[1].revents & POLLIN, "it waits for the file system");
+	fuse_made__end(f);
+	kill(pid, p[0].revents ? 0 : SIGKILL);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0, "%#x", status);
+	close(p[0].fd);
 }
 
 #endif

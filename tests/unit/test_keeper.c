@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "fuse_made.h"
 #include "process/keeper.h"
 #include "process/memory.h"
 #include "process/process.h"
@@ -402,6 +404,148 @@ Test(keeper, a_holder_that_was_killed)
 	keeping__free(k);
 	reap(&c);
 	keeper__free(keeper);
+}
+
+/* ---- holders that wait for a FUSE server: no signal ends them */
+
+#define FIRST_PLACE ((void *)0x10000000)	/* before all that this program has */
+
+/* Writes to a page of the file at FIRST_PLACE; or maps it over memory there, on command. */
+static void map_and_wait(const char *file, bool at_once, int in, int out)
+{
+	void *p = mmap(FIRST_PLACE, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	int fd = open(file, O_RDWR | O_CLOEXEC);
+	char byte = 1;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (p == MAP_FAILED || fd < 0)
+		_exit(1);
+	*(volatile char *)p = byte;
+	if (!at_once && (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1))
+		_exit(1);
+	p = mmap(p, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	close(fd);
+	if (at_once)
+		*(volatile char *)p = byte;
+	if (p == MAP_FAILED || write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1)
+		_exit(1);
+	_exit(7);
+}
+
+static struct kid start_mapper(const char *file, bool at_once)
+{
+	struct kid c = {};
+	int in[2], out[2];
+	char byte;
+
+	cr_assert(!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC));
+	c.pid = fork();
+	if (!c.pid)
+		map_and_wait(file, at_once, in[0], out[1]);
+	c.in = in[1];
+	c.out = out[0];
+	cr_assert_eq(read(c.out, &byte, 1), 1);
+	return c;
+}
+
+/* In a process of its own, which a holder that cannot end might keep from ending. act returns 0. */
+static void expect_bounded(int (*act)(const struct fuse_made *f))
+{
+	struct pollfd ended = { .events = POLLIN };
+	siginfo_t info = {};
+	struct fuse_made f;
+	char byte;
+	pid_t pid;
+
+	need_keeper();
+	keeper__free(keeper);
+	fuse_made__begin(&f);
+	pid = fork();
+	if (!pid) {
+		need_keeper();
+		_exit(act(&f));
+	}
+	ended.fd = (int)syscall(__NR_pidfd_open, pid, 0);
+	cr_expect_eq(poll(&ended, 1, 20000), 1, "it waits for its holder");
+	cr_expect(!fcntl(f.waits, F_SETFL, O_NONBLOCK) && read(f.waits, &byte, 1) == 1,
+		  "nobody has asked the server");
+	kill(pid, ended.revents ? 0 : SIGKILL);
+	fuse_made__end(&f);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
+	cr_expect(info.si_code == CLD_EXITED && !info.si_status, "%d %d", info.si_code,
+		  info.si_status);
+}
+
+/* The last user of the memory waits until the server has taken what was written to its file. */
+static int keep_one_that_has_written(const struct fuse_made *f)
+{
+	struct kid writer, other;
+	struct keeping *k;
+	siginfo_t info;
+	char file[64];
+	pid_t holder;
+
+	snprintf(file, sizeof(file), "%s/written", f->dir);
+	writer = start_mapper(file, true);
+	k = keep(&writer);
+	holder = holder_of_any();
+	end(&writer);
+	reap(&writer);
+	keeping__free(k);
+	if (!keeper__is_holder(holder))
+		return 2;
+	/* it ends as the server does, and is reaped with the next one */
+	kill(f->server, SIGKILL);
+	if (waitid(P_PID, (id_t)holder, &info, WEXITED | WNOWAIT | __WALL))
+		return 3;
+	start(&other, false);
+	k = keep(&other);
+	end(&other);
+	reap(&other);
+	keeping__free(k);
+	return keeper__is_holder(holder) || waitpid(-1, NULL, __WALL) >= 0 ? 4 : 0;
+}
+
+Test(keeper, a_holder_that_cannot_give_back, .timeout = 60)
+{
+	expect_bounded(keep_one_that_has_written);
+}
+
+static const struct kid *swaps;	/* its page for that of a file, once the place has been found */
+
+/* In place of the C library's: a holder begins. */
+int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+	int __clone(int (*)(void *), void *, int, void *, ...);
+	va_list rest;
+	pid_t *parent;
+	char byte;
+
+	va_start(rest, arg);
+	parent = va_arg(rest, pid_t *);
+	va_end(rest);
+	if (swaps && (write(swaps->in, "", 1) != 1 || read(swaps->out, &byte, 1) != 1))
+		return -1;
+	return __clone(fn, stack, flags, arg, parent);
+}
+
+static int keep_one_that_swaps(const struct fuse_made *f)
+{
+	struct kid swapper = start_mapper(f->file, false);
+	struct keeping *k = NULL;
+	int err;
+
+	swaps = &swapper;
+	err = keeper__keep(keeper, swapper.pid, &k, &e);
+	end(&swapper);
+	reap(&swapper);
+	return err != -ETIMEDOUT || k;
+}
+
+Test(keeper, a_holder_whose_place_was_swapped, .timeout = 60)
+{
+	expect_bounded(keep_one_that_swaps);
 }
 
 /* A trace gives up what it needs no more: what was made before keeps processes that come later. */

@@ -12,6 +12,7 @@
 
 #include "elf/code_book.h"
 #include "elf/object.h"
+#include "fuse_made.h"
 #include "util/util.h"
 
 static int note_name(const struct object_symbol *s, void *arg)
@@ -181,6 +182,32 @@ Test(object, deleted_and_replaced)
 	close(fd);
 	maps__done(&m);
 	objects__free(o);
+}
+
+/* A memfd when the mappings were read, now a file whose file system does not answer. */
+Test(object, memory_that_became_a_file, .timeout = 60)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int memory = memfd_create("code", MFD_CLOEXEC), fd;
+	const struct mapping *m;
+	struct object *obj = NULL;
+	struct fuse_made f;
+	struct maps maps;
+	pid_t pid;
+	void *p;
+
+	fuse_made__begin(&f);
+	cr_assert(memory >= 0 && !ftruncate(memory, (off_t)page));
+	p = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, memory, 0);
+	cr_assert(p != MAP_FAILED && !maps__read(getpid(), &maps, NULL));
+	m = maps__find(&maps, (uintptr_t)p);
+	fd = open(f.file, O_RDONLY | O_CLOEXEC);
+	cr_assert_eq(mmap(p, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0), p);
+	pid = fork();
+	if (!pid)
+		_exit(objects__get(objects__new(), getppid(), m, &obj, NULL) != -ESTALE);
+	fuse_made__end_after(&f, pid);
+	maps__done(&maps);
 }
 
 /* A time of the last write that lies ahead tells nothing: the build id does. */

@@ -234,39 +234,111 @@ static uint64_t stat_field(int number)
 	return strtoull(at, NULL, 10);
 }
 
+#define MANY_BYTES 300	/* more than a list shows */
+#define X10 "xxxxxxxxxx"
+
+struct claim {
+	const char *name;
+	char text[64];
+	size_t own;		/* bytes that are arguments; what follows is the environment */
+	const char *shown;
+};
+
 /* Anybody may say which memory holds the own arguments. */
-static void claim_long_command(int ready)
+static void claim_command(int ready, const struct claim *c)
 {
 	char *p = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct prctl_mm_map m = {
 		.start_code = stat_field(26), .end_code = stat_field(27), .start_stack = stat_field(28), .start_data = stat_field(45),
 		.end_data = stat_field(46), .start_brk = stat_field(47), .brk = (uintptr_t)sbrk(0), .arg_start = (uintptr_t)p,
-		.arg_end = (uintptr_t)p + LONG_BYTES, .env_start = stat_field(50), .env_end = stat_field(51), .exe_fd = (uint32_t)-1,
+		.arg_end = (uintptr_t)p + c->own, .env_start = (uintptr_t)p + c->own,
+		.env_end = (uintptr_t)p + LONG_BYTES, .exe_fd = (uint32_t)-1,
 	};
 
-	strcpy(p, LONG_NAME);
-	prctl(PR_SET_NAME, LONG_NAME);
-	if (prctl(PR_SET_MM, PR_SET_MM_MAP, &m, sizeof(m), 0) || write(ready, "", 1) != 1)
+	/* pages that nobody has touched are not there */
+	if (*c->text && c->own == MANY_BYTES)
+		memset(p, 'x', MANY_BYTES - 1);
+	if (*c->text)
+		memcpy(p, c->text, c->own == MANY_BYTES ? strlen(c->text) + 1 : sizeof(c->text));
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, c->name);
+	if (prctl(PR_SET_MM, PR_SET_MM_MAP, &m, sizeof(m), 0) ||
+	    write(ready, &p, sizeof(p)) != sizeof(p))
 		_exit(1);
 	pause();
 	_exit(0);
 }
 
+static bool is_there(pid_t pid, const void *page)
+{
+	_cleanup_close_ int fd = process__open(pid, "pagemap", 0);
+	uint64_t n = (uintptr_t)page / (size_t)sysconf(_SC_PAGESIZE), word = 0;
+
+	cr_assert_eq(pread(fd, &word, sizeof(word), (off_t)(n * sizeof(word))), sizeof(word));
+	return word >> 63;
+}
+
+/*
+ * As /proc/PID/cmdline shows them: a title that was written over the arguments may extend into the
+ * environment. But no page is brought in.
+ */
+Test(process, commands)
+{
+	static char name[] = "mt-command-name";
+	static const struct claim rows[] = {
+		{ name, "mt: worker of many", 4, "  mt: worker of many" },
+		{ name, "mt-argument\0second", 19, "  mt-argument second" },
+		{ name, "mt-first\0mt-variable", 9, "  mt-first" },
+		{ name, "mt-many", MANY_BYTES,
+		  "  mt-many " X10 X10 X10 X10 X10 X10 X10 X10 X10 "xx" },
+		{ name, "", 4096, "  mt-command-name" },
+	};
+	pid_t children[ARRAY_SIZE(rows)];
+	struct opts o = {};
+	struct err e = {};
+	int ready[2];
+	void *pages[ARRAY_SIZE(rows)];
+
+	cr_assert_not(pipe(ready));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		children[i] = fork();
+		if (!children[i])
+			claim_command(ready[1], &rows[i]);
+		cr_assert_eq(read(ready[0], &pages[i], sizeof(*pages)), (ssize_t)sizeof(*pages),
+			     "PR_SET_MM_MAP");
+	}
+	*vec_push(&o.names) = name;
+	cr_expect_eq(targets__find(&o, &e), -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *at = strstr(err_msg(&e), rows[i].shown);
+
+		cr_expect(at && strchr("\n", at[strlen(rows[i].shown)]), "%zu: %s", i, err_msg(&e));
+		cr_expect_eq(is_there(children[i], pages[i]), *rows[i].text != 0);
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	vec_done(&o.names);
+	err_done(&e);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 Test(process, arguments_without_end)
 {
+	static const struct claim claim = { LONG_NAME, LONG_NAME, LONG_BYTES, NULL };
 	struct opts o = {};
 	struct rusage before, after;
 	struct err e = {};
 	pid_t children[2];
 	int ready[2];
-	char c;
+	void *p;
 
 	cr_assert_not(pipe(ready));
 	for (size_t i = 0; i < ARRAY_SIZE(children); i++) {
 		children[i] = fork();
 		if (!children[i])
-			claim_long_command(ready[1]);
-		cr_assert_eq(read(ready[0], &c, 1), 1, "PR_SET_MM_MAP");
+			claim_command(ready[1], &claim);
+		cr_assert_eq(read(ready[0], &p, sizeof(p)), (ssize_t)sizeof(p), "PR_SET_MM_MAP");
 	}
 	*vec_push(&o.names) = LONG_NAME;
 	getrusage(RUSAGE_SELF, &before);

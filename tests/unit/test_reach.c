@@ -2,7 +2,9 @@
 /* Which memory is a root, and which of the lost blocks are lost by themselves. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "fuse_made.h"
 #include "heap/reach_parts.h"
 #include "util/util.h"
 
@@ -131,6 +133,35 @@ Test(roots, stacks)
 	want_range(&r.below.v[2], 0x90000, 0x90780, AREA_STACK);
 	cr_assert_eq(r.below.v[2].thread, 0);
 	roots__done(&r);
+}
+
+/* A memfd when the mappings were read, now a file whose file system does not answer. */
+Test(roots, memory_that_became_a_file, .timeout = 60)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int memory = memfd_create("data", MFD_CLOEXEC), fd;
+	struct target t = { .runner = getpid(), .page_bytes = page };
+	struct search s = { .t = &t, .files_left = 1 << 20 };
+	const struct mapping *m;
+	struct fuse_made f;
+	struct maps maps;
+	pid_t pid;
+	void *p;
+
+	fuse_made__begin(&f);
+	cr_assert(memory >= 0 && !ftruncate(memory, (off_t)page));
+	p = mmap(NULL, page, PROT_READ, MAP_SHARED, memory, 0);
+	cr_assert(p != MAP_FAILED && !maps__read(getpid(), &maps, NULL));
+	m = maps__find(&maps, (uintptr_t)p);
+	cr_expect(file_pages__are_rewritten(&s, m, false), "it is younger than the program");
+	fd = open(f.file, O_RDONLY | O_CLOEXEC);
+	cr_assert_eq(mmap(p, page, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0), p);
+	pid = fork();
+	if (!pid)
+		_exit(!file_pages__are_rewritten(&s, m, true) ||
+		      file_pages__are_rewritten(&s, m, false));
+	fuse_made__end_after(&f, pid);
+	maps__done(&maps);
 }
 
 Test(roots, kept)

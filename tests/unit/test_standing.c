@@ -2,9 +2,15 @@
 /* What stands at a point: the kernel's breakpoint, the call that it may make of it, a debugger's, or the file's own code. */
 #include <criterion/criterion.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "fuse_made.h"
 #include "probe/attach.h"
+#include "process/memory.h"
+#include "space/space.h"
+#include "util/util.h"
 
 static const struct {
 	const char *what;
@@ -35,4 +41,37 @@ Test(standing, kinds)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		cr_expect_eq(breakpoint__kind(cases[i].machine, cases[i].mem, cases[i].file), cases[i].kind, "%s", cases[i].what);
+}
+
+/* Code in a page that nobody brings in: nothing is said of it, and nobody waits for it. */
+Test(standing, withheld_page, .timeout = 60)
+{
+	struct point point = { .how = ON_ENTRY };
+	struct object obj = { .fd = memfd_create("same", MFD_CLOEXEC), .machine = EM_X86_64,
+			      .build_id = "0123456789abcdef", .build_id_off = 64 };
+	const struct plan plan = { .object = &obj, .points = &point, .n_points = 1 };
+	const struct plan *plans[] = { &plan };
+	_cleanup_memory_ struct memory mem = {};
+	struct breakpoints b = {};
+	const struct mapping *m;
+	struct fuse_made f;
+	struct maps maps;
+	pid_t pid;
+	void *p;
+	int fd;
+
+	fuse_made__begin(&f);
+	fd = open(f.file, O_RDONLY | O_CLOEXEC);
+	p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert(p != MAP_FAILED && !maps__read(getpid(), &maps, NULL));
+	cr_assert_eq(memory__open(&mem, getpid()), 0);
+	m = maps__find(&maps, (uintptr_t)p);
+	obj.ino = m->ino;
+	pid = fork();
+	if (!pid)
+		_exit(breakpoints__check(getppid(), NULL, plans, 1, &b) ||
+		      b.n_points || b.n_gone || b.n_never ||
+		      space_memory__is_another(getppid(), &mem, &maps, m, &obj));
+	fuse_made__end_after(&f, pid);
+	maps__done(&maps);
 }

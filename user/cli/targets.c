@@ -2,13 +2,13 @@
 #include "cli/commands.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include "options/opts.h"
 #include "process/containers.h"
+#include "process/memory.h"
 #include "process/process.h"
 #include "util/invoker.h"
 #include "util/log.h"
@@ -139,13 +139,13 @@ struct named {
 	pid_t pid;
 	bool by_comm;		/* this is its own name, not only its program's */
 	uint64_t age_ns, rss_bytes;	/* 0: not known */
-	char *command;		/* owned, clean: its command line */
+	char comm[32];
 };
 
 struct nameds vec(struct named);
 
 #define COMM_MAX 15	/* letters of a name that the kernel keeps */
-#define COMMAND_MAX 256
+#define COMMAND_MAX 256ull
 
 /* A longer name cannot be told from another one by what the kernel keeps of it, where the program is known. */
 static bool is_called(const char *comm, const char *exe, const char *name)
@@ -155,26 +155,53 @@ static bool is_called(const char *comm, const char *exe, const char *name)
 	return !strcmp(comm, name) || (may_be_cut && !strncmp(comm, name, COMM_MAX)) || !strcmp(path_basename(exe), name);
 }
 
-/* Its arguments with spaces between them; its name, if it has none. It may call all of its memory its arguments (PR_SET_MM_MAP). */
+struct arguments {
+	unsigned long long start, end, env_start, env_end;
+};
+
+static bool find_arguments(pid_t pid, struct arguments *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *at = process__file(pid, "stat", &text) ? NULL : strrchr(text, ')');
+
+	for (int field = 2; at && field < 48 - 1; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, " %*u %llu %llu %llu %llu", &ret->start, &ret->end, &ret->env_start,
+			    &ret->env_end) == 4 && ret->start < ret->end;
+}
+
+/*
+ * Its arguments with spaces between them, or the title that it has written over them
+ * (setproctitle), as far as they are in memory; else its name. A read of /proc/PID/cmdline would
+ * bring in pages that are not there. A process may call all of its memory its arguments
+ * (PR_SET_MM_MAP).
+ */
 static char *command_of(pid_t pid, const char *comm)
 {
-	char path[64], text[COMMAND_MAX + 1];
-	_cleanup_close_ int fd = -1;
-	ssize_t len;
+	_cleanup_memory_ struct memory m = {};
+	char text[COMMAND_MAX + 1] = {};
+	struct arguments a;
+	size_t len, own, most;
+	char last;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? 0 : read(fd, text, COMMAND_MAX);
-	if (len <= 0 || !*text)
+	if (!find_arguments(pid, &a) || memory__open(&m, pid))
 		return xstrdup(comm);
+	own = MIN(a.end - a.start, COMMAND_MAX);
+	most = a.env_start == a.end ? MIN(MAX(a.env_end, a.end) - a.start, COMMAND_MAX) : own;
+	len = memory__read(&m, a.start, text, most);
+	/* as the kernel tells a title */
+	if (memory__read(&m, a.end - 1, &last, 1) == 1 && last)
+		len = strlen(text);
+	else
+		len = MIN(len, own);
 	while (len && !text[len - 1])
 		len--;
-	for (ssize_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (!text[i])
 			text[i] = ' ';
 	text[len] = 0;
 	clean_name(text);
-	return xstrdup(text);
+	return xstrdup(*text ? text : comm);
 }
 
 /* One that this user may not inspect has its own name, but no program that can be read. */
@@ -182,6 +209,7 @@ static void add_if_called(struct nameds *v, pid_t pid, const char *name)
 {
 	struct process p = {};
 	bool readable = !process__look(pid, &p, NULL);
+	struct named *one;
 	char comm[32];
 
 	process__thread_comm(pid, pid, comm);
@@ -190,8 +218,10 @@ static void add_if_called(struct nameds *v, pid_t pid, const char *name)
 			process__done(&p);
 		return;
 	}
-	*vec_push(v) = (struct named){ .pid = pid, .by_comm = !strcmp(comm, name), .age_ns = p.age_ns, .rss_bytes = process__rss_bytes(pid),
-				       .command = command_of(pid, comm) };
+	one = vec_push(v);
+	*one = (struct named){ .pid = pid, .by_comm = !strcmp(comm, name), .age_ns = p.age_ns,
+			       .rss_bytes = process__rss_bytes(pid) };
+	strcpy(one->comm, comm);
 	if (readable)
 		process__done(&p);
 }
@@ -230,11 +260,12 @@ static int list(const char *name, const struct nameds *v, bool takes_comm, struc
 	FILE *out = text_stream__open(&text, &len);
 
 	for (size_t i = 0; i < v->n && i < LISTED; i++) {
+		_cleanup_free_ char *command = command_of(v->v[i].pid, v->v[i].comm);
 		char age[FMT_MAX], rss[FMT_MAX];
 
 		all_by_comm &= v->v[i].by_comm;
 		fprintf(out, "\n  %7d  %6s  %9s  %.100s", (int)v->v[i].pid, v->v[i].age_ns ? fmt_duration(age, v->v[i].age_ns) : "-",
-			v->v[i].rss_bytes ? fmt_bytes(rss, v->v[i].rss_bytes) : "-", v->v[i].command);
+			v->v[i].rss_bytes ? fmt_bytes(rss, v->v[i].rss_bytes) : "-", command);
 	}
 	if (v->n > LISTED)
 		fprintf(out, "\n  and %zu more", v->n - LISTED);
@@ -261,8 +292,6 @@ static int find(struct opts *o, const char *name, struct err *e)
 		err = list(name, &v, takes_comm, e);
 	else
 		opts__add_pid(o, v.v[0].pid);
-	for (size_t i = 0; i < v.n; i++)
-		free(v.v[i].command);
 	vec_done(&v);
 	return err;
 }

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -315,20 +314,6 @@ static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
 	return fd == -ELOOP || fd == -EXDEV ? -ENOENT : fd;
 }
 
-/* Where numbers are reported in other ways: is it the name of the file that is mapped there now? */
-static bool is_named(const struct mapping *m, const char *link)
-{
-	static const char gone[] = " (deleted)";
-	char path[PATH_MAX + sizeof(gone)];
-	ssize_t len = readlink(link, path, sizeof(path) - 1);
-	size_t name = strlen(m->path);
-
-	if (len < 0)
-		return false;
-	path[len] = 0;
-	return !strncmp(path, m->path, name) && (!path[name] || !strcmp(path + name, gone));
-}
-
 /* Since 6.13 a user with CAP_PERFMON may read the maps of any process, but not go where they point. */
 static bool may_enter_root(pid_t pid)
 {
@@ -344,25 +329,24 @@ static bool is_memfd(const struct mapping *m)
 	return m->deleted && !strncmp(m->path, "/memfd:", strlen("/memfd:"));
 }
 
-/* link: in map_files; in_own_root: it may be looked for there, too. */
-static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, const char *link, const char *clean, bool in_own_root,
-		      struct object **ret, struct err *e)
+/*
+ * mapped: the file that is mapped there now (struct trial), or -errno; in_own_root: its path may be
+ * looked up below malloctrace's own root.
+ */
+static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, int mapped,
+		      const char *clean, bool in_own_root, struct object **ret, struct err *e)
 {
 	bool has_path = m->path[0] == '/' && !is_memfd(m);
 	_cleanup_close_ int fd = -1;
-	int r;
+	int r = MIN(mapped, 0);
 
 	if (!m->ino)
 		return err_set(e, -EINVAL, "the memory at %#llx of process %d is not mapped from a file",
 			       (unsigned long long)m->start, (int)pid);
-	fd = elffile__find(link);
-	r = fd < 0 ? fd : -ESTALE;
-	/* what lies there now may have the same name and not answer */
-	if (fd >= 0 && (mapping__is_file(m, fd) || (is_named(m, link) && mounts__fd_is_local(pid, fd))))
-		return get_opened(o, fd, m->path, m, ret, e);
+	if (!r && (mapping__is_file(m, mapped) || mapping__is_named(m, mapped)))
+		return get_opened(o, mapped, m->path, m, ret, e);
 	/* it has been unmapped, and another file lies in its place */
-	if (fd >= 0)
-		close(fd);
+	r = r ?: -ESTALE;
 	/* what looks deleted may also be a file whose name ends like that */
 	fd = has_path ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
 	/* it has ended already; most programs have the same root as we */
@@ -447,7 +431,7 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 	_cleanup_free_ char *link = xasprintf("/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start, (unsigned long long)m->end);
 	_cleanup_free_ char *clean = xstrdup(m->path);
 	struct object *known = objects__known(o, m);
-	struct trial trial = {};
+	struct trial trial = { .file = -ESTALE };
 	int err;
 
 	if (known) {
@@ -456,17 +440,18 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 	}
 	clean_name(clean);
 	if (m->ino)
-		trial__of(pid, m, link, is_named(m, link), &trial);
+		trial__of(pid, m, link, &trial);
 	if (trial.verdict == TRIAL_NOT_NEEDED)
-		err = get_mapped(o, pid, m, link, clean, m->recorded && trial.is_ours, ret, e);
+		err = get_mapped(o, pid, m, trial.file, clean, m->recorded && trial.is_ours, ret,
+				 e);
 	else if (trial.verdict == TRIAL_LOCAL)
 		err = get_opened(o, trial.file, m->path, m, ret, e);
 	else if (trial.verdict == TRIAL_COPIED)
 		err = get_copied(o, &trial, clean, ret, e);
 	else
 		err = refuse(o, &trial, m, clean, e);
-	if (trial.verdict == TRIAL_LOCAL)
-		close(trial.file);
+	if (trial.verdict == TRIAL_NOT_NEEDED || trial.verdict == TRIAL_LOCAL)
+		cleanup_close(&trial.file);
 	if (!err)
 		remember(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino, *ret);
 	return err;

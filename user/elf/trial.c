@@ -78,47 +78,78 @@ static const char *own_mounts(void)
 	return trials.mounts ? trials.mounts : "";
 }
 
-/* By the mount that a descriptor is on (O_PATH); else by the device. theirs: the table of the process, NULL: it cannot be read. */
-static bool find_mount(int fd, const struct mapping *m, const char *theirs, struct mount_line *ret, bool *is_ours)
+/*
+ * By the mount that a descriptor is on (O_PATH); else by the device. *own: our table of mounts;
+ * *theirs: that of the process, which the caller frees. *ret points into one of them. Both are read
+ * after the descriptor was opened: until then its mount's id may have been another mount's.
+ */
+static bool find_mount(pid_t pid, int fd, const struct mapping *m, const char **own, char **theirs,
+		       struct mount_line *ret, bool *is_ours)
 {
 	unsigned int id;
 	bool by_id = fd >= 0 && mounts__id_of(fd, &id);
 
 	if (fd >= 0 && !by_id)
 		return false;
-	*is_ours = by_id ? mounts__find_id(own_mounts(), id, ret) : mounts__find_dev(own_mounts(), m->dev_major, m->dev_minor, ret);
+	*own = own_mounts();
+	*is_ours = by_id ? mounts__find_id(*own, id, ret) :
+			   mounts__find_dev(*own, m->dev_major, m->dev_minor, ret);
 	if (*is_ours)
 		return true;
-	return theirs && (by_id ? mounts__find_id(theirs, id, ret) : mounts__find_dev(theirs, m->dev_major, m->dev_minor, ret));
+	free(*theirs);
+	*theirs = mounts__of(pid);
+	return *theirs && (by_id ? mounts__find_id(*theirs, id, ret) :
+				   mounts__find_dev(*theirs, m->dev_major, m->dev_minor, ret));
+}
+
+/* A process may have mapped another file there since its maps were read. */
+static int open_memory(const char *link)
+{
+	int fd = elffile__find(link);
+
+	if (fd < 0 || mounts__fd_is_memory(fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
 }
 
 /*
- * Are calls on the mapped file sure to return? The device is not enough: below an overlay it may be that of another file system (before 6.8).
- * *ret_trusted: who mounted and serves it is root, or the user who runs malloctrace.
+ * Are calls on the mapped file sure to return? Then t->file is the file that was checked, or why it
+ * cannot be opened. The device is not enough: below an overlay it may be that of another file
+ * system (before 6.8), and the process may have mapped another file since. *ret_trusted: root, or
+ * the user who runs malloctrace, mounted and serves it.
  */
 static bool is_local(pid_t pid, const struct mapping *m, const char *link, struct trial *t, bool *ret_trusted)
 {
 	_cleanup_free_ char *theirs = NULL;
 	_cleanup_close_ int fd = -1;
 	struct mount_line mount = {};
+	const char *own = "";
 	bool trusted, found;
 
-	if (mapping__is_memory(m))
+	if (mapping__is_memory(m)) {
+		t->file = open_memory(link);
 		return true;
-	theirs = mounts__of(pid);
+	}
 	trusted = mounts__are_trusted(pid);
-	found = find_mount(-1, m, theirs, &mount, &t->is_ours);
-	if (found && mount__is_local(&mount, own_mounts())) {
-		fd = open(link, O_PATH | O_CLOEXEC);
+	found = find_mount(pid, -1, m, &own, &theirs, &mount, &t->is_ours);
+	if (found && mount__is_local(&mount, own)) {
+		fd = elffile__find(link);
 		/* it is mapped no more, or this user may not follow the link: then its path leads to it, which others may change */
-		if (fd < 0 && (trusted || t->is_ours))
+		if (fd < 0 && (trusted || t->is_ours)) {
+			t->file = fd;
 			return true;
-		found = fd >= 0 && find_mount(fd, m, theirs, &mount, &t->is_ours);
-		if (found && mount__is_local(&mount, own_mounts()))
+		}
+		found = fd >= 0 && find_mount(pid, fd, m, &own, &theirs, &mount, &t->is_ours);
+		if (found && mount__is_local(&mount, own)) {
+			t->file = fd;
+			fd = -1;
 			return true;
+		}
 	}
 	snprintf(t->type, sizeof(t->type), "%s", found ? mount.type : "unknown");
-	*ret_trusted = found && (t->is_ours || trusted) && mount__has_trusted_servers(&mount, own_mounts(), mounts__is_trusted_server);
+	*ret_trusted = found && (t->is_ours || trusted) &&
+		       mount__has_trusted_servers(&mount, own, mounts__is_trusted_server);
 	return false;
 }
 
@@ -127,7 +158,7 @@ static bool is_local(pid_t pid, const struct mapping *m, const char *link, struc
 struct job {
 	const char *link, *path;	/* of a mapped file; NULL: a list */
 	const struct mapping *m;
-	bool is_named, trusted;
+	bool trusted;
 	const struct trial_list *list;
 	uint64_t room;			/* bytes by which the copy may grow */
 	int copy, socket;
@@ -140,13 +171,13 @@ struct answer {
 };
 
 /* The caller's; not of the mapping: -ESTALE. */
-static int open_mapped(const char *path, const struct job *j, bool is_named, struct stat *st)
+static int open_mapped(const char *path, const struct job *j, bool is_link, struct stat *st)
 {
 	int found = open(path, O_PATH | O_CLOEXEC);
 
 	if (found < 0 || fstat(found, st))
 		return -errno;
-	if (!is_named && !mapping__is_file(j->m, found))
+	if (!mapping__is_file(j->m, found) && !(is_link && mapping__is_named(j->m, found)))
 		return -ESTALE;
 	return elffile__open_found(found);
 }
@@ -222,7 +253,7 @@ static void work(const struct job *j)
 			a.err = copy_bytes(fd, j->copy, had.st_size, max, false, &a.is_too_large);
 		}
 	} else {
-		fd = open_mapped(j->link, j, j->is_named, &a.st);
+		fd = open_mapped(j->link, j, true, &a.st);
 		if (fd < 0)
 			fd = open_mapped(j->path, j, false, &a.st);
 		a.is_local = fd >= 0 && j->trusted && is_on_disk(fd);
@@ -415,14 +446,14 @@ static enum trial_verdict run(struct job *j, uint64_t key, uid_t user, struct an
 	return verdict;
 }
 
-void trial__of(pid_t pid, const struct mapping *m, const char *link, bool is_named, struct trial *ret)
+void trial__of(pid_t pid, const struct mapping *m, const char *link, struct trial *ret)
 {
 	_cleanup_free_ char *path = xasprintf("/proc/%d/root%s", (int)pid, m->path);
-	struct job j = { .link = link, .path = path, .m = m, .is_named = is_named };
+	struct job j = { .link = link, .path = path, .m = m };
 	struct answer a = {};
 	bool local;
 
-	*ret = (struct trial){ .copy = -1, .file = -1, .charge.user = process__owner(pid) };
+	*ret = (struct trial){ .copy = -1, .file = -ESTALE, .charge.user = process__owner(pid) };
 	pthread_mutex_lock(&trials.lock);
 	local = is_local(pid, m, link, ret, &j.trusted);
 	pthread_mutex_unlock(&trials.lock);

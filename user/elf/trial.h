@@ -44,12 +44,16 @@ struct trial {
 	struct stat st;		/* of the file */
 	int copy;		/* the caller's: its bytes, in memory; none of a file that is not ELF; -1: it is local */
 	struct trial_charge charge;	/* the caller's, with copy */
-	/* the caller's: the file itself, which is not to be read unless it is local; -1: another user serves it, and may make any call on it wait */
+	/*
+	 * the caller's: the file itself. TRIAL_NOT_NEEDED: what is mapped there now (O_PATH), on a
+	 * mount that is known to answer, or -errno. TRIAL_COPIED: it must not be read; negative:
+	 * another user serves it, and may make any call on it wait
+	 */
 	int file;
 };
 
-/* Of the file that is mapped there; link: in /proc/PID/map_files; is_named: that link has the mapping's path. Any thread. */
-void trial__of(pid_t pid, const struct mapping *m, const char *link, bool is_named, struct trial *ret);
+/* Of the file that is mapped there; link: in /proc/PID/map_files. Any thread. */
+void trial__of(pid_t pid, const struct mapping *m, const char *link, struct trial *ret);
 
 /* A path below the root of a process. Links on the way stay below that; the file itself may be none. */
 struct trial_list {

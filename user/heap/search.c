@@ -186,6 +186,7 @@ static int open_place(struct search *s, const struct mapping *m, struct mapped_f
 {
 	_cleanup_close_ int at = -1;
 	char path[96];
+	bool local;
 	int ret;
 
 	s->files_left -= MIN(s->files_left, OPEN_BYTES);
@@ -196,7 +197,13 @@ static int open_place(struct search *s, const struct mapping *m, struct mapped_f
 	/* who may not use map_files finds the file by its name, unless it has none any more */
 	if (at < 0)
 		at = path_walk__file_of(s->t->runner, m, m->path);
-	if (at < 0 || (!mapping__is_memory(m) && !mounts__fd_is_local(s->t->runner, at)) || fstat(at, st) || !S_ISREG(st->st_mode))
+	if (at < 0)
+		return -EACCES;
+	/* the process may have mapped another file there since its maps were read */
+	local = mapping__is_memory(m) ? mounts__fd_is_memory(at) :
+					mounts__fd_is_local(s->t->runner, at);
+	if (!local || fstat(at, st) || !S_ISREG(st->st_mode) ||
+	    (f->in_memory && !mapping__is_file(m, at)))
 		return -EACCES;
 	ret = at;
 	at = -1;

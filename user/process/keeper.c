@@ -29,12 +29,15 @@
 
 #define STACK_BYTES (16u << 10)	/* of a holder, at least: a page may be larger */
 #define BEGIN_MS 1000		/* until a holder waits: it takes a fraction of one */
+#define END_MS 2000		/* for a killed holder: it gives back some 20 GiB in that time */
+#define VAIN_MS 10000		/* spent on holders that had not ended: then no end is waited for */
 #define TRIES 8			/* of a process that gives back what was to be read */
 #define CIRCLES_NS 10000000	/* of a CPU: more than any holder needs that waits */
 
 struct keeper {
 	int uffd;
 	size_t page_bytes, stack_bytes;	/* a holder's, in whole pages */
+	uint64_t vain_ms;	/* waited for holders that had not ended by then */
 };
 
 /* Shared with the holder, who reads it alone. */
@@ -67,7 +70,8 @@ struct keeping {
 };
 
 static struct keeping *all;
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vec(struct holder) dying;	/* killed, and had not ended after END_MS */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;	/* of both */
 
 bool keeper__is_holder(pid_t pid)
 {
@@ -76,6 +80,8 @@ bool keeper__is_holder(pid_t pid)
 	pthread_mutex_lock(&all_lock);
 	for (const struct keeping *p = all; p && !is; p = p->next)
 		is = p->holder.pid == pid || p->successor.pid == pid;
+	for (size_t i = 0; i < dying.n && !is; i++)
+		is = dying.v[i].pid == pid;
 	pthread_mutex_unlock(&all_lock);
 	return is;
 }
@@ -181,16 +187,61 @@ __attribute__((noinline, no_sanitize("address", "undefined"))) static int hold(v
 	return got < 0 ? (int)-got : EIO;
 }
 
-static void end_holder(const struct keeper *k, struct holder *h)
+/* Of one that has ended, or never began. */
+static void clear_away(const struct keeper *k, struct holder *h)
 {
 	if (h->pid > 0) {
-		kill(h->pid, SIGKILL);
-		while (waitpid(h->pid, NULL, __WALL) < 0 && errno == EINTR)
-			;
+		waitpid(h->pid, NULL, WNOHANG | __WALL);
 		close(h->pidfd);
 	}
 	if (h->page)
 		munmap(h->page - k->stack_bytes, k->stack_bytes + k->page_bytes);
+	*h = (struct holder){};
+}
+
+static bool has_ended(const struct holder *h, int wait_ms)
+{
+	struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
+	int n;
+
+	if (h->pid <= 0)
+		return true;
+	while ((n = poll(&p, 1, wait_ms)) < 0 && errno == EINTR)
+		;
+	return n > 0;
+}
+
+static void reap_dying(const struct keeper *k)
+{
+	pthread_mutex_lock(&all_lock);
+	for (size_t i = dying.n; i-- > 0;)
+		if (has_ended(&dying.v[i], 0)) {
+			clear_away(k, &dying.v[i]);
+			dying.v[i] = dying.v[--dying.n];
+		}
+	pthread_mutex_unlock(&all_lock);
+}
+
+/*
+ * No signal ends a holder that waits for a FUSE server: to read a page, if the process has mapped
+ * such a file in the place that was chosen; or to write back what the process wrote to such a file.
+ * Until the holder has ended the kernel may write to its page, which stays mapped.
+ */
+static void end_holder(struct keeper *k, struct holder *h)
+{
+	uint64_t wait_ms = MIN((uint64_t)END_MS, VAIN_MS - k->vain_ms);
+
+	reap_dying(k);
+	if (h->pid > 0)
+		kill(h->pid, SIGKILL);
+	if (has_ended(h, (int)wait_ms)) {
+		clear_away(k, h);
+		return;
+	}
+	k->vain_ms += wait_ms;
+	pthread_mutex_lock(&all_lock);
+	*vec_push(&dying) = *h;
+	pthread_mutex_unlock(&all_lock);
 	*h = (struct holder){};
 }
 
@@ -215,7 +266,7 @@ static int await_holder(const struct keeper *k, const struct holder *h)
 	return -ETIMEDOUT;
 }
 
-static int begin_holder(const struct keeper *k, int mem, uint64_t addr, struct holder *ret)
+static int begin_holder(struct keeper *k, int mem, uint64_t addr, struct holder *ret)
 {
 	struct uffdio_register missing = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct holder *h = ret;

@@ -226,6 +226,20 @@ bool mapping__is_file(const struct mapping *m, int fd)
 	return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == makedev(m->dev_major, m->dev_minor);
 }
 
+bool mapping__is_named(const struct mapping *m, int fd)
+{
+	static const char gone[] = " (deleted)";
+	char link[64], path[PATH_MAX + sizeof(gone)];
+	size_t name = strlen(m->path);
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, path, sizeof(path) - 1);
+	path[MAX(len, 0)] = 0;
+	return len > 0 && !strncmp(path, m->path, name) &&
+	       (!path[name] || !strcmp(path + name, gone));
+}
+
 bool mapping__is_memory(const struct mapping *m)
 {
 	static uint64_t known;	/* by __atomic builtins; 0: not yet */

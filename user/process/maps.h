@@ -42,7 +42,10 @@ int maps__query(int fd, size_t max_bytes, struct maps *ret);
 const struct mapping *maps__find(const struct maps *m, uint64_t addr);
 void maps__done(struct maps *m);
 bool mapping__is_same_file(const struct mapping *a, const struct mapping *b);	/* no, of those without one */
-bool mapping__is_file(const struct mapping *m, int fd);	/* the one that is open */
+/* Is this its file? Asks the file system: call it only if that is known to answer (mounts.h). */
+bool mapping__is_file(const struct mapping *m, int fd);
+/* Has the file its path? For where fstat and maps report different devices. Asks no file system. */
+bool mapping__is_named(const struct mapping *m, int fd);
 /* Memory of the kernel's own, which is mounted nowhere and no layer of an overlay: memfd_create(2), shared memory. */
 bool mapping__is_memory(const struct mapping *m);
 

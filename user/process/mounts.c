@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "process/maps.h"
@@ -331,6 +332,14 @@ bool mounts__id_of(int fd, unsigned int *ret)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	line = read_small_file(path, &text, NULL) ? NULL : strstr(text, "mnt_id:");
 	return line && sscanf(line, "mnt_id: %u", ret) == 1;
+}
+
+bool mounts__fd_is_memory(int fd)
+{
+	_cleanup_close_ int own = memfd_create("malloctrace", MFD_CLOEXEC);
+	unsigned int id, own_id;
+
+	return own >= 0 && mounts__id_of(own, &own_id) && mounts__id_of(fd, &id) && id == own_id;
 }
 
 /* *ret_own: malloctrace's own table, the caller's; *ret is in it, or in *ret_theirs. */

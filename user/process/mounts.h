@@ -45,6 +45,8 @@ void mounts__let_go(void);
 bool mounts__have_changed(int fd);
 /* The mount that a descriptor is on; false: unknown. No file system is asked. */
 bool mounts__id_of(int fd, unsigned int *ret);
+/* Is it on the kernel's own mount (memfd_create(2), shared memory)? Asks no file system. */
+bool mounts__fd_is_memory(int fd);
 /* Is the descriptor's mount local, by the tables of this process and malloctrace's own? No file system is asked. */
 bool mounts__fd_is_local(pid_t pid, int fd);
 /* Or do root or the user who runs malloctrace serve it? */
