@@ -272,6 +272,23 @@ Test(top_rows, half_a_number_is_not_in_the_header)
 	snapshot__free(s);
 }
 
+/* Of any number of processes; without any that grows, those that hold the most are first. */
+Test(top_rows, what_was_started_and_not_traced)
+{
+	struct snapshot *s;
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
+
+	t = top__new(&o);
+	grid__resize(&g, 24, 120);
+	s = sample__new(SAMPLE_SINGLE);
+	top__update(t, s);
+	top__draw(t, &g);
+	says_not("add -f");
+	s->n_unfollowed = 3;
+	top__draw(t, &g);
+	says("redis-server started 3 processes that were not traced: add -f");
+}
+
 /* -a: what grows is first, what has ended last, whatever it held; another order that is chosen is that of all. */
 Test(top_rows, of_a_machine)
 {

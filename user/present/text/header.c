@@ -107,14 +107,12 @@ static void older_item(struct report *r)
 			   blocks == 1 ? "is" : "are");
 }
 
-/* "sh started 3 processes that were not traced: add -f" */
 static void unfollowed_line(struct report *r)
 {
-	uint64_t n = r->s->n_unfollowed;
+	_cleanup_free_ char *words = unfollowed__words(r->s);
 
-	if (n)
-		report__line(r, "%s started %s process%s that %s not traced: add -f", report__is_one(r) ? r->s->processes->comm : "The targets",
-			     EXACT(n), n == 1 ? "" : "es", n == 1 ? "was" : "were");
+	if (words)
+		report__line(r, "%s", words);
 }
 
 static void traced_line(struct report *r)

@@ -396,6 +396,13 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 			      p->blind.probed ? p->blind.probed : "");
 }
 
+/* " sh started 3 processes that were not traced: add -f" */
+static void unfollowed_line(struct grid *g, int row, const char *words)
+{
+	grid__fill(g, row, 0, g->cols, STYLE_WARN, ' ');
+	clauses__put(g, row, 1, STYLE_WARN, words);
+}
+
 /* " hider (1432) grew by 150.0 MiB, and the calls that were seen explain 20.0 MiB of it: ..." */
 static void unexplained_line(const struct top *t, struct grid *g, int row)
 {
@@ -585,7 +592,7 @@ static void machine_line(const struct top *t, struct grid *g, int row, const cha
 
 int top__draw_header(struct top *t, struct grid *g)
 {
-	_cleanup_free_ char *ended = ended__words(t->shown, top__scope_process(t));
+	_cleanup_free_ char *ended = ended__words(t->shown, top__scope_process(t)), *unfollowed = unfollowed__words(t->shown);
 	struct sums s;
 	int row = 3;
 
@@ -599,6 +606,8 @@ int top__draw_header(struct top *t, struct grid *g)
 		ended_line(g, row++, ended);
 	if (t->shown->losses_total)
 		loss_line(t, g, row++);
+	if (unfollowed)
+		unfollowed_line(g, row++, unfollowed);
 	if (blind__n(t->shown))
 		blind_line(t, g, row++);
 	if (unexplained__most(t->shown))

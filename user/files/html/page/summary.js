@@ -265,6 +265,7 @@ function drawTraced(estimate) {
 		WORDS.reading ? `What is live was found out from its heap: ${WORDS.reading}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}. ` : "",
+		WORDS.unfollowed ? el("b", {class: "warn"}, `${WORDS.unfollowed}. `) : "",
 		shown.process < 0 && WORDS.ended ? ["Processes that ended: ", el("b", {class: "name"}, WORDS.ended), ". "] : [],
 		WORDS.memory ? ["Memory of the machine: ", el("b", null, WORDS.memory), "."] : []));
 }
