@@ -16,6 +16,8 @@
 #include "present/top/top_parts.h"
 
 #define RATE_COLS 12		/* "+182.0 KiB/s" */
+#define NOW " now"		/* since the last snapshot: rows say how they grow in the whole trace */
+#define NOW_FROM 80		/* columns: from here on that is said */
 #define BYTES_COLS 9
 #define SPARK_MIN 4
 #define SPARK_MAX 40
@@ -236,14 +238,17 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 {
 	bool marked = t->shown->estimated && of == point__live;
 	char a[CELL_MAX], b[CELL_MAX + 1];
+	int now = g->cols >= NOW_FROM ? (int)strlen(NOW) : 0;
 
 	put(g, row, col, label_cols, STYLE_LABEL, label);
 	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "", marked && !bytes && unmet__words(t->shown) ? "?" : fmt_bytes(a, bytes));
 	put_right(g, row, col, BYTES_COLS + marked, STYLE_FIGURE, b);
 	/* half a figure tells something else */
-	if (*col + RATE_COLS + 1 <= g->cols)
+	if (*col + RATE_COLS + 1 + now <= g->cols) {
 		grid__put_right(g, row, *col, RATE_COLS + 1, per_s >= 1 ? STYLE_WARN : STYLE_DIM, change_text(a, per_s));
-	*col += RATE_COLS + 2;
+		grid__put(g, row, *col + RATE_COLS + 1, now, STYLE_DIM, now && !isnan(per_s) ? NOW : "");
+	}
+	*col += RATE_COLS + 2 + now;
 	if (spark >= SPARK_MIN)
 		top__draw_course(t, g, row, *col, spark, of);
 	*col += spark >= SPARK_MIN ? spark : 0;
@@ -269,7 +274,8 @@ static void put_whole(struct grid *g, int row, int *col, const char *text)
 static void memory_line(const struct top *t, struct grid *g, int row, const struct sums *s)
 {
 	bool live = t->shown->known & HAS_LIVE_BYTES;
-	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + 3 + t->shown->estimated, col = 0;
+	int now = g->cols >= NOW_FROM ? 2 * (int)strlen(NOW) : 0;
+	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + now + 3 + t->shown->estimated, col = 0;
 	int spark = MIN((g->cols - fixed) / 2, SPARK_MAX);
 	double grown = (double)s->rss - (double)s->rss_first;
 	char text[4 * FMT_MAX];
