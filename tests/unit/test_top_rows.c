@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "golden.h"
 #include "model/group.h"
 #include "model/merge.h"
 #include "present/columns.h"
@@ -296,6 +297,7 @@ Test(top_rows, of_a_machine)
 	struct snap_process *rows = (struct snap_process *)grouped->processes;
 	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
 	const char *order[] = { "stress", "redis-server", "nginx" };
+	_cleanup_free_ char *text = NULL;
 
 	for (size_t i = 0; i < grouped->n_processes; i++)
 		if (rows[i].ended && rows[i].c.live_bytes > MIB)
@@ -308,6 +310,17 @@ Test(top_rows, of_a_machine)
 	says("20 processes, 5 running");
 	says("[4 processes]");
 	says("by GROWTH/s");
+	/* below them, on the same screen */
+	says("SITES of the groups that grow most");
+	says("textbuild");
+	grid__resize(&g, 16, 120);
+	top__draw(t, &g);
+	says("stress");
+	says_not("SITES of");
+	grid__resize(&g, 40, 120);
+	top__draw(t, &g);
+	text = grid__text(&g);
+	golden__check("top-machine-120.txt", text, strlen(text));
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		cr_expect_str_eq(t->rows.v[i].of.process->comm, order[i]);
 	for (size_t i = ARRAY_SIZE(order); i < t->rows.n; i++)

@@ -29,8 +29,6 @@
 #define LEAST_ROWS 3
 #define SMALL_ROW 200		/* a row with less than one of so many parts of all has to be asked for */
 #define LEADING_ROWS 5		/* of processes, or tags */
-#define GROWERS 3		/* of several processes, these have rows of sites */
-#define GROWER_ROWS 3
 #define STACK_LINES 2		/* that a stack takes at most */
 #define WHOLE_NAME 160		/* where no screen cuts names; templates have no end */
 #define LAST_COLS 24		/* of these, for its last function */
@@ -234,36 +232,15 @@ bool report__is_many(const struct report *r)
 	return r->o->brief && r->s->n_processes > 1 && r->s->known & HAS_LIVE_BYTES && r->views & VIEW_LIVE && !r->o->older_ns;
 }
 
-void report__sites_of_growers(const struct report *r, size_t **ret, size_t *ret_n)
-{
-	_cleanup_free_ const struct snap_process **processes = processes__by_growth(r->s);
-	size_t n_growers = MIN(r->s->n_processes, (size_t)GROWERS);
-	size_t *v = xcalloc(GROWERS * GROWER_ROWS, sizeof(*v));
-	struct rank k;
-
-	rank__init(&k, r->s, VIEW_LIVE, r->o->sort ? r->o->sort : "growth", false, r->s->n_sites);
-	*ret_n = 0;
-	/* of each the first of the ranking */
-	for (size_t i = 0; i < n_growers; i++)
-		for (size_t at = 0, n = 0; at < k.n && n < GROWER_ROWS; at++)
-			if (&r->s->processes[k.v[at]->process] == processes[i]) {
-				v[(*ret_n)++] = k.v[at] - r->s->sites;
-				n++;
-			}
-	rank__done(&k);
-	*ret = v;
-}
-
 static void rows_of_growers(struct report *r)
 {
 	const struct metric *weighs = rank__key("live-bytes");
-	_cleanup_free_ size_t *sites = NULL;
-	const struct snap_site *v[GROWERS * GROWER_ROWS];
+	const struct snap_site *v[GROWERS * GROWER_ROWS] = {};
 	struct rank k = { .v = v };
+	_cleanup_free_ size_t *sites = processes__sites_of_growers(r->s, r->o->sort, &k.n);
 	const char *verb;
 	size_t n_of = 0;
 
-	report__sites_of_growers(r, &sites, &k.n);
 	for (size_t i = 0; i < k.n; i++) {
 		v[i] = &r->s->sites[sites[i]];
 		n_of += !i || v[i]->process != v[i - 1]->process;
