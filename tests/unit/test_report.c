@@ -730,6 +730,13 @@ Test(report, explains_how_rss_grew_where_it_did)
 	cr_expect(says(s, &o, "RSS    +100.0 MiB while traced, 96% of its growth explained by live blocks\n"));
 	p.c.live_bytes = 101 * MIB;
 	cr_expect(says(s, &o, "less than live blocks: untouched or reused pages\n"));
+	/* what went to swap has not shrunk */
+	p.swap_bytes = 100 * MIB;
+	cr_expect(says(s, &o, "swap 100.0 MiB"));
+	cr_expect(says(s, &o, "RSS    +200.0 MiB while traced (RSS and swap),"));
+	cr_expect(says(s, &o, "51%"));
+	cr_expect(says(s, &o, "swap +100.0 MiB\n"));
+	p.swap_bytes = 0;
 	/* one of fifty parts, and a MiB at least */
 	p.rss_bytes = 102 * MIB;
 	cr_expect(says(s, &o, "RSS    +2.0 MiB while traced"));

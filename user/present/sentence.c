@@ -334,10 +334,8 @@ static void say_process(struct words *w, const struct facts *f)
 /* What RSS of all that are asked did. */
 static void say_rss(struct words *w, const struct facts *f, const char *before)
 {
-	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
-
-	if (all.known)
-		say(w, "%s%s", before, RSS_WORDS(&all));
+	if (f->all.known)
+		say(w, "%s%s", before, RSS_WORDS(&f->all));
 }
 
 static void say_figures(struct words *w, const struct facts *f)
@@ -463,7 +461,7 @@ static void say_early(struct words *w, const struct facts *f)
 {
 
 	say(w, f->ended ? "Too short to tell: " : "Too early to tell: ");
-	if (!f->rss_span_ns || f->ended)
+	if (!f->all.known || f->ended)
 		say(w, f->ended ? "ended after %s of tracing, " : "traced for %s, ", DURATION(f->s->duration_ns));
 	say_figures(w, f);
 	say_sites_beside(w, f);
@@ -496,7 +494,7 @@ static void say_unclear(struct words *w, const struct facts *f)
 	else if (!is_mostly_steady(f))
 		say(w, "%s of live memory is not known to be steady", SHARE(rest, f->live_bytes));
 	else if (f->rss_rising)
-		say(w, f->rss_change < 0 ? "RSS fell, and rises again" : "RSS rose, and may still rise");
+		say(w, "%s %s", rss_trend__name(&f->all), f->all.change_bytes < 0 ? "fell, and rises again" : "rose, and may still rise");
 	else if (f->live_rising)
 		say(w, "live memory rose in the second half of the trace");
 	else if (f->unsettled) {

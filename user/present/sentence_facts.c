@@ -146,12 +146,15 @@ static void ask_process(struct facts *f, const struct snap_process *p)
 	struct rss_trend r = rss_trend__of(p);
 	int64_t notable = (int64_t)r.notable_bytes;
 
-	f->rss_change += r.change_bytes;
-	f->rss_first += p->rss_at_attach_bytes;
+	f->all.known |= r.known && r.span_ns;
+	f->all.swap |= r.swap;
+	f->all.hugetlb |= r.hugetlb;
+	f->all.change_bytes += r.change_bytes;
+	f->all.span_ns = MAX(f->all.span_ns, r.span_ns);
+	f->used_first += process__used_at_attach(p);
 	/* one that shrinks hides little of what others add */
 	if (r.change_bytes < notable)
 		f->rss_slight += MAX(r.change_bytes, -notable);
-	f->rss_span_ns = MAX(f->rss_span_ns, r.span_ns);
 	if (verdict__is_alarm(p->trend.verdict) || r.grows) {
 		f->n_growing++;
 		if (!f->process || process__grown_bytes(f->s, p, &r) > process__grown_bytes(f->s, f->process, &f->rss)) {
@@ -202,7 +205,7 @@ static struct facts ask(const struct snapshot *s, bool ended)
 	}
 	if (s->hidden.by)
 		f.live_bytes = snapshot__sites_bytes(s);
-	f.rss_rising |= f.rss_slight >= (int64_t)rss_trend__notable(f.rss_first);
+	f.rss_rising |= f.rss_slight >= (int64_t)rss_trend__notable(f.used_first);
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 

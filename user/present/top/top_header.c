@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "model/rss_trend.h"
 #include "present/top/top_parts.h"
 
 #define RATE_COLS 12		/* "+182.0 KiB/s" */
@@ -32,7 +33,7 @@ struct sums {
 	struct top_cost cost;
 	bool rates;		/* the snapshot before is known */
 	double seconds;		/* since then */
-	uint64_t rss_first;	/* when the trace began */
+	uint64_t swap, used, used_first;	/* with RSS: what is in swap, and in huge pages; now, and when the trace began */
 	size_t n_running, n;
 };
 
@@ -53,7 +54,9 @@ static void sum_up(const struct top *t, struct sums *r)
 		r->n_running += process__n(s, p) - process__n_ended(s, p);
 		counters__add(&r->c, &p->c);
 		r->rss += p->ended ? 0 : p->rss_bytes;
-		r->rss_first += p->ended ? 0 : p->rss_at_attach_bytes;
+		r->swap += p->ended ? 0 : p->swap_bytes;
+		r->used += p->ended ? 0 : process__used_bytes(p);
+		r->used_first += p->ended || !p->rss_at_attach_bytes ? 0 : process__used_at_attach(p);
 		/* one that came since has begun with nothing */
 		if (t->scope && b)
 			r->before = *b;
@@ -277,7 +280,7 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	int now = g->cols >= NOW_FROM ? 2 * (int)strlen(NOW) : 0;
 	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + now + 3 + t->shown->estimated, col = 0;
 	int spark = MIN((g->cols - fixed) / 2, SPARK_MAX);
-	double grown = (double)s->rss - (double)s->rss_first;
+	double grown = (double)s->used - (double)s->used_first;
 	char text[4 * FMT_MAX];
 
 	if (live)
@@ -291,8 +294,12 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before.rss_bytes), spark, point__rss);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
 	*text = 0;
-	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->recording.older_ns)
+	if (live && grown >= 1 << 20 && s->used_first && !t->shown->recording.older_ns)
 		snprintf(text, sizeof(text), "%s of its growth explained", PERCENT(MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+	put_whole(g, row, &col, text);
+	*text = 0;
+	if (s->swap)
+		snprintf(text, sizeof(text), "swap %s", BYTES(s->swap));
 	put_whole(g, row, &col, text);
 	heap_text(t, text, sizeof(text));
 	put_whole(g, row, &col, text);
