@@ -220,15 +220,18 @@ static struct facts ask(const struct snapshot *s, bool ended)
 	return f;
 }
 
-/* Of several processes the sentence is about the one that grows most, and about no site of one that is small. */
-bool facts__has_site(const struct facts *f)
+bool facts__names_site(const struct facts *f)
 {
 	const struct snap_process *p = f->site ? &f->s->processes[f->site->process] : NULL;
 	struct rss_trend r = p ? rss_trend__of(p) : (struct rss_trend){};
 
-	if (!p || (f->process && f->s->n_processes > 1) || is_small(f, p, &r))
-		return false;
-	return stands_out(f, f->site);
+	return p && !is_small(f, p, &r) && stands_out(f, f->site);
+}
+
+/* Of several processes the sentence is about the one that grows most. */
+bool facts__has_site(const struct facts *f)
+{
+	return facts__names_site(f) && !(f->process && f->s->n_processes > 1);
 }
 
 static bool is_alarming(const struct facts *f)

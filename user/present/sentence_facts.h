@@ -41,6 +41,8 @@ struct facts {
 
 struct facts facts__of(const struct snapshot *s);
 
+/* Is its site worth a name? Not if it is a few percent of live memory and of its growth, or of a process that is. */
+bool facts__names_site(const struct facts *f);
 /* Is the sentence about the site? Of several processes it is about the one that grows most, and about no site of one that is small. */
 bool facts__has_site(const struct facts *f);
 /* Of what RSS rose by: what live memory explains. Blocks of all sizes take more than was requested: what was set aside counts. */
