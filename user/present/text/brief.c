@@ -338,13 +338,10 @@ static bool has_lost(const struct snapshot *s, const char *what)
 	return false;
 }
 
-/* The sentence recommends it. */
-static bool lacks_pages(const struct report *r)
+/* What the sentence recommends comes first. */
+static bool is_recommended(const char *sentence, const char *command)
 {
-	_cleanup_free_ char *own = r->o->sentence ? NULL : sentence__of(r->s, r->o->tellings, WHOLE_NAME);
-	const char *sentence = r->o->sentence ?: own;
-
-	return sentence && strstr(sentence, "--mode growth");
+	return sentence && strstr(sentence, command);
 }
 
 /* Options of the next trace: those that it would refuse are not named. */
@@ -377,6 +374,8 @@ static bool has_older(const struct report *r)
 static void next_line(struct report *r, bool apart)
 {
 	const struct snapshot *s = r->s;
+	_cleanup_free_ char *own = r->o->sentence ? NULL : sentence__of(s, r->o->tellings, WHOLE_NAME);
+	const char *sentence = r->o->sentence ?: own;
 	int pid = pid_of_first(r);
 	const struct {
 		bool holds;
@@ -386,23 +385,26 @@ static void next_line(struct report *r, bool apart)
 		{ has_lost(s, "live_full"), "--max-live N to record more blocks" },
 		{ has_lost(s, "stack_full"), "--max-stacks N to record more stacks" },
 		{ s->recording.mode == MT_MODE_COUNT, "--mode full for live memory" },
-		{ lacks_pages(r), "--mode growth for the code that touches new memory" },
+		{ is_recommended(sentence, "--mmap "), "--mmap for the code that maps memory" },
+		{ is_recommended(sentence, "--mode growth "), "--mode growth for the code that touches new memory" },
+		{ pid && is_recommended(sentence, "malloctrace heap -p "), "malloctrace heap -p %d for the free memory of the heap" },
 		{ lacks_search(r), "--reachable for blocks that no pointer leads to" },
 		{ lacks_roots(r), "--roots for what holds each block" },
 		{ s->recording.free_stacks && s->known & HAS_FREE_CALLS && s->totals.free_calls, "--view frees for where blocks are freed" },
 		{ has_older(r), "--view heap for older blocks and free memory" },
 		{ !s->n_sites && !s->hidden.n_sites && pid, "malloctrace doctor -p %d for what can be probed" },
+		{ is_recommended(sentence, "trace longer (-d 2m)"), "-d 2m for a verdict" },
 		{ s->n_sites > 0, "-o leak.html for a flame graph" },
 		{ s->n_sites > 0, "--full for every stack" },
 	};
 	size_t n = 0;
 
-	/* neither a page nor other options have more of what was hardly seen; a file does not say what the budget was */
+	/* neither a page nor other options have more of what was hardly seen */
 	if (is_noise(s)) {
-		bool sampled = s->recording.sample_bytes && !(s->recording.overhead_pct > 0);
+		_cleanup_free_ char *advice = noise__advice(s);
 
 		fputs(apart ? "\n" : "", r->out);
-		report__line(r, "next: trace without %s, for a short time (-d 5)", sampled ? "--sample" : "--overhead");
+		report__line(r, "next: %s", advice);
 		return;
 	}
 	para__begin(&r->para, "next:", 6);
