@@ -277,6 +277,28 @@ Test(report, next_commands_follow_the_sentence)
 	snapshot__free(s);
 }
 
+/* It may have run unasked: what it found is said, also that it found nothing. */
+Test(report, a_search_for_pointers_is_said)
+{
+	static const struct {
+		unsigned int heap;
+		const char *says;
+	} t[] = {
+		{ HEAP_SEARCHED | HEAP_QUIET, "\nmalloctrace searched the heap for pointers: all blocks are reachable.\n" },
+		{ HEAP_SEARCHED, "\nProbably leaked, no pointer found in 3 scans: " },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct snapshot *s = sample__new(SAMPLE_SINGLE);
+		_cleanup_free_ char *text = NULL;
+
+		sample__add_heap(s, 0, t[i].heap);
+		text = brief_of(s, 120);
+		cr_expect(strstr(text, t[i].says), "wanted %s, got %s", t[i].says, text);
+		snapshot__free(s);
+	}
+}
+
 /* A buffer that grows is one block, not one for each call. */
 Test(report, what_is_reallocated_most_is_said_so)
 {
