@@ -303,3 +303,43 @@ TEST(report_to_a_full_pipe)
 	fx__go(t, &f);
 	fx__quit(t, &f);
 }
+
+static unsigned int widest(const char *text)
+{
+	unsigned int most = 0, cols = 0;
+
+	for (; *text; text++) {
+		cols = *text == '\n' ? 0 : cols + (((unsigned char)*text & 0xc0) != 0x80);
+		most = cols > most ? cols : most;
+	}
+	return most;
+}
+
+/* A pipe has no width of its own. */
+TEST(report_at_a_pipe_is_as_wide_as_COLUMNS)
+{
+	static const struct {
+		const char *env;
+		unsigned int least, most;
+	} wants[] = { { "COLUMNS=60", 50, 60 }, { "COLUMNS=100", 90, 100 }, { "COLUMNS=", 80, 10000 }, { "COLUMNS=wide", 80, 10000 } };
+	const char *json = in_dir(t, "x.json");
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "leak", "100", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", json, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	fx__quit(t, &f);
+	for (size_t i = 0; i < sizeof(wants) / sizeof(*wants); i++) {
+		struct spawn how = { .argv = { lt_bin, "report", json }, .env = { wants[i].env } };
+		unsigned int got;
+
+		mt__start_v(t, &m, &how);
+		mt__stop(t, &m, 0, 0);
+		got = widest(m.c.outs.s);
+		want(t, got >= wants[i].least && got <= wants[i].most, "%s: the widest line, wanted %u to %u, got %u:\n%s", wants[i].env, wants[i].least,
+		     wants[i].most, got, m.c.outs.s);
+	}
+}

@@ -7,9 +7,12 @@
  */
 #include "sentence.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TICKS "750"
 #define AT_ONCE 4
@@ -128,4 +131,83 @@ TEST_LIMIT(sentence_of_twenty_programs, 300)
 		for (size_t k = 0; k < n; k++)
 			end(t, &r[k]);
 	}
+}
+
+/* ---- memory that RSS does not count */
+
+static json_t *trace_of(struct test *t, const char *name, struct fx *f, const char **ret_sentence)
+{
+	const char *file = in_dir(t, "%s.json", name);
+	struct mt m;
+
+	fx__start(t, f, "sentences", name, TICKS, NULL);
+	mt__start(t, &m, "-p", pid_arg(f->c.pid), "--batch", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, f);
+	mt__stop(t, &m, SIGINT, 0);
+	*ret_sentence = sentence__find(m.c.outs.s);
+	return load_json(t, file);
+}
+
+static void want_begins(struct test *t, const char *sentence, const char *with)
+{
+	want(t, !strncmp(sentence, with, strlen(with)), "wanted '%s...', got: %.300s", with, sentence);
+}
+
+/* Nothing of it is resident: what was mapped is in swap. */
+TEST(sentence_of_a_program_that_goes_to_swap)
+{
+	char *swaps = read_all("/proc/swaps", NULL);
+	const char *sentence;
+	struct fx f;
+	json_t *root;
+
+	if (!swaps || !strchr(swaps, '/'))
+		skip(t, "this machine has no swap");
+	free(swaps);
+	root = trace_of(t, "swapped", &f, &sentence);
+	want_begins(t, sentence, "Growing: RSS and swap +");
+	want(t, ju64(t, process_of(t, root, f.c.pid, 0), "swap_bytes") > 0, "wanted swap_bytes");
+	fx__quit(t, &f);
+}
+
+#define OVERCOMMIT "/proc/sys/vm/nr_overcommit_hugepages"
+#define HUGE_PAGES 32
+
+static char *overcommit_before;
+
+static bool set_overcommit(const char *text)
+{
+	int fd = open(OVERCOMMIT, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static void restore_overcommit(void)
+{
+	set_overcommit(overcommit_before);
+}
+
+/* The kernel may make some more of these pages until the test ends. */
+TEST_ALONE(sentence_of_a_program_with_huge_pages)
+{
+	const char *sentence;
+	char more[24];
+	json_t *root;
+	struct fx f;
+
+	overcommit_before = read_all(OVERCOMMIT, NULL);
+	if (!overcommit_before)
+		skip(t, "this kernel has no huge pages");
+	snprintf(more, sizeof(more), "%lu", strtoul(overcommit_before, NULL, 10) + HUGE_PAGES);
+	if (!set_overcommit(more))
+		skip(t, "%s cannot be written", OVERCOMMIT);
+	atexit(restore_overcommit);
+	root = trace_of(t, "huge", &f, &sentence);
+	want_begins(t, sentence, "Growing: RSS and huge pages +");
+	want_eq(t, "bytes in huge pages", ledger__note(t, &f.led, "mapped_bytes"), ju64(t, process_of(t, root, f.c.pid, 0), "hugetlb_bytes"));
+	fx__quit(t, &f);
 }

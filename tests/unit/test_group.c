@@ -452,7 +452,7 @@ static const struct snap_point *any_points(struct snapshot *s, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		t += any(3) * S + 1 + any(S);
-		p[i] = (struct snap_point){ t, any(1 << 30), any(1 << 20), any(1 << 20), any(1 << 30) };
+		p[i] = (struct snap_point){ t, any(1 << 30), any(1 << 20), any(1 << 20), any(1 << 30), any(1 << 30), any(1 << 30) };
 	}
 	return p;
 }

@@ -154,6 +154,22 @@ Test(html, words_of_a_runtime)
 	json_decref(all);
 }
 
+/* As in the text. */
+Test(html, words_of_children_that_were_not_traced)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	_cleanup_free_ char *page = NULL, *words = NULL;
+	size_t len;
+	json_t *all;
+
+	s->n_unfollowed = 3;
+	page = page_of(s, &len);
+	words = element(page, WORDS_BEGIN);
+	all = json_loads(words, 0, NULL);
+	cr_assert_str_eq(json_string_value(json_object_get(all, "unfollowed")), "redis-server started 3 processes that were not traced: add -f");
+	json_decref(all);
+}
+
 /* ---- names */
 
 static size_t n_of(const char *text, const char *what)

@@ -106,6 +106,7 @@ Test(process, missing)
 	cr_expect_str_eq(err_msg(&e), want);
 	cr_expect_eq(process__read(pid, &p, NULL), -ESRCH);
 	cr_expect_eq(process__rss_bytes(pid), 0);
+	cr_expect_eq(process__use(pid).rss_bytes, 0);
 	cr_expect_eq(process__cpu_ns(pid), 0);
 	process__thread_comm(pid, pid, comm);
 	cr_expect_str_eq(comm, "");
@@ -199,7 +200,8 @@ Test(process, memory_and_cpu_time)
 {
 	const size_t len = 32 << 20;
 	uint64_t before = process__rss_bytes(getpid()), after;
-	char *p;
+	struct process_use use, now;
+	char *p, *shared;
 
 	cr_expect_gt(before, 0);
 	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -207,6 +209,15 @@ Test(process, memory_and_cpu_time)
 	after = process__rss_bytes(getpid());
 	cr_expect_geq(after, before + len / 2);
 	cr_expect_leq(after, before + 2 * len);
+
+	use = process__use(getpid());
+	cr_expect_geq(use.rss_bytes, after - len / 2);
+	cr_expect_eq(use.hugetlb_bytes, 0);
+	shared = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	cr_assert_neq(shared, MAP_FAILED);
+	now = process__use(getpid());
+	cr_expect_geq(now.shmem_bytes, use.shmem_bytes + len / 2);
+	cr_expect_leq(now.shmem_bytes, now.rss_bytes);
 
 	/* counted in ticks: it takes a few of them */
 	while (!process__cpu_ns(getpid()) && clock() < 5 * CLOCKS_PER_SEC)

@@ -44,7 +44,7 @@ struct play {
 	struct snap_site sites[MAX_SITES];
 	struct cut_proc proc;
 	struct cut cut;
-	uint64_t rss;
+	uint64_t rss, swap, hugetlb;
 	int t;
 };
 
@@ -71,6 +71,8 @@ static void release(struct play *p, uint32_t site, uint64_t calls, uint64_t byte
 	p->rss -= bytes;
 }
 
+static void come_back_from_swap(struct play *p);
+
 /* The sentence after so many seconds, about a snapshot that is changed first (NULL: as it is); the caller's. */
 static bool in_one_row;	/* the sentence is of all stacks as one */
 
@@ -85,14 +87,17 @@ static char *sentence(void (*second)(struct play *p), int seconds, void (*change
 	cr_assert_not_null(p);
 	p->m = model__new();
 	p->rss = FIRST_RSS;
+	p->swap = second == come_back_from_swap ? 80 * MIB : 0;
 	model__begin(p->m, START, 0, 0);
-	model__add_life(p->m, &(struct snap_process){ .proc = 1, .pid = 10, .comm = "shop", .age_at_attach_ns = DAY, .rss_bytes = FIRST_RSS });
+	model__add_life(p->m, &(struct snap_process){ .proc = 1, .pid = 10, .comm = "shop", .age_at_attach_ns = DAY, .rss_bytes = FIRST_RSS,
+						     .swap_bytes = p->swap });
 	p->proc = (struct cut_proc){ .proc = 1, .pid = 10 };
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .procs = &p->proc, .n_procs = 1 };
 	for (p->t = 0; p->t < seconds; p->t++) {
 		second(p);
 		p->cut.now_ns += S;
 		model__set_rss(p->m, 1, p->rss);
+		model__set_beside_rss(p->m, 1, p->swap, p->hugetlb);
 		model__note(p->m, &p->cut);
 	}
 	s = model__snapshot(p->m, &p->cut, &info, &calls);
@@ -129,6 +134,31 @@ static void map(struct play *p)
 	if (!p->t)
 		allocate(p, 0, 1, MIB);
 	p->rss += 2560 * KIB;
+}
+
+/* What it maps goes to swap as soon as it was touched, as under a memory limit: RSS does not move. */
+static void map_into_swap(struct play *p)
+{
+	if (!p->t)
+		allocate(p, 0, 1, MIB);
+	p->swap += 2560 * KIB;
+}
+
+/* Pages of hugetlbfs are no part of RSS. */
+static void map_huge(struct play *p)
+{
+	if (!p->t)
+		allocate(p, 0, 1, MIB);
+	p->hugetlb += 2 * MIB;
+}
+
+/* What was in swap is read again: nothing grows. */
+static void come_back_from_swap(struct play *p)
+{
+	if (p->t < 40) {
+		p->swap -= 2 * MIB;
+		p->rss += 2 * MIB;
+	}
 }
 
 /* In steps: three in a minute. */
@@ -356,6 +386,9 @@ static const struct {
 	{ "blocks with stacks of their own", scatter, 130, "Leak: shop (10): ", "RSS +5.0 MiB in 2m10s; no single site grows" },
 	{ "the same, sooner", scatter, 30, "Leak: shop (10): ", "no single site grows" },
 	{ "mappings of its own", map, 30, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it", "--mode growth" },
+	{ "mappings that go to swap", map_into_swap, 30, "Growing: RSS and swap +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; its memory in swap grew by 75.0 MiB: --mode growth shows", "" },
+	{ "mappings of huge pages", map_huge, 30, "Growing: RSS and huge pages +61.0 MiB in 30.0s; live memory explains 1.0 MiB of it; its memory in huge pages grew by 60.0 MiB: --mmap shows", "" },
+	{ "what was in swap comes back", come_back_from_swap, 90, "Nothing grows: live memory 0 B, RSS and swap unchanged in 1m30s", "" },
 	{ "mappings in steps", map_now_and_then, 60, "Growing: RSS +61.0 MiB in 1m00s; live memory explains 1.0 MiB of it", "--mode growth" },
 	{ "a little leak of a large holder", trickle, 130, "Leak: [no stack] holds 100% of live memory: 0 of 4,385 freed", "RSS +96.6 MiB" },
 	{ "the same, sooner", trickle, 30, "Leak: [no stack] holds 100% of live memory", "RSS +95.4 MiB" },
@@ -418,6 +451,35 @@ static void tiny_leak(struct snapshot *s)
 	for (size_t i = 0; i < s->n_sites; i++)
 		if (s->sites[i].c.live_bytes == TINY)
 			s->sites[i].trend = (struct trend){ .verdict = "leak", .why = "0 of 10 freed" };
+}
+
+static void map_beside_a_tiny_site(struct play *p)
+{
+	map(p);
+	if (!p->t)
+		allocate(p, 2, 10, TINY);
+}
+
+/* By an allocator whose heap can be read, or not. */
+static void heap_grew(struct snapshot *s)
+{
+	process(s)->memory = (struct snap_memory){ .known = true, .grown_known = true, .heap_grown = 70 * MIB, .large_grown = MIB, .sized_blocks = 1 };
+}
+
+static void other_heap_grew(struct snapshot *s)
+{
+	heap_grew(s);
+	process(s)->memory.sized_blocks = 0;
+}
+
+static void anonymous_grew(struct snapshot *s)
+{
+	process(s)->memory = (struct snap_memory){ .known = true, .grown_known = true, .large_grown = 70 * MIB };
+}
+
+static void shared_memory_grew(struct snapshot *s)
+{
+	process(s)->memory = (struct snap_memory){ .known = true, .grown_known = true, .file_grown = 71 * MIB, .shmem_grown = 70 * MIB };
 }
 
 static void all_steady(struct snapshot *s)
@@ -676,23 +738,32 @@ static const struct {
 	void (*change)(struct snapshot *s);
 	const char *begins, *has;
 } all_clears[] = {
-	{ "a tiny site", calm_beside_a_tiny_site, 60, tiny_leak, "Nothing grows except [no stack] with ", "leak, 0 of 10 freed; live memory 95.0 MiB, RSS unchanged in 1m00s" },
+	{ "a tiny site", calm_beside_a_tiny_site, 60, tiny_leak, "Nothing grows except a small site that leaks, with <0.1% of live memory; live memory 95.0 MiB, RSS unchanged in 1m00s", "" },
+	{ "growth beside a tiny site", map_beside_a_tiny_site, 30, tiny_leak, "Growing: RSS +76.0 MiB in 30.0s; ", "; in live memory a small site leaks" },
+	{ "the heap grew", map, 30, heap_grew, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; "
+	  "the heap grew by 70.0 MiB: malloctrace heap -p 10 shows how much of it is free", "" },
+	{ "a heap grew that nobody can read", map, 30, other_heap_grew, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; "
+	  "the heap grew by 70.0 MiB: --mode growth shows which code touches it", "" },
+	{ "mappings grew", map, 30, anonymous_grew, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; "
+	  "anonymous memory outside of the heap grew by 70.0 MiB: --mmap shows which code maps it", "" },
+	{ "shared memory grew", map, 30, shared_memory_grew, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; "
+	  "shared memory grew by 70.0 MiB: --mode growth shows which code touches it", "" },
 	{ "a site has no verdict", calm_beside_a_tiny_site, 60, unsettled, UNCLEAR "[no stack] has no verdict yet, +1.4 MiB/min; ", "live memory 95.0 MiB" },
 	{ "a floor that rises", tide, 60, all_steady, UNCLEAR, "live memory rose in the second half of the trace" },
-	{ "no verdict", calm_beside_a_tiny_site, 60, no_verdict, UNCLEAR "the sites are steady, ", "; [no stack] leaks" },
-	{ "a new process", calm_beside_a_tiny_site, 60, new_process, UNCLEAR "the sites are steady, ", "; [no stack] leaks" },
-	{ "RSS rose", calm_beside_a_tiny_site, 60, rss_rose, UNCLEAR "RSS rose, and may still rise; live memory 95.0 MiB, RSS +20.0 MiB in ", "; [no stack] leaks" },
+	{ "no verdict", calm_beside_a_tiny_site, 60, no_verdict, UNCLEAR "the sites are steady, ", "; a small site leaks" },
+	{ "a new process", calm_beside_a_tiny_site, 60, new_process, UNCLEAR "the sites are steady, ", "; a small site leaks" },
+	{ "RSS rose", calm_beside_a_tiny_site, 60, rss_rose, UNCLEAR "RSS rose, and may still rise; live memory 95.0 MiB, RSS +20.0 MiB in ", "; a small site leaks" },
 	{ "no process", calm, 60, no_process, "No process was traced: ", "; 3 could not be inspected" },
 	{ "points of one time", calm, 60, at_one_time, "", "" },
 	{ "only ended processes hold memory", calm, 90, only_ended_hold, "The running processes hold no live memory", "" },
 	{ "a child that was not traced", calm, 90, some_not_followed, "Nothing grows: ", "; 1 child process not traced" },
 	{ "some left out", calm, 90, some_left_out, "Nothing grows: ", "; 3 processes could not be inspected" },
-	{ "RSS rose just now", calm_beside_a_tiny_site, 60, rss_rose_just_now, "Too early to tell: ", "; [no stack] leaks; trace longer" },
-	{ "RSS was not read", calm_beside_a_tiny_site, 60, rss_not_read, UNCLEAR "RSS was not read; ", "; [no stack] leaks" },
-	{ "losses", calm_beside_a_tiny_site, 60, losses, UNCLEAR "the trace has losses; ", "; [no stack] leaks" },
-	{ "part of the blocks", calm_beside_a_tiny_site, 60, part_of_the_blocks, UNCLEAR "not all blocks were recorded; ", "; [no stack] leaks" },
-	{ "part of the processes", calm_beside_a_tiny_site, 60, part_of_the_processes, UNCLEAR "not all processes were watched; ", "; [no stack] leaks" },
-	{ "part of live memory", calm_beside_a_tiny_site, 60, part_of_live_memory, UNCLEAR "100% of live memory is not known to be steady; ", "; [no stack] leaks" },
+	{ "RSS rose just now", calm_beside_a_tiny_site, 60, rss_rose_just_now, "Too early to tell: ", "; a small site leaks; trace longer" },
+	{ "RSS was not read", calm_beside_a_tiny_site, 60, rss_not_read, UNCLEAR "RSS was not read; ", "; a small site leaks" },
+	{ "losses", calm_beside_a_tiny_site, 60, losses, UNCLEAR "the trace has losses; ", "; a small site leaks" },
+	{ "part of the blocks", calm_beside_a_tiny_site, 60, part_of_the_blocks, UNCLEAR "not all blocks were recorded; ", "; a small site leaks" },
+	{ "part of the processes", calm_beside_a_tiny_site, 60, part_of_the_processes, UNCLEAR "not all processes were watched; ", "; a small site leaks" },
+	{ "part of live memory", calm_beside_a_tiny_site, 60, part_of_live_memory, UNCLEAR "100% of live memory is not known to be steady; ", "; a small site leaks" },
 	{ "several processes in a row, RSS rises", map, 60, row_of_several, UNCLEAR "RSS rose, and may still rise; ", "RSS +151.0 MiB in 1m00s" },
 	{ "several processes in a row, RSS rose", warm_up, 120, row_of_several, "Nothing grows any more: live memory 100.0 MiB, RSS +100.0 MiB in 2m00s", "" },
 	{ "many that rise a little", calm, 60, rss_of_each_rose_a_little, UNCLEAR "RSS rose, and may still rise; ", "RSS +3.5 MiB in 1m00s" },
@@ -795,7 +866,7 @@ static const struct {
 	const char *begins, *has;
 } of_several[] = {
 	{ "one grows, a small one leaks", grow_beside_a_tiny_site, "Leak: shop (10): ", "RSS +60.0 MiB in 1m00s; [no stack] leaks; 1 more site leaks" },
-	{ "a small one leaks", calm_beside_a_tiny_site, "Nothing grows except [no stack] in sh (11) with ", "live memory 95.0 MiB" },
+	{ "a small one leaks", calm_beside_a_tiny_site, "Nothing grows except a small site that leaks, with <0.1% of live memory; live memory 95.0 MiB", "" },
 };
 
 Test(sentence, of_several_processes_is_about_the_one_that_grows_most)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "golden.h"
 #include "model/group.h"
 #include "model/merge.h"
 #include "present/columns.h"
@@ -272,6 +273,23 @@ Test(top_rows, half_a_number_is_not_in_the_header)
 	snapshot__free(s);
 }
 
+/* Of any number of processes; without any that grows, those that hold the most are first. */
+Test(top_rows, what_was_started_and_not_traced)
+{
+	struct snapshot *s;
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
+
+	t = top__new(&o);
+	grid__resize(&g, 24, 120);
+	s = sample__new(SAMPLE_SINGLE);
+	top__update(t, s);
+	top__draw(t, &g);
+	says_not("add -f");
+	s->n_unfollowed = 3;
+	top__draw(t, &g);
+	says("redis-server started 3 processes that were not traced: add -f");
+}
+
 /* -a: what grows is first, what has ended last, whatever it held; another order that is chosen is that of all. */
 Test(top_rows, of_a_machine)
 {
@@ -279,6 +297,7 @@ Test(top_rows, of_a_machine)
 	struct snap_process *rows = (struct snap_process *)grouped->processes;
 	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
 	const char *order[] = { "stress", "redis-server", "nginx" };
+	_cleanup_free_ char *text = NULL;
 
 	for (size_t i = 0; i < grouped->n_processes; i++)
 		if (rows[i].ended && rows[i].c.live_bytes > MIB)
@@ -291,6 +310,17 @@ Test(top_rows, of_a_machine)
 	says("20 processes, 5 running");
 	says("[4 processes]");
 	says("by GROWTH/s");
+	/* below them, on the same screen */
+	says("SITES of the groups that grow most");
+	says("textbuild");
+	grid__resize(&g, 16, 120);
+	top__draw(t, &g);
+	says("stress");
+	says_not("SITES of");
+	grid__resize(&g, 40, 120);
+	top__draw(t, &g);
+	text = grid__text(&g);
+	golden__check("top-machine-120.txt", text, strlen(text));
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		cr_expect_str_eq(t->rows.v[i].of.process->comm, order[i]);
 	for (size_t i = ARRAY_SIZE(order); i < t->rows.n; i++)

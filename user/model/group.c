@@ -106,13 +106,17 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 		g->blind = (struct snap_blind){};
 }
 
-/* Resident memory of those that run; if none does, what they last had. */
+/* Resident memory, and what is beside it, of those that run; if none does, what they last had. */
 static void add_rss(struct snap_process *g, const struct snap_process *p)
 {
 	if (p->ended && !g->ended)
 		return;
 	g->rss_bytes += p->rss_bytes;
 	g->rss_at_attach_bytes += p->rss_at_attach_bytes;
+	g->swap_bytes += p->swap_bytes;
+	g->swap_at_attach_bytes += p->swap_at_attach_bytes;
+	g->hugetlb_bytes += p->hugetlb_bytes;
+	g->hugetlb_at_attach_bytes += p->hugetlb_at_attach_bytes;
 	memory__add(&g->memory, &p->memory);
 }
 

@@ -206,10 +206,15 @@ static void add_steps(struct snap_point *steps, const uint64_t *times, size_t n,
 		steps[at].live_blocks += p->live_blocks - last.live_blocks;
 		steps[at].alloc_calls += p->alloc_calls - last.alloc_calls;
 		steps[at].rss_bytes += p->rss_bytes - last.rss_bytes;
+		steps[at].swap_bytes += p->swap_bytes - last.swap_bytes;
+		steps[at].hugetlb_bytes += p->hugetlb_bytes - last.hugetlb_bytes;
 		last = *p;
 	}
-	if (c->n && c->ended && at + 1 < n)
+	if (c->n && c->ended && at + 1 < n) {
 		steps[at + 1].rss_bytes -= last.rss_bytes;
+		steps[at + 1].swap_bytes -= last.swap_bytes;
+		steps[at + 1].hugetlb_bytes -= last.hugetlb_bytes;
+	}
 }
 
 void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
@@ -235,6 +240,8 @@ void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, c
 		sum[i].live_blocks += sum[i - 1].live_blocks;
 		sum[i].alloc_calls += sum[i - 1].alloc_calls;
 		sum[i].rss_bytes += sum[i - 1].rss_bytes;
+		sum[i].swap_bytes += sum[i - 1].swap_bytes;
+		sum[i].hugetlb_bytes += sum[i - 1].hugetlb_bytes;
 	}
 	*ret = sum;
 	*ret_n = n_times;

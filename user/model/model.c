@@ -40,6 +40,13 @@ static void note_early(const struct model *m, struct life *l)
 		l->row.age_at_attach_ns = m->start_clock_ns - l->row.began_ns;
 }
 
+static void note_use_at_attach(struct snap_process *p)
+{
+	p->rss_at_attach_bytes = p->rss_bytes;
+	p->swap_at_attach_bytes = p->swap_bytes;
+	p->hugetlb_at_attach_bytes = p->hugetlb_bytes;
+}
+
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns, uint64_t start_ns)
 {
 	bool again = m->start_clock_ns;
@@ -54,7 +61,7 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 		if ((l->row.age_at_attach_ns || again) && l->row.wall_started_ns && (int64_t)start_ns > l->row.started_ns)
 			l->row.age_at_attach_ns = MAX(l->row.age_at_attach_ns, (uint64_t)((int64_t)start_ns - l->row.started_ns));
 		if (again)
-			l->row.rss_at_attach_bytes = l->row.rss_bytes;
+			note_use_at_attach(&l->row);
 	}
 	/* one that was set while nothing was recorded is the beginning */
 	if (again)
@@ -167,7 +174,7 @@ void model__add_life(struct model *m, const struct snap_process *p)
 	l->row.pod = copy(p->pod);
 	l->row.unit = copy(p->unit);
 	l->row.parent = parent ? parent->row.id : 0;
-	l->row.rss_at_attach_bytes = p->rss_bytes;
+	note_use_at_attach(&l->row);
 	note_early(m, l);
 }
 
@@ -260,6 +267,16 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 	l->rss_seen = true;
 }
 
+void model__set_beside_rss(struct model *m, uint32_t proc, uint64_t swap_bytes, uint64_t hugetlb_bytes)
+{
+	struct life *l = model__life(m, proc);
+
+	if (!l)
+		return;
+	l->row.swap_bytes = swap_bytes;
+	l->row.hugetlb_bytes = hugetlb_bytes;
+}
+
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
 {
 	struct life *l = model__life(m, proc);
@@ -278,6 +295,7 @@ void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory 
 	l->row.memory.heap_grown = (int64_t)(memory->heap_resident - l->first_memory.heap_resident);
 	l->row.memory.large_grown = (int64_t)(memory->large_resident - l->first_memory.large_resident);
 	l->row.memory.file_grown = (int64_t)(memory->file_resident - l->first_memory.file_resident);
+	l->row.memory.shmem_grown = (int64_t)(memory->shmem_resident - l->first_memory.shmem_resident);
 }
 
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
@@ -341,6 +359,8 @@ void model__note(struct model *m, const struct cut *cut)
 		*slot = sums[l->row.proc];
 		slot->t_ns = model__since_start(m, cut->now_ns);
 		slot->rss_bytes = l->row.rss_bytes;
+		slot->swap_bytes = l->row.swap_bytes;
+		slot->hugetlb_bytes = l->row.hugetlb_bytes;
 	}
 	history__note(&m->history, cut, model__since_start(m, cut->now_ns));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Judges the resident memory of a process by its timeline, so that a trace and a file of it come to the same result.
+ * Judges what a process has in memory and in swap by its timeline, so that a trace and a file of it come to the same result.
  * What always holds: too few points give no judgement, only the change. A process need not allocate by a probed function to
  * grow: without this, "nothing grows" would be said of live blocks alone.
  */
@@ -25,7 +25,12 @@
 
 COMPARATOR(by_bytes, int64_t, ORDER(*a, *b))
 
-/* The timeline with resident memory in place of live bytes; points at which that was not read are left out. */
+static uint64_t used_then(const struct snap_point *p)
+{
+	return p->rss_bytes + p->swap_bytes + p->hugetlb_bytes;
+}
+
+/* The timeline with used memory in place of live bytes; points at which that was not read are left out. */
 static void course_of(const struct snap_process *p, struct course *c)
 {
 	_cleanup_free_ struct snap_point *v = xcalloc(p->n_timeline + 1, sizeof(*v));
@@ -33,12 +38,12 @@ static void course_of(const struct snap_process *p, struct course *c)
 
 	for (size_t i = 0; i < p->n_timeline; i++)
 		if (p->timeline[i].rss_bytes)
-			v[n++] = (struct snap_point){ .t_ns = p->timeline[i].t_ns, .live_bytes = p->timeline[i].rss_bytes };
+			v[n++] = (struct snap_point){ .t_ns = p->timeline[i].t_ns, .live_bytes = used_then(&p->timeline[i]) };
 	course__of_timeline(c, v, n);
 }
 
 /*
- * What is resident and not live, by quarters of the time: live memory that goes up and down hides that it climbs. Medians,
+ * What is used and not live, by quarters of the time: live memory that goes up and down hides that it climbs. Medians,
  * for the two are not read at the same instant. What live memory falls by meanwhile is kept by the allocator.
  */
 static bool rest_climbs(const struct snap_process *p)
@@ -58,7 +63,7 @@ static bool rest_climbs(const struct snap_process *p)
 			if (!p->timeline[i].rss_bytes)
 				return false;
 			least_live[k] = MIN(least_live[k], p->timeline[i].live_bytes);
-			rest[i] = (int64_t)p->timeline[i].rss_bytes - (int64_t)p->timeline[i].live_bytes;
+			rest[i] = (int64_t)used_then(&p->timeline[i]) - (int64_t)p->timeline[i].live_bytes;
 			if (k == 0)
 				first = MIN(first, rest[i]);
 			if (k == QUARTERS - 1)
@@ -147,6 +152,11 @@ static bool was_freed(const struct snap_process *p, const struct rss_trend *r)
 	       p->c.live_bytes <= r->live_bytes / 100 * (100 - FREED_PCT);
 }
 
+int64_t rss_trend__change(const struct snap_process *p)
+{
+	return p->rss_bytes && p->rss_at_attach_bytes ? (int64_t)(process__used_bytes(p) - process__used_at_attach(p)) : 0;
+}
+
 struct rss_trend rss_trend__of(const struct snap_process *p)
 {
 	const struct snap_point *v = p->timeline;
@@ -156,10 +166,12 @@ struct rss_trend rss_trend__of(const struct snap_process *p)
 	if (!p->rss_bytes || !p->rss_at_attach_bytes || !p->n_timeline)
 		return r;
 	r.known = true;
-	r.change_bytes = (int64_t)(p->rss_bytes - p->rss_at_attach_bytes);
+	r.swap = p->swap_bytes || p->swap_at_attach_bytes;
+	r.hugetlb = p->hugetlb_bytes || p->hugetlb_at_attach_bytes;
+	r.change_bytes = rss_trend__change(p);
 	/* it was read before the first point */
 	r.span_ns = p->age_at_attach_ns ? v[p->n_timeline - 1].t_ns : v[p->n_timeline - 1].t_ns - v->t_ns;
-	r.notable_bytes = rss_trend__notable(p->rss_at_attach_bytes);
+	r.notable_bytes = rss_trend__notable(process__used_at_attach(p));
 	r.rests = r.change_bytes < (int64_t)r.notable_bytes / 4;
 	course_of(p, &c);
 	if (c.points.n >= MIN_POINTS && c.points.v[c.points.n - 1].t_ns - c.points.v->t_ns >= MIN_SPAN_NS) {
@@ -179,19 +191,27 @@ struct rss_trend rss_trend__of(const struct snap_process *p)
 	return r;
 }
 
+const char *rss_trend__name(const struct rss_trend *r)
+{
+	if (r->swap)
+		return r->hugetlb ? "RSS, swap and huge pages" : "RSS and swap";
+	return r->hugetlb ? "RSS and huge pages" : "RSS";
+}
+
 char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r)
 {
+	const char *name = rss_trend__name(r), *s = r->swap || r->hugetlb ? "" : "s";
 	uint64_t n = r->change_bytes < 0 ? -(uint64_t)r->change_bytes : (uint64_t)r->change_bytes;
 
 	*buf = 0;
 	if (!r->known)
 		return buf;
 	if (r->change_bytes <= 0 && r->climb_bytes_per_s >= 1)
-		snprintf(buf, RSS_TREND_MAX, "RSS rises by %s/s, after it fell (%s%s in %s)", BYTES((uint64_t)r->climb_bytes_per_s),
-			 n ? "-" : "±", BYTES(n), DURATION(r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "%s rise%s by %s/s, after %s fell (%s%s in %s)", name, s, BYTES((uint64_t)r->climb_bytes_per_s),
+			 *s ? "it" : "they", n ? "-" : "±", BYTES(n), DURATION(r->span_ns));
 	else if (n)
-		snprintf(buf, RSS_TREND_MAX, "RSS %s%s in %s", r->change_bytes < 0 ? "-" : "+", BYTES(n), DURATION(r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "%s %s%s in %s", name, r->change_bytes < 0 ? "-" : "+", BYTES(n), DURATION(r->span_ns));
 	else
-		snprintf(buf, RSS_TREND_MAX, "RSS unchanged in %s", DURATION(r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "%s unchanged in %s", name, DURATION(r->span_ns));
 	return buf;
 }

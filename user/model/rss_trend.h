@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What the resident memory of a process did while it was traced. */
+/*
+ * What the memory of a process did while it was traced: RSS, and what it has in swap and in pages of hugetlbfs, which RSS does
+ * not count. The sum is judged: memory that goes to swap is not freed.
+ */
 #ifndef MT_RSS_TREND_H
 #define MT_RSS_TREND_H
 
@@ -7,6 +10,7 @@
 
 struct rss_trend {
 	bool known;		/* how much it has changed; all else holds with it */
+	bool swap, hugetlb;	/* of the sum, some was there or is */
 	int64_t change_bytes;	/* since the trace began */
 	uint64_t span_ns;	/* in this time */
 	uint64_t notable_bytes;	/* a change is one from here on */
@@ -30,6 +34,17 @@ static inline uint64_t rss_trend__notable(uint64_t first_bytes)
 }
 
 struct rss_trend rss_trend__of(const struct snap_process *p);
+/* Its change alone; 0 where it is not known. */
+int64_t rss_trend__change(const struct snap_process *p);
+/* RSS, swap and pages of hugetlbfs: now, and when the trace began. */
+static inline uint64_t process__used_bytes(const struct snap_process *p)
+{
+	return p->rss_bytes + p->swap_bytes + p->hugetlb_bytes;
+}
+static inline uint64_t process__used_at_attach(const struct snap_process *p)
+{
+	return p->rss_at_attach_bytes + p->swap_at_attach_bytes + p->hugetlb_at_attach_bytes;
+}
 
 /* It grew by a notable amount, and it is not known that this has ended: nobody may say that nothing grows. */
 static inline bool rss_trend__may_grow(const struct rss_trend *r)
@@ -37,7 +52,9 @@ static inline bool rss_trend__may_grow(const struct rss_trend *r)
 	return r->grows || r->creeps || (r->change_bytes >= (int64_t)r->notable_bytes && !r->rests);
 }
 
-#define RSS_TREND_MAX 96
+#define RSS_TREND_MAX 128
+/* "RSS", "RSS and swap", "RSS, swap and huge pages" */
+const char *rss_trend__name(const struct rss_trend *r);
 /* "RSS +113.0 MiB in 45.0s", "RSS unchanged in 45.0s", "RSS rises by 64.0 KiB/s, after it fell (-8.0 MiB in 45.0s)"; "" if it is not known. */
 char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r);
 

@@ -98,6 +98,7 @@ struct growth {
 
 struct snap_point {
 	uint64_t t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes;
+	uint64_t swap_bytes, hugetlb_bytes;	/* which RSS does not count */
 };
 
 /* Where live bytes are going, and what that means; all 0 as long as nothing is known. */
@@ -187,7 +188,8 @@ struct snap_memory {
 	uint64_t heap_mapped, heap_resident;	/* [heap] and the allocator's arenas */
 	/* other anonymous mappings: large blocks, stacks of threads, the program's own */
 	uint64_t large_mapped, large_resident;
-	uint64_t file_resident;	/* the rest of RSS: code, libraries, mapped files */
+	uint64_t file_resident;	/* the rest of RSS: code, libraries, mapped files, shared memory */
+	uint64_t shmem_resident;	/* of file_resident: shared memory, which has no file on a disk */
 	uint64_t stack_resident;	/* of the first thread */
 	uint32_t n_arenas;	/* glibc's, beside [heap] */
 	/*
@@ -197,7 +199,7 @@ struct snap_memory {
 	bool heap_estimated, large_estimated;
 	/* what these grew by since the trace began; holds if grown_known */
 	bool grown_known;
-	int64_t heap_grown, large_grown, file_grown;
+	int64_t heap_grown, large_grown, file_grown, shmem_grown;
 	/* when the trace began: all anonymous memory, and what of the heap was not resident. Not in files */
 	uint64_t first_mapped, first_untouched;
 	uint64_t unexplained_bytes;	/* of what the heap grew by, at least: see heaps.h */
@@ -215,7 +217,7 @@ struct snap_blind {
 	bool is;
 	bool idle;		/* it used no CPU time and did not grow: there was nothing to see */
 	uint64_t cpu_ns;	/* of the process, while it was traced, in the kernel's ticks */
-	int64_t grown_bytes;	/* its private memory, where that was read; else its RSS */
+	int64_t grown_bytes;	/* its private memory, where that was read; else what its RSS and swap did */
 	const char *probed;	/* in words: how many functions in which files; NULL where idle */
 	/* what looks like an allocator and is not probed, with the options that would; NULL: nothing does */
 	const char *candidates;
@@ -346,6 +348,8 @@ struct snap_process {
 	/* the highest of a program that malloctrace started and that has ended; 0: not known */
 	uint64_t most_rss_bytes;
 	uint64_t rss_at_attach_bytes;
+	/* read with RSS, which does not count them: pages in swap, and pages of hugetlbfs */
+	uint64_t swap_bytes, swap_at_attach_bytes, hugetlb_bytes, hugetlb_at_attach_bytes;
 	struct snap_memory memory;
 	uint64_t probe_hits;
 	struct snap_blind blind;

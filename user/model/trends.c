@@ -116,8 +116,7 @@ static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_proc
 		return 0;
 	if (!p->rss_judged)
 		((struct snap_process *)p)->rss_judged = rss_trend__of(p).grows ? RSS_GROWS : RSS_DOES_NOT_GROW;
-	return p->rss_judged == RSS_GROWS && p->rss_bytes > p->rss_at_attach_bytes ?
-	       p->rss_bytes - p->rss_at_attach_bytes : 0;
+	return p->rss_judged == RSS_GROWS ? (uint64_t)MAX(rss_trend__change(p), 0) : 0;
 }
 
 /* What is known of a process or of a site; what becomes of its memory over time is its caller's. */

@@ -321,10 +321,15 @@ int take_output(struct opts *o, const struct given *g, struct err *e)
 {
 	const char *format = opts__output_format(o, g->val);
 
-	if (!format)
-		return err_set(e, -EINVAL,
-			       "%s %s: want a file name that ends in one of %s, or - for standard output",
-			       g->as, g->val, EXPORT_SUFFIXES);
+	if (!format) {
+		_cleanup_free_ char *suffixes = xstrdup(EXPORT_SUFFIXES);
+		const char *dot = strrchr(path_basename(g->val), '.'), *meant = dot ? meant_of(suffixes, dot) : NULL;
+
+		/* a suffix alone is no name */
+		meant = meant && !strcmp(meant, g->val) ? NULL : meant;
+		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output%s%s%s", g->as, g->val,
+			       EXPORT_SUFFIXES, meant ? "; did you mean " : "", meant ?: "", meant ? "?" : "");
+	}
 	if (!outname__is_well_formed(g->val))
 		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% after a %%", g->as, g->val);
 	if (opts__has_output(o, g->val))

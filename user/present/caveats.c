@@ -257,6 +257,15 @@ char *ended__words(const struct snapshot *s, const struct snap_process *of)
 	return end(&t);
 }
 
+char *unfollowed__words(const struct snapshot *s)
+{
+	bool one = s->n_processes == 1 && s->processes->n_members < 2;
+	uint64_t n = s->n_unfollowed;
+
+	return n ? xasprintf("%s started %s process%s that %s not traced: add -f", one ? s->processes->comm : "The targets", EXACT(n), n == 1 ? "" : "es",
+			     n == 1 ? "was" : "were") : NULL;
+}
+
 /* ---- --mode leak */
 
 /* The words for how, and how well, it is known what is live in --mode leak. */

@@ -42,6 +42,8 @@ struct ended {
 bool ended__sum(const struct snapshot *s, const struct snap_process *of, struct ended *ret);
 /* "112, held 12.3 MiB when they did: cc1 9.1 MiB, awk 1.2 MiB and 14 others" */
 char *ended__words(const struct snapshot *s, const struct snap_process *of);
+/* "sh started 3 processes that were not traced: add -f"; the caller's; NULL: there are none. */
+char *unfollowed__words(const struct snapshot *s);
 
 /* ---- --mode leak: what the figures of live blocks go by, in words */
 

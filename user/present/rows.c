@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns which sites are one row. What always holds: sites of different processes, threads, tags and kinds of growth are
+ * Owns which sites are one row, and which processes and sites come first where several processes grow. What always holds: sites of different processes, threads, tags and kinds of growth are
  * different rows; which row a site is in depends on its attributed frame alone, not on the order of sites.
  */
 #include "present/rows.h"
@@ -11,6 +11,7 @@
 
 #include "model/group.h"
 #include "model/merge.h"
+#include "model/rss_trend.h"
 #include "present/columns.h"
 #include "present/frames.h"
 #include "util/hash.h"
@@ -507,4 +508,58 @@ void free_places__shown(const struct snapshot *s, const size_t *sites, size_t n,
 	free_lists__done(&l);
 	*ret = v;
 	*ret_n = n_shown;
+}
+
+/* ---- processes that grow */
+
+/* Those that grow come first, by how much: the first one is what the sentence is about (present/sentence.c). */
+struct grower {
+	const struct snap_process *p;
+	bool grows;
+	double bytes;
+};
+
+static struct grower grower_of(const struct snapshot *s, const struct snap_process *p)
+{
+	struct rss_trend r = rss_trend__of(p);
+	bool grows = !p->ended && (verdict__is_alarm(p->trend.verdict) || r.grows);
+	double bytes = process__grown_bytes(s, p, &r);
+
+	return (struct grower){ p, grows, grows || p->ended ? bytes : MAX(bytes, (double)r.change_bytes) };
+}
+
+COMPARATOR(by_growth, struct grower,
+	   ORDER(a->p->ended, b->p->ended) ?: ORDER(b->grows, a->grows) ?: ORDER(b->bytes, a->bytes) ?:
+	   ORDER(b->p->c.live_bytes, a->p->c.live_bytes) ?: ORDER(a->p->id, b->p->id))
+
+const struct snap_process **processes__by_growth(const struct snapshot *s)
+{
+	_cleanup_free_ struct grower *growers = xcalloc(s->n_processes + 1, sizeof(*growers));
+	const struct snap_process **v = xcalloc(s->n_processes + 1, sizeof(*v));
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		growers[i] = grower_of(s, &s->processes[i]);
+	qsort(growers, s->n_processes, sizeof(*growers), by_growth);
+	for (size_t i = 0; i < s->n_processes; i++)
+		v[i] = growers[i].p;
+	return v;
+}
+
+size_t *processes__sites_of_growers(const struct snapshot *s, const char *sort, size_t *ret_n)
+{
+	_cleanup_free_ const struct snap_process **processes = processes__by_growth(s);
+	size_t n_growers = MIN(s->n_processes, (size_t)GROWERS), *v = xcalloc(GROWERS * GROWER_ROWS, sizeof(*v));
+	struct rank k;
+
+	rank__init(&k, s, VIEW_LIVE, sort ? sort : "growth", false, s->n_sites);
+	*ret_n = 0;
+	/* of each the first of the ranking */
+	for (size_t i = 0; i < n_growers; i++)
+		for (size_t at = 0, n = 0; at < k.n && n < GROWER_ROWS; at++)
+			if (&s->processes[k.v[at]->process] == processes[i]) {
+				v[(*ret_n)++] = k.v[at] - s->sites;
+				n++;
+			}
+	rank__done(&k);
+	return v;
 }

@@ -24,6 +24,16 @@ struct snapshot *rows__of(const struct snapshot *s, const struct tellings *t, ui
 /* What tells a row from others, in every snapshot of the same trace. */
 uint64_t row__id(const struct snapshot *s, const struct tellings *t, const struct snap_site *site);
 
+/* ---- processes that grow */
+
+#define GROWERS 3		/* of several processes, these have rows of sites */
+#define GROWER_ROWS 3		/* each so many */
+
+/* All processes, those that grow most first; the caller's. */
+const struct snap_process **processes__by_growth(const struct snapshot *s);
+/* Sites of the first of these, by process, as indexes; sort NULL: by growth. The caller's, room for all GROWERS * GROWER_ROWS. */
+size_t *processes__sites_of_growers(const struct snapshot *s, const char *sort, size_t *ret_n);
+
 /* ---- threads: those of a process whose names differ in digits alone are one, worker-1 and worker-2 worker-* */
 
 struct thread_rows {

@@ -7,6 +7,7 @@
  *	Leak: token_make (auth.c:31) holds 99.9% of live memory: 0 of 46,822 freed, +22.8 MiB/min for 28.0s; RSS +11.1 MiB in 29.0s
  *	Growing: RSS +75.0 MiB in 30.0s; live memory explains 1.0 MiB of it; anonymous memory outside of the heap grew by 74.0 MiB: ...
  *	Nothing grows: live memory 95.0 MiB, RSS +12.0 KiB in 2m00s
+ *	Nothing grows except a small site that leaks, with 0.3% of live memory; live memory 95.0 MiB, RSS and swap unchanged in 2m00s
  *
  * sentences[] has each kind of sentence with the condition under which it may be said; the first that holds is said.
  * What always holds: the sentence is never better news than a figure below it. An all-clear asks every process, its resident
@@ -145,43 +146,67 @@ static void say_others(struct words *w, const struct facts *f)
 		say(w, "; %s more process%s", EXACT(f->n_growing - 1), f->n_growing == 2 ? " grows" : "es grow");
 }
 
+/* "issue_ticket (shop.cpp:12) leaks", or "a small site leaks": which one that is does not matter */
+static void say_site_beside(struct words *w, const struct facts *f)
+{
+	if (facts__names_site(f))
+		say_site_name(w, f);
+	else
+		say(w, "a small site");
+	say(w, " %s", alarm__of_site(f->site)->other);
+}
+
 /* At the end of a sentence about something else: "; issue_ticket (shop.cpp:12) leaks; 2 more sites leak" */
 static void say_sites_beside(struct words *w, const struct facts *f)
 {
 	if (f->site) {
 		say(w, "; ");
-		say_site_name(w, f);
-		say(w, " %s", alarm__of_site(f->site)->other);
+		say_site_beside(w, f);
 	}
 	if (f->site || f->process)
 		say_others(w, f);
 }
 
-/* What a process grew by that is not live memory, and the command that goes on. */
+/* glibc's: the command that reads it says what of it is free. */
+static bool has_readable_heap(const struct facts *f)
+{
+	const struct snap_heap *h = snapshot__heap_of(f->s, (uint32_t)(f->process - f->s->processes));
+
+	return !f->process->ended && f->process->pid > 0 && (h ? !h->refused && !h->other_allocator : f->process->memory.sized_blocks > 0);
+}
+
+/*
+ * Which part of its memory a process grew by that is not live memory, and the command that goes on:
+ *
+ *	; the heap grew by 74.0 MiB: malloctrace heap -p 1432 shows how much of it is free
+ */
 static void say_rest(struct words *w, const struct facts *f)
 {
-	const struct snap_memory *m = &f->process->memory;
-	bool mmap = f->s->recording.mmap, python = f->process->runtime && !strcmp(f->process->runtime, "python");
+	const struct snap_process *p = f->process;
+	const struct snap_memory *m = &p->memory;
+	_cleanup_free_ char *heap = xasprintf("malloctrace heap -p %d shows how much of it is free", p->pid);
+	const char *touches = "--mode growth shows which code touches it", *maps = f->s->recording.mmap ? touches : "--mmap shows which code maps it";
 	const struct {
+		bool known;
 		int64_t bytes;
-		const char *what, *means, *next;
+		const char *what, *next;
 	} parts[] = {
-		{ m->large_grown, "anonymous memory outside of the heap", python ? "most likely Python's arenas of small objects" : "large blocks from before the trace, its own mappings, thread stacks, or an allocator that is not probed",
-		  mmap ? "--mode growth shows which code touches it" : "--mmap shows which code maps it" },
-		{ m->heap_grown, "the heap", "freed memory that the allocator keeps, fragmentation, or calls that were not seen",
-		  f->process->ended ? NULL : "malloctrace heap -p PID shows which" },
-		{ m->file_grown, "mapped files or shared memory", "the kernel can take back most pages of files, not shared memory", "--mode growth shows which code touches them" },
+		{ m->grown_known, m->large_grown, "anonymous memory outside of the heap", maps },
+		{ m->grown_known, m->heap_grown, "the heap", has_readable_heap(f) ? heap : touches },
+		{ m->grown_known, m->shmem_grown, "shared memory", touches },
+		{ m->grown_known, m->file_grown - m->shmem_grown, "what is resident of mapped files", touches },
+		{ true, (int64_t)(p->swap_bytes - p->swap_at_attach_bytes), "its memory in swap", touches },
+		{ true, (int64_t)(p->hugetlb_bytes - p->hugetlb_at_attach_bytes), "its memory in huge pages", maps },
 	};
 	size_t most = 0;
 
 	for (size_t i = 1; i < ARRAY_SIZE(parts); i++)
-		if (parts[i].bytes > parts[most].bytes)
+		if (parts[i].known && (!parts[most].known || parts[i].bytes > parts[most].bytes))
 			most = i;
-	if (!m->known || !m->grown_known || parts[most].bytes <= 0)
-		say(w, "; --mode growth shows which code it comes from");
+	if (!parts[most].known || parts[most].bytes <= 0)
+		say(w, "; %s", touches);
 	else
-		say(w, "; %s grew by %s (%s)%s%s", parts[most].what, BYTES((uint64_t)parts[most].bytes), parts[most].means,
-		    parts[most].next ? ": " : "", parts[most].next ?: "");
+		say(w, "; %s grew by %s: %s", parts[most].what, BYTES((uint64_t)parts[most].bytes), parts[most].next);
 }
 
 /* ---- the sentences */
@@ -213,10 +238,13 @@ static void say_unexplained(struct words *w, const struct facts *f)
 	}
 	say(w, "live memory explains %s%s of it", mark(f), BYTES(facts__explained_bytes(f)));
 	say_rest(w, f);
-	if (f->site) {
+	if (f->site && facts__names_site(f)) {
 		say(w, "; in live memory ");
 		say_site_name(w, f);
 		say(w, ": %s, %s", f->site->trend.verdict ?: "growing", f->site->trend.why ?: "most of the growth");
+	} else if (f->site) {
+		say(w, "; in live memory ");
+		say_site_beside(w, f);
 	} else if (verdict && verdict != &alarms[N_ALARMS - 1]) {
 		say(w, "; its live memory as a whole %s", verdict->other);
 	}
@@ -334,10 +362,8 @@ static void say_process(struct words *w, const struct facts *f)
 /* What RSS of all that are asked did. */
 static void say_rss(struct words *w, const struct facts *f, const char *before)
 {
-	struct rss_trend all = { .known = f->rss_span_ns, .change_bytes = f->rss_change, .span_ns = f->rss_span_ns };
-
-	if (all.known)
-		say(w, "%s%s", before, RSS_WORDS(&all));
+	if (f->all.known)
+		say(w, "%s%s", before, RSS_WORDS(&f->all));
 }
 
 static void say_figures(struct words *w, const struct facts *f)
@@ -394,11 +420,10 @@ static void say_clear(struct words *w, const struct facts *f)
 	uint64_t lost_blocks = 0, lost_bytes = 0;
 
 	say(w, "Nothing grows%s", rested ? " any more" : "");
+	/* too small to be named: one that stands out has a sentence of its own */
 	if (f->site) {
-		say(w, " except ");
-		say_site_name(w, f);
-		say(w, " with %s of live memory: %s, %s", SHARE(f->site->c.live_bytes, f->s->totals.live_bytes),
-		    f->site->trend.verdict ?: "growing", f->site->trend.why ?: "most of the growth");
+		say(w, " except a small site that %s, with %s of live memory", alarm__of_site(f->site)->other,
+		    SHARE(f->site->c.live_bytes, f->s->totals.live_bytes));
 		say_others(w, f);
 	}
 	say(w, "%s", f->site ? "; " : ": ");
@@ -463,7 +488,7 @@ static void say_early(struct words *w, const struct facts *f)
 {
 
 	say(w, f->ended ? "Too short to tell: " : "Too early to tell: ");
-	if (!f->rss_span_ns || f->ended)
+	if (!f->all.known || f->ended)
 		say(w, f->ended ? "ended after %s of tracing, " : "traced for %s, ", DURATION(f->s->duration_ns));
 	say_figures(w, f);
 	say_sites_beside(w, f);
@@ -496,7 +521,7 @@ static void say_unclear(struct words *w, const struct facts *f)
 	else if (!is_mostly_steady(f))
 		say(w, "%s of live memory is not known to be steady", SHARE(rest, f->live_bytes));
 	else if (f->rss_rising)
-		say(w, f->rss_change < 0 ? "RSS fell, and rises again" : "RSS rose, and may still rise");
+		say(w, "%s %s", rss_trend__name(&f->all), f->all.change_bytes < 0 ? "fell, and rises again" : "rose, and may still rise");
 	else if (f->live_rising)
 		say(w, "live memory rose in the second half of the trace");
 	else if (f->unsettled) {
@@ -570,5 +595,7 @@ bool sentence__is_unexplained(const struct snapshot *s)
 
 const struct snap_site *sentence__site(const struct snapshot *s)
 {
-	return facts__of(s).site;
+	struct facts f = facts__of(s);
+
+	return facts__names_site(&f) ? f.site : NULL;
 }

@@ -146,12 +146,15 @@ static void ask_process(struct facts *f, const struct snap_process *p)
 	struct rss_trend r = rss_trend__of(p);
 	int64_t notable = (int64_t)r.notable_bytes;
 
-	f->rss_change += r.change_bytes;
-	f->rss_first += p->rss_at_attach_bytes;
+	f->all.known |= r.known && r.span_ns;
+	f->all.swap |= r.swap;
+	f->all.hugetlb |= r.hugetlb;
+	f->all.change_bytes += r.change_bytes;
+	f->all.span_ns = MAX(f->all.span_ns, r.span_ns);
+	f->used_first += process__used_at_attach(p);
 	/* one that shrinks hides little of what others add */
 	if (r.change_bytes < notable)
 		f->rss_slight += MAX(r.change_bytes, -notable);
-	f->rss_span_ns = MAX(f->rss_span_ns, r.span_ns);
 	if (verdict__is_alarm(p->trend.verdict) || r.grows) {
 		f->n_growing++;
 		if (!f->process || process__grown_bytes(f->s, p, &r) > process__grown_bytes(f->s, f->process, &f->rss)) {
@@ -202,7 +205,7 @@ static struct facts ask(const struct snapshot *s, bool ended)
 	}
 	if (s->hidden.by)
 		f.live_bytes = snapshot__sites_bytes(s);
-	f.rss_rising |= f.rss_slight >= (int64_t)rss_trend__notable(f.rss_first);
+	f.rss_rising |= f.rss_slight >= (int64_t)rss_trend__notable(f.used_first);
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 
@@ -217,15 +220,18 @@ static struct facts ask(const struct snapshot *s, bool ended)
 	return f;
 }
 
-/* Of several processes the sentence is about the one that grows most, and about no site of one that is small. */
-bool facts__has_site(const struct facts *f)
+bool facts__names_site(const struct facts *f)
 {
 	const struct snap_process *p = f->site ? &f->s->processes[f->site->process] : NULL;
 	struct rss_trend r = p ? rss_trend__of(p) : (struct rss_trend){};
 
-	if (!p || (f->process && f->s->n_processes > 1) || is_small(f, p, &r))
-		return false;
-	return stands_out(f, f->site);
+	return p && !is_small(f, p, &r) && stands_out(f, f->site);
+}
+
+/* Of several processes the sentence is about the one that grows most. */
+bool facts__has_site(const struct facts *f)
+{
+	return facts__names_site(f) && !(f->process && f->s->n_processes > 1);
 }
 
 static bool is_alarming(const struct facts *f)

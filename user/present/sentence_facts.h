@@ -27,11 +27,10 @@ struct facts {
 	struct rss_trend rss;	/* of process; of the only one where none grows */
 	size_t n_growing;	/* processes that do */
 	uint64_t live_bytes, steady_bytes;	/* of the sites that are shown */
-	int64_t rss_change;	/* of all that are asked */
-	uint64_t rss_span_ns;
+	struct rss_trend all;	/* the change of all that are asked, in the longest of their times; its judgements are not set */
 	bool ended;		/* those that ended are asked, not those that run */
 	bool rose;		/* resident memory rose, and does so no more */
-	uint64_t rss_first;	/* resident memory of all that are asked, when the trace began */
+	uint64_t used_first;	/* the memory of all that are asked, when the trace began */
 	int64_t rss_slight;	/* changes of RSS that are not notable by themselves */
 	const struct snap_site *unsettled;	/* has no verdict, and grows by what is no rest; or NULL */
 	bool unclear;		/* a process that matters has no verdict */
@@ -42,6 +41,8 @@ struct facts {
 
 struct facts facts__of(const struct snapshot *s);
 
+/* Is its site worth a name? Not if it is a few percent of live memory and of its growth, or of a process that is. */
+bool facts__names_site(const struct facts *f);
 /* Is the sentence about the site? Of several processes it is about the one that grows most, and about no site of one that is small. */
 bool facts__has_site(const struct facts *f);
 /* Of what RSS rose by: what live memory explains. Blocks of all sizes take more than was requested: what was set aside counts. */

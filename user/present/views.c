@@ -252,7 +252,8 @@ const char *views__names(void)
 		return names;
 	for (size_t i = 0; i < n_views; i++)
 		if (!views[i].internal)
-			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? " " : "", views[i].name);
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s%s%s", at ? " " : "", views[i].name, views[i].alias ? " " : "",
+					       views[i].alias ?: "");
 	return names;
 }
 

@@ -469,6 +469,25 @@ uint64_t process__rss_bytes(pid_t pid)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
+static bool read_use(pid_t pid, struct process_use *ret)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (!pid || process__file(pid, "status", &text))
+		return false;
+	*ret = (struct process_use){ bytes_of_line(text, "VmRSS:"), bytes_of_line(text, "RssShmem:"), bytes_of_line(text, "VmSwap:"),
+				      bytes_of_line(text, "HugetlbPages:") };
+	return ret->rss_bytes;
+}
+
+struct process_use process__use(pid_t pid)
+{
+	struct process_use u = {};
+
+	/* its first thread may have ended before the others */
+	return read_use(pid, &u) || read_use(process__runner(pid), &u) ? u : (struct process_use){};
+}
+
 uint64_t process__most_rss_bytes(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;

@@ -63,6 +63,11 @@ int process__cgroups(pid_t pid, char **ret);
  */
 uint64_t process__program_began_ns(pid_t pid);
 uint64_t process__rss_bytes(pid_t pid);
+/* What it uses as of one instant: RSS counts neither swap nor pages of hugetlbfs. All 0: it has no memory any more. */
+struct process_use {
+	uint64_t rss_bytes, shmem_bytes, swap_bytes, hugetlb_bytes;	/* shmem_bytes: of rss_bytes */
+};
+struct process_use process__use(pid_t pid);
 uint64_t process__most_rss_bytes(pid_t pid);	/* of the memory that it has now: since its exec, or fork */
 uint64_t process__cpu_ns(pid_t pid);
 /* Names the time since the machine started; "" and false: not known. */

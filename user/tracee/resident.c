@@ -160,6 +160,7 @@ static struct snap_memory memory_of(const struct tracees *t, const struct memmap
 		.large_resident = s->other.bytes,
 		.large_estimated = s->other.estimated,
 		.file_resident = s->file_resident,
+		.shmem_resident = s->shmem_resident,
 		.stack_resident = s->stack.bytes,
 		.n_arenas = s->n_arenas,
 	};
@@ -496,12 +497,14 @@ int memmap_look__end(struct memmap_look *l, struct memmap *ret)
 {
 	struct memmap *s = &l->parser.sums;
 	uint64_t sum = s->heap.bytes + s->other.bytes + s->stack.bytes;
+	struct process_use use = process__use(l->pid);
 
-	s->rss_bytes = process__rss_bytes(l->pid);
+	s->rss_bytes = use.rss_bytes;
 	/* one that has ended has no mappings */
 	if (!s->n_mappings || !s->rss_bytes)
 		return -ESRCH;
 	s->file_resident = s->rss_bytes - MIN(sum, s->rss_bytes);
+	s->shmem_resident = MIN(use.shmem_bytes, s->file_resident);
 	*ret = *s;
 	return 0;
 }

@@ -27,6 +27,7 @@ struct memmap {
 	struct memmap_resident other;	/* anonymous memory beside that */
 	struct memmap_resident stack;
 	uint64_t file_resident;	/* what is left of rss_bytes */
+	uint64_t shmem_resident;	/* of that */
 	uint64_t rss_bytes;
 	uint32_t n_arenas;	/* beside the main one */
 	size_t n_mappings;

@@ -340,6 +340,7 @@ int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
 
 void tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, uint64_t began_ns)
 {
+	const struct process_use use = process__use(p->process.pid);
 	const struct snap_process info = {
 		.proc = tracee__life(p)->proc,
 		.pid = p->process.pid,
@@ -351,7 +352,9 @@ void tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, ui
 		.unit = p->process.unit,
 		.age_at_attach_ns = age_ns,
 		.began_ns = began_ns,
-		.rss_bytes = process__rss_bytes(p->process.pid),
+		.rss_bytes = use.rss_bytes,
+		.swap_bytes = use.swap_bytes,
+		.hugetlb_bytes = use.hugetlb_bytes,
 		.container_pid = p->process.ns_pid,
 		.parent_proc = p->parent_proc,
 		.wall_started_ns = p->wall_started_ns,

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "model/rss_trend.h"
 #include "probe/plan.h"
 #include "process/sharers.h"
 #include "util/log.h"
@@ -164,6 +165,7 @@ const struct runtime *tracee__runtime(const struct tracees *t, const struct trac
 static void tracee__sample(struct tracees *t, struct tracee *p)
 {
 	struct tracee_life *life = tracee__life(p);
+	struct process_use use;
 	uint64_t cpu_ns;
 
 	/* what it maps may grow at any time: a daemon may load Python when it is asked for it first */
@@ -181,7 +183,11 @@ static void tracee__sample(struct tracees *t, struct tracee *p)
 	cpu_ns = process__cpu_ns(p->process.pid);
 	if (cpu_ns)
 		p->cpu_ns = cpu_ns;
-	model__set_rss(t->model, life->proc, process__rss_bytes(p->process.pid));
+	use = process__use(p->process.pid);
+	if (use.rss_bytes) {
+		model__set_rss(t->model, life->proc, use.rss_bytes);
+		model__set_beside_rss(t->model, life->proc, use.swap_bytes, use.hugetlb_bytes);
+	}
 	if (process__read_cgroup(&p->process))
 		model__set_cgroup(t->model, life->proc, p->process.cgroup, p->process.container, p->process.pod, p->process.unit);
 }
@@ -431,8 +437,8 @@ static const char *in_words(struct tracees *t, const struct tracee_life *l, stru
 static int64_t private_growth(const struct snap_process *p)
 {
 	if (p->memory.known && p->memory.grown_known)
-		return p->memory.heap_grown + p->memory.large_grown;
-	return p->rss_bytes && p->rss_at_attach_bytes ? (int64_t)(p->rss_bytes - p->rss_at_attach_bytes) : 0;
+		return p->memory.heap_grown + p->memory.large_grown + (int64_t)(p->swap_bytes - p->swap_at_attach_bytes);
+	return rss_trend__change(p);
 }
 
 static void look_at(struct tracees *t, const struct tracee *p, const struct tracee_life *l,

@@ -338,7 +338,8 @@ static void runtimes_met(struct json *j, const struct snapshot *s)
 
 static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
 {
-	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s, NULL), *watched = watched__words(s), *reading = reading__words(s);
+	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s, NULL), *watched = watched__words(s), *reading = reading__words(s),
+		*unfollowed = unfollowed__words(s);
 	/* a diff has its own */
 	_cleanup_free_ char *own = o->compared || o->report.sentence ? NULL : sentence__of(s, t, SENTENCE_NAME_COLS);
 	char observed[3 * FMT_MAX];
@@ -350,6 +351,7 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 	/* of a whole machine */
 	json__str(j, "memory", memory);
 	json__str(j, "ended", ended);
+	json__str(j, "unfollowed", unfollowed);
 	json__str(j, "observed", s->observed_share < 1 ? observed__words(s, observed) : NULL);
 	json__str(j, "watched", watched);
 	json__str(j, "unmet", unmet__words(s));

@@ -29,8 +29,6 @@
 #define LEAST_ROWS 3
 #define SMALL_ROW 200		/* a row with less than one of so many parts of all has to be asked for */
 #define LEADING_ROWS 5		/* of processes, or tags */
-#define GROWERS 3		/* of several processes, these have rows of sites */
-#define GROWER_ROWS 3
 #define STACK_LINES 2		/* that a stack takes at most */
 #define WHOLE_NAME 160		/* where no screen cuts names; templates have no end */
 #define LAST_COLS 24		/* of these, for its last function */
@@ -234,36 +232,15 @@ bool report__is_many(const struct report *r)
 	return r->o->brief && r->s->n_processes > 1 && r->s->known & HAS_LIVE_BYTES && r->views & VIEW_LIVE && !r->o->older_ns;
 }
 
-void report__sites_of_growers(const struct report *r, size_t **ret, size_t *ret_n)
-{
-	_cleanup_free_ const struct snap_process **processes = processes__by_growth(r->s);
-	size_t n_growers = MIN(r->s->n_processes, (size_t)GROWERS);
-	size_t *v = xcalloc(GROWERS * GROWER_ROWS, sizeof(*v));
-	struct rank k;
-
-	rank__init(&k, r->s, VIEW_LIVE, r->o->sort ? r->o->sort : "growth", false, r->s->n_sites);
-	*ret_n = 0;
-	/* of each the first of the ranking */
-	for (size_t i = 0; i < n_growers; i++)
-		for (size_t at = 0, n = 0; at < k.n && n < GROWER_ROWS; at++)
-			if (&r->s->processes[k.v[at]->process] == processes[i]) {
-				v[(*ret_n)++] = k.v[at] - r->s->sites;
-				n++;
-			}
-	rank__done(&k);
-	*ret = v;
-}
-
 static void rows_of_growers(struct report *r)
 {
 	const struct metric *weighs = rank__key("live-bytes");
-	_cleanup_free_ size_t *sites = NULL;
-	const struct snap_site *v[GROWERS * GROWER_ROWS];
+	const struct snap_site *v[GROWERS * GROWER_ROWS] = {};
 	struct rank k = { .v = v };
+	_cleanup_free_ size_t *sites = processes__sites_of_growers(r->s, r->o->sort, &k.n);
 	const char *verb;
 	size_t n_of = 0;
 
-	report__sites_of_growers(r, &sites, &k.n);
 	for (size_t i = 0; i < k.n; i++) {
 		v[i] = &r->s->sites[sites[i]];
 		n_of += !i || v[i]->process != v[i - 1]->process;
@@ -361,13 +338,10 @@ static bool has_lost(const struct snapshot *s, const char *what)
 	return false;
 }
 
-/* The sentence recommends it. */
-static bool lacks_pages(const struct report *r)
+/* What the sentence recommends comes first. */
+static bool is_recommended(const char *sentence, const char *command)
 {
-	_cleanup_free_ char *own = r->o->sentence ? NULL : sentence__of(r->s, r->o->tellings, WHOLE_NAME);
-	const char *sentence = r->o->sentence ?: own;
-
-	return sentence && strstr(sentence, "--mode growth");
+	return sentence && strstr(sentence, command);
 }
 
 /* Options of the next trace: those that it would refuse are not named. */
@@ -400,6 +374,8 @@ static bool has_older(const struct report *r)
 static void next_line(struct report *r, bool apart)
 {
 	const struct snapshot *s = r->s;
+	_cleanup_free_ char *own = r->o->sentence ? NULL : sentence__of(s, r->o->tellings, WHOLE_NAME);
+	const char *sentence = r->o->sentence ?: own;
 	int pid = pid_of_first(r);
 	const struct {
 		bool holds;
@@ -409,23 +385,26 @@ static void next_line(struct report *r, bool apart)
 		{ has_lost(s, "live_full"), "--max-live N to record more blocks" },
 		{ has_lost(s, "stack_full"), "--max-stacks N to record more stacks" },
 		{ s->recording.mode == MT_MODE_COUNT, "--mode full for live memory" },
-		{ lacks_pages(r), "--mode growth for the code that touches new memory" },
+		{ is_recommended(sentence, "--mmap "), "--mmap for the code that maps memory" },
+		{ is_recommended(sentence, "--mode growth "), "--mode growth for the code that touches new memory" },
+		{ pid && is_recommended(sentence, "malloctrace heap -p "), "malloctrace heap -p %d for the free memory of the heap" },
 		{ lacks_search(r), "--reachable for blocks that no pointer leads to" },
 		{ lacks_roots(r), "--roots for what holds each block" },
 		{ s->recording.free_stacks && s->known & HAS_FREE_CALLS && s->totals.free_calls, "--view frees for where blocks are freed" },
 		{ has_older(r), "--view heap for older blocks and free memory" },
 		{ !s->n_sites && !s->hidden.n_sites && pid, "malloctrace doctor -p %d for what can be probed" },
+		{ is_recommended(sentence, "trace longer (-d 2m)"), "-d 2m for a verdict" },
 		{ s->n_sites > 0, "-o leak.html for a flame graph" },
 		{ s->n_sites > 0, "--full for every stack" },
 	};
 	size_t n = 0;
 
-	/* neither a page nor other options have more of what was hardly seen; a file does not say what the budget was */
+	/* neither a page nor other options have more of what was hardly seen */
 	if (is_noise(s)) {
-		bool sampled = s->recording.sample_bytes && !(s->recording.overhead_pct > 0);
+		_cleanup_free_ char *advice = noise__advice(s);
 
 		fputs(apart ? "\n" : "", r->out);
-		report__line(r, "next: trace without %s, for a short time (-d 5)", sampled ? "--sample" : "--overhead");
+		report__line(r, "next: %s", advice);
 		return;
 	}
 	para__begin(&r->para, "next:", 6);

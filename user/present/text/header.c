@@ -107,14 +107,12 @@ static void older_item(struct report *r)
 			   blocks == 1 ? "is" : "are");
 }
 
-/* "sh started 3 processes that were not traced: add -f" */
 static void unfollowed_line(struct report *r)
 {
-	uint64_t n = r->s->n_unfollowed;
+	_cleanup_free_ char *words = unfollowed__words(r->s);
 
-	if (n)
-		report__line(r, "%s started %s process%s that %s not traced: add -f", report__is_one(r) ? r->s->processes->comm : "The targets",
-			     EXACT(n), n == 1 ? "" : "es", n == 1 ? "was" : "were");
+	if (words)
+		report__line(r, "%s", words);
 }
 
 static void traced_line(struct report *r)
@@ -214,7 +212,7 @@ static void live_line(struct report *r)
 	const struct snapshot *s = r->s;
 	char a[FIGURE_MAX], b[FIGURE_MAX];
 	struct ended past;	/* the next line has it */
-	uint64_t bytes = s->totals.live_bytes, blocks = s->totals.live_blocks, rss = 0;
+	uint64_t bytes = s->totals.live_bytes, blocks = s->totals.live_blocks, rss = 0, swap = 0, hugetlb = 0;
 	bool ended = true;
 
 	if (ended__sum(s, NULL, &past)) {
@@ -225,8 +223,11 @@ static void live_line(struct report *r)
 		const struct snap_process *p = &s->processes[i];
 
 		/* of a process that has ended, RSS is history; a single one's is still worth telling */
-		if (!p->ended || report__is_one(r))
+		if (!p->ended || report__is_one(r)) {
 			rss += p->rss_bytes;
+			swap += p->swap_bytes;
+			hugetlb += p->hugetlb_bytes;
+		}
 		ended &= p->ended;
 	}
 	para__begin(&r->para, "live", LABEL_WIDTH);
@@ -247,6 +248,10 @@ static void live_line(struct report *r)
 		para__item(&r->para, "peak at most %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
+	if (swap)
+		para__item(&r->para, "swap %s%s", ended ? "was " : "", fmt_bytes(a, swap));
+	if (hugetlb)
+		para__item(&r->para, "huge pages %s", fmt_bytes(a, hugetlb));
 	if (report__is_one(r) && s->processes->most_rss_bytes)
 		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most", fmt_bytes(a, s->processes->most_rss_bytes));
 	/* else that is in the line of calls, which one screen has no room for */

@@ -123,9 +123,13 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 
 	if (h->search_interrupted)
 		report__line(r, "%sThe search for pointers was interrupted: which blocks are unreachable is not known.", who);
-	/* the column and the reasons say that all are reachable */
-	if (!heap__was_searched(h) || (is_short(r) && !u->blocks))
+	if (!heap__was_searched(h))
 		return;
+	/* it may have run unasked */
+	if (is_short(r) && !u->blocks) {
+		report__line(r, "%smalloctrace searched the heap for pointers: all %sblocks are reachable.", who, h->refused ? "traced " : "");
+		return;
+	}
 	para__begin(&r->para, "", 0);
 	if (u->blocks) {
 		para__words(&r->para, "%s%s%s leaked, no pointer found in %u scan%s: %s block%s, %s.", who, *who ? "p" : "P",
@@ -409,7 +413,7 @@ static void more_unreached(struct report *r, const struct snap_heap *const *v, s
 void report__heap_sentences(struct report *r)
 {
 	_cleanup_free_ const struct snap_heap **v = report__heaps_in_order(r->s);
-	size_t n = 0;
+	size_t n = 0, n_searched = 0;
 
 	if (r->s->n_heaps == 1) {
 		unreached_sentence(r, v[0], "");
@@ -418,6 +422,10 @@ void report__heap_sentences(struct report *r)
 	}
 	while (n < r->s->n_heaps && v[n]->unreached.blocks)
 		n++;
+	for (size_t i = 0; !n && i < r->s->n_heaps; i++)
+		n_searched += heap__was_searched(v[i]);
+	if (n_searched)
+		report__line(r, "malloctrace searched %s heap%s for pointers: all blocks are reachable.", EXACT(n_searched), plural(n_searched));
 	for (size_t i = 0; i < MIN(n, (size_t)SENTENCES); i++) {
 		_cleanup_free_ char *name = text_shorten(heap__comm(r->s, v[i]), PART_NAME);
 		_cleanup_free_ char *who = xasprintf("%s (%d): ", name, (int)heap__pid(r->s, v[i]));

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/rss_trend.h"
 #include "present/text/report_parts.h"
 
 #define NOTABLE_BYTES (1ull << 20)
@@ -98,28 +99,35 @@ static void change_item(struct report *r, const char *what, int64_t by, bool est
 }
 
 /*
- * "RSS grows, but what leaks?": what was resident at first and is now, of those
+ * "RSS grows, but what leaks?": what was resident or in swap at first and is now, of those
  * that run, beside what their live blocks came to meanwhile. All of these were
  * made in that time. Nothing is said of a change that is small.
  */
 static void growth_line(struct report *r, const char *label, const struct snap_memory *m)
 {
 	uint64_t first = 0, now = 0, live = 0, grown;
+	struct rss_trend all = {};
+	int64_t swap = 0;
+	bool beside;
 
 	for (size_t i = 0; i < r->s->n_processes; i++) {
 		const struct snap_process *p = &r->s->processes[i];
 
 		if (p->ended || !p->rss_bytes || !p->rss_at_attach_bytes)
 			continue;
-		first += p->rss_at_attach_bytes;
-		now += p->rss_bytes;
+		first += process__used_at_attach(p);
+		now += process__used_bytes(p);
+		swap += (int64_t)(p->swap_bytes - p->swap_at_attach_bytes);
+		all.swap |= p->swap_bytes || p->swap_at_attach_bytes;
+		all.hugetlb |= p->hugetlb_bytes || p->hugetlb_at_attach_bytes;
 		live += process__running_bytes(p);
 	}
 	grown = now > first ? now - first : 0;
 	if (!(r->s->known & HAS_LIVE_BYTES) || grown < MAX(NOTABLE_BYTES, first / NOTABLE_PART))
 		return;
 	para__begin(&r->para, label, LABEL_WIDTH);
-	para__item(&r->para, "+%s while traced", BYTES(grown));
+	beside = all.swap || all.hugetlb;
+	para__item(&r->para, "+%s while traced%s%s%s", BYTES(grown), beside ? " (" : "", beside ? rss_trend__name(&all) : "", beside ? ")" : "");
 	/* not all of a block need have been touched, and older ones may have gone */
 	if (live > grown)
 		para__item(&r->para, "less than live blocks: untouched or reused pages");
@@ -130,6 +138,7 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 		change_item(r, m->heap_mapped ? "other anonymous" : "anonymous", m->large_grown, m->large_estimated, grown / NOTABLE_PART);
 		change_item(r, "files", m->file_grown, m->heap_estimated || m->large_estimated, grown / NOTABLE_PART);
 	}
+	change_item(r, "swap", swap, false, MAX(grown / NOTABLE_PART, (uint64_t)1));
 	para__end(&r->para);
 }
 
@@ -244,6 +253,7 @@ void report__memory_lines(struct report *r)
 struct growth_sums {
 	struct growth growth;
 	uint64_t rss_first, rss_now, by_faults;
+	int64_t swapped;	/* out, since the trace began */
 	bool runs;
 };
 
@@ -263,6 +273,7 @@ static struct growth_sums sum_up_growth(const struct snapshot *s)
 		t.runs = true;
 		t.rss_first += p->rss_at_attach_bytes;
 		t.rss_now += p->rss_bytes;
+		t.swapped += (int64_t)(p->swap_bytes - p->swap_at_attach_bytes);
 		t.by_faults += p->growth.bytes[GROWTH_FAULT];
 	}
 	return t;
@@ -270,7 +281,7 @@ static struct growth_sums sum_up_growth(const struct snapshot *s)
 
 static void growth_rss_line(struct report *r, const struct growth_sums *t)
 {
-	int64_t change = (int64_t)(t->rss_now - t->rss_first), rest = (int64_t)t->by_faults - change;
+	int64_t change = (int64_t)(t->rss_now - t->rss_first), rest = (int64_t)t->by_faults - change - t->swapped;
 
 	if (!t->runs) {
 		report__item(r, "RSS", LABEL_WIDTH, "was not read at the end: all processes have ended");
@@ -280,6 +291,8 @@ static void growth_rss_line(struct report *r, const struct growth_sums *t)
 	para__item(&r->para, "%s at first, %s now: %s %s", BYTES(t->rss_first), BYTES(t->rss_now),
 		   BYTES(change < 0 ? -change : change), change < 0 ? "less" : "more");
 	para__item(&r->para, "%s by page faults", BYTES(t->by_faults));
+	if (t->swapped > 0)
+		para__item(&r->para, "%s swapped out", BYTES(t->swapped));
 	if (rest > 0)
 		para__item(&r->para, "%s given back", BYTES(rest));
 	else if (rest < 0)

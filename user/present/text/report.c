@@ -478,10 +478,9 @@ static void list_rows(struct listed *l, const struct report *r, const struct vie
 
 static void list_growers(struct listed *l, const struct report *r)
 {
-	_cleanup_free_ size_t *sites = NULL;
 	size_t n_sites = 0;
+	_cleanup_free_ size_t *sites = processes__sites_of_growers(r->s, r->o->sort, &n_sites);
 
-	report__sites_of_growers(r, &sites, &n_sites);
 	for (size_t i = 0; i < n_sites; i++)
 		list(l, sites[i]);
 }

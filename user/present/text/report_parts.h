@@ -81,8 +81,6 @@ void report__brief(struct report *r);
 void report__verdict_line(struct report *r);
 /* Of several processes whose live blocks are known: the rows are sites of those that grow most. */
 bool report__is_many(const struct report *r);
-/* These sites, by process, as indexes; *ret is the caller's. */
-void report__sites_of_growers(const struct report *r, size_t **ret, size_t *ret_n);
 /* The site that it names, beside those of its rows; NULL: none. */
 const struct snap_site *report__most_called(const struct snapshot *s);
 /* loss_lines.c: of whom no call was seen. */
@@ -103,8 +101,7 @@ void report__threads(struct report *r);
 void report__tags(struct report *r);
 void report__tree(struct report *r);
 void report__source(struct report *r);
-/* All processes, those that grow most first, or the heaviest; ended_last: those that have ended after all that run. The caller's. */
-const struct snap_process **processes__by_growth(const struct snapshot *s);
+/* All processes, the heaviest first; ended_last: those that have ended after all that run. The caller's. */
 const struct snap_process **processes__rank(const struct snapshot *s, const struct metric *key, bool ended_last);
 
 /* What a view of sites looks like; what it shows, and how it is called, is in present/views.c. */

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/rss_trend.h"
 #include "present/text/report_parts.h"
 
 #define NAME_COLS 40
@@ -34,39 +33,6 @@ static int by_weight(const void *pa, const void *pb, void *arg)
 
 	return (o->ended_last ? a->ended - b->ended : 0) ?: ORDER(rank__of_counters(o->key, &b->c), rank__of_counters(o->key, &a->c)) ?:
 	       ORDER(b->c.alloc_bytes, a->c.alloc_bytes) ?: ORDER(a->id, b->id);
-}
-
-/* Those that grow come first, by how much: the first one is what the sentence is about (present/sentence.c). */
-struct grower {
-	const struct snap_process *p;
-	bool grows;
-	double bytes;
-};
-
-static struct grower grower_of(const struct snapshot *s, const struct snap_process *p)
-{
-	struct rss_trend r = rss_trend__of(p);
-	bool grows = !p->ended && (verdict__is_alarm(p->trend.verdict) || r.grows);
-	double bytes = process__grown_bytes(s, p, &r);
-
-	return (struct grower){ p, grows, grows || p->ended ? bytes : MAX(bytes, (double)r.change_bytes) };
-}
-
-COMPARATOR(by_growth, struct grower,
-	   ORDER(a->p->ended, b->p->ended) ?: ORDER(b->grows, a->grows) ?: ORDER(b->bytes, a->bytes) ?:
-	   ORDER(b->p->c.live_bytes, a->p->c.live_bytes) ?: ORDER(a->p->id, b->p->id))
-
-const struct snap_process **processes__by_growth(const struct snapshot *s)
-{
-	_cleanup_free_ struct grower *growers = xcalloc(s->n_processes + 1, sizeof(*growers));
-	const struct snap_process **v = xcalloc(s->n_processes + 1, sizeof(*v));
-
-	for (size_t i = 0; i < s->n_processes; i++)
-		growers[i] = grower_of(s, &s->processes[i]);
-	qsort(growers, s->n_processes, sizeof(*growers), by_growth);
-	for (size_t i = 0; i < s->n_processes; i++)
-		v[i] = growers[i].p;
-	return v;
 }
 
 const struct snap_process **processes__rank(const struct snapshot *s, const struct metric *key, bool ended_last)

@@ -326,7 +326,8 @@ void top__named(struct top *t)
 	tellings__begin(&t->tellings, t->shown);
 	memset(t->place_matches, 0, t->shown->n_places + 1);
 	t->tagged = false;
-	if (top__filters(t) || by_name || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS || v->rows == ROWS_SITES)
+	if (top__filters(t) || by_name || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS || v->rows == ROWS_SITES ||
+	    v->rows == ROWS_PROCESSES)
 		top__build_rows(t);
 }
 

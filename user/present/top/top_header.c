@@ -13,9 +13,12 @@
  */
 #include <string.h>
 
+#include "model/rss_trend.h"
 #include "present/top/top_parts.h"
 
 #define RATE_COLS 12		/* "+182.0 KiB/s" */
+#define NOW " now"		/* since the last snapshot: rows say how they grow in the whole trace */
+#define NOW_FROM 80		/* columns: from here on that is said */
 #define BYTES_COLS 9
 #define SPARK_MIN 4
 #define SPARK_MAX 40
@@ -30,7 +33,7 @@ struct sums {
 	struct top_cost cost;
 	bool rates;		/* the snapshot before is known */
 	double seconds;		/* since then */
-	uint64_t rss_first;	/* when the trace began */
+	uint64_t swap, used, used_first;	/* with RSS: what is in swap, and in huge pages; now, and when the trace began */
 	size_t n_running, n;
 };
 
@@ -51,7 +54,9 @@ static void sum_up(const struct top *t, struct sums *r)
 		r->n_running += process__n(s, p) - process__n_ended(s, p);
 		counters__add(&r->c, &p->c);
 		r->rss += p->ended ? 0 : p->rss_bytes;
-		r->rss_first += p->ended ? 0 : p->rss_at_attach_bytes;
+		r->swap += p->ended ? 0 : p->swap_bytes;
+		r->used += p->ended ? 0 : process__used_bytes(p);
+		r->used_first += p->ended || !p->rss_at_attach_bytes ? 0 : process__used_at_attach(p);
 		/* one that came since has begun with nothing */
 		if (t->scope && b)
 			r->before = *b;
@@ -236,14 +241,17 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 {
 	bool marked = t->shown->estimated && of == point__live;
 	char a[CELL_MAX], b[CELL_MAX + 1];
+	int now = g->cols >= NOW_FROM ? (int)strlen(NOW) : 0;
 
 	put(g, row, col, label_cols, STYLE_LABEL, label);
 	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "", marked && !bytes && unmet__words(t->shown) ? "?" : fmt_bytes(a, bytes));
 	put_right(g, row, col, BYTES_COLS + marked, STYLE_FIGURE, b);
 	/* half a figure tells something else */
-	if (*col + RATE_COLS + 1 <= g->cols)
+	if (*col + RATE_COLS + 1 + now <= g->cols) {
 		grid__put_right(g, row, *col, RATE_COLS + 1, per_s >= 1 ? STYLE_WARN : STYLE_DIM, change_text(a, per_s));
-	*col += RATE_COLS + 2;
+		grid__put(g, row, *col + RATE_COLS + 1, now, STYLE_DIM, now && !isnan(per_s) ? NOW : "");
+	}
+	*col += RATE_COLS + 2 + now;
 	if (spark >= SPARK_MIN)
 		top__draw_course(t, g, row, *col, spark, of);
 	*col += spark >= SPARK_MIN ? spark : 0;
@@ -269,9 +277,10 @@ static void put_whole(struct grid *g, int row, int *col, const char *text)
 static void memory_line(const struct top *t, struct grid *g, int row, const struct sums *s)
 {
 	bool live = t->shown->known & HAS_LIVE_BYTES;
-	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + 3 + t->shown->estimated, col = 0;
+	int now = g->cols >= NOW_FROM ? 2 * (int)strlen(NOW) : 0;
+	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + now + 3 + t->shown->estimated, col = 0;
 	int spark = MIN((g->cols - fixed) / 2, SPARK_MAX);
-	double grown = (double)s->rss - (double)s->rss_first;
+	double grown = (double)s->used - (double)s->used_first;
 	char text[4 * FMT_MAX];
 
 	if (live)
@@ -285,8 +294,12 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before.rss_bytes), spark, point__rss);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
 	*text = 0;
-	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->recording.older_ns)
+	if (live && grown >= 1 << 20 && s->used_first && !t->shown->recording.older_ns)
 		snprintf(text, sizeof(text), "%s of its growth explained", PERCENT(MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+	put_whole(g, row, &col, text);
+	*text = 0;
+	if (s->swap)
+		snprintf(text, sizeof(text), "swap %s", BYTES(s->swap));
 	put_whole(g, row, &col, text);
 	heap_text(t, text, sizeof(text));
 	put_whole(g, row, &col, text);
@@ -394,6 +407,13 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 	else
 		clauses__putf(g, row, 1, STYLE_LOSS, "%s: no allocation seen%s; probed: %s", name, BLIND_RAN(p),
 			      p->blind.probed ? p->blind.probed : "");
+}
+
+/* " sh started 3 processes that were not traced: add -f" */
+static void unfollowed_line(struct grid *g, int row, const char *words)
+{
+	grid__fill(g, row, 0, g->cols, STYLE_WARN, ' ');
+	clauses__put(g, row, 1, STYLE_WARN, words);
 }
 
 /* " hider (1432) grew by 150.0 MiB, and the calls that were seen explain 20.0 MiB of it: ..." */
@@ -585,7 +605,7 @@ static void machine_line(const struct top *t, struct grid *g, int row, const cha
 
 int top__draw_header(struct top *t, struct grid *g)
 {
-	_cleanup_free_ char *ended = ended__words(t->shown, top__scope_process(t));
+	_cleanup_free_ char *ended = ended__words(t->shown, top__scope_process(t)), *unfollowed = unfollowed__words(t->shown);
 	struct sums s;
 	int row = 3;
 
@@ -599,6 +619,8 @@ int top__draw_header(struct top *t, struct grid *g)
 		ended_line(g, row++, ended);
 	if (t->shown->losses_total)
 		loss_line(t, g, row++);
+	if (unfollowed)
+		unfollowed_line(g, row++, unfollowed);
 	if (blind__n(t->shown))
 		blind_line(t, g, row++);
 	if (unexplained__most(t->shown))

@@ -123,6 +123,8 @@ struct top {
 	enum top_pane pane, pane_under;	/* what help is shown over */
 	struct top_place at[VIEWS_MAX];
 	struct vec(struct top_row) rows;
+	struct top_row growers[GROWERS * GROWER_ROWS];	/* below processes: sites of those that grow most */
+	size_t n_growers;
 	uint32_t scope;		/* id of the process that is looked at; 0: all */
 	bool frozen;
 	bool chosen;		/* the first view was */

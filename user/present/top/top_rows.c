@@ -242,6 +242,8 @@ void top__drop_merged(struct top *t)
 	free(t->row_of);
 	t->merged = NULL;
 	t->row_of = NULL;
+	/* they refer to it */
+	t->n_growers = 0;
 }
 
 uint64_t top__stack_of(const struct top *t, const struct top_row *r)
@@ -264,6 +266,41 @@ static bool merges(struct top *t, const struct view *v)
 	return t->merged;
 }
 
+/* A row of several stacks, in place of that of its first one. */
+static void merge_row(struct top *t, struct top_row *r, uint32_t at, const struct seen *before)
+{
+	const struct snap_site *row = &t->merged->sites[at];
+
+	r->merged = at + 1;
+	r->id = no_zero(row__id(t->shown, &t->tellings, row));
+	r->of.s = t->merged;
+	r->of.site = row;
+	top__set_rates(t, r, &row->c, row->since_baseline_bytes, &before[at], before[at].moved);
+}
+
+static void grower_rows(struct top *t)
+{
+	const struct view *live = view__of(VIEW_LIVE);
+	bool merged = merges(t, live);
+	_cleanup_free_ struct seen *before = merged ? top__rows_before(t, t->row_of, 0, t->merged->n_sites) : NULL;
+	size_t n = 0;
+	_cleanup_free_ size_t *sites = processes__sites_of_growers(merged ? t->merged : t->shown, NULL, &n);
+
+	for (size_t k = 0; k < n; k++) {
+		size_t first = sites[k];
+
+		for (size_t i = 0; merged && i < t->shown->n_sites; i++)
+			if (t->row_of[i] == sites[k]) {
+				first = i;
+				break;
+			}
+		t->growers[k] = row_of_site(t, live, first);
+		if (merged && t->merged->sites[sites[k]].n_stacks > 1)
+			merge_row(t, &t->growers[k], (uint32_t)sites[k], before);
+	}
+	t->n_growers = n;
+}
+
 /* Where stacks of one line are one row, it is there once, for the first of them that is shown. */
 static void site_rows(struct top *t, const struct view *v)
 {
@@ -281,12 +318,7 @@ static void site_rows(struct top *t, const struct view *v)
 		r = row_of_site(t, v, i);
 		if (row && row->n_stacks > 1) {
 			done[t->row_of[i]] = true;
-			r.merged = t->row_of[i] + 1;
-			r.id = no_zero(row__id(s, &t->tellings, row));
-			r.of.s = t->merged;
-			r.of.site = row;
-			top__set_rates(t, &r, &row->c, row->since_baseline_bytes, &before[t->row_of[i]],
-				       before[t->row_of[i]].moved);
+			merge_row(t, &r, t->row_of[i], before);
 		}
 		top__add_row(t, &r);
 	}
@@ -330,6 +362,8 @@ static void process_rows(struct top *t)
 		top__set_process_rates(t, &r);
 		top__add_row(t, &r);
 	}
+	if (!t->scope && !top__filters(t) && s->n_processes > 1 && view__holds(view__of(VIEW_LIVE), s))
+		grower_rows(t);
 }
 
 static void add_thread(struct top *t, const struct thread_row *row)
@@ -424,10 +458,22 @@ static void follow_cursor(struct top *t, struct top_place *p)
 	p->id = t->rows.n ? t->rows.v[p->cursor].id : 0;
 }
 
-/* Of a whole machine, what grows now matters first; what is held, where nothing is known to grow. */
+static bool any_grows(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (process__growth(&s->processes[i]) >= 1)
+			return true;
+	return false;
+}
+
+/* Of a whole machine, and of processes of which any grows, growth matters first; what is held, where nothing is known to grow. */
 static const char *own_order(const struct top *t, const struct view *v)
 {
-	return t->shown->machine.known && (v->holds || v->rows == ROWS_PROCESSES) && !strcmp(v->live.sort, "live") ? "growth" : v->live.sort;
+	bool of_processes = v->rows == ROWS_PROCESSES;
+
+	if (strcmp(v->live.sort, "live") || !(v->holds || of_processes))
+		return v->live.sort;
+	return t->shown->machine.known || (of_processes && any_grows(t->shown)) ? "growth" : v->live.sort;
 }
 
 /* The column that rows are sorted by: the one chosen, the view's own, or the first that there is. */
@@ -524,7 +570,7 @@ void top__build_rows(struct top *t)
 {
 	const struct view *v = top__view(t);
 
-	t->rows.n = 0;
+	t->rows.n = t->n_growers = 0;
 	if (!t->shown || v->live.bars)
 		return;
 	if (v->rows == ROWS_TAGS || *t->only_tag)

@@ -328,15 +328,14 @@ static void lay_out(const struct top *t, const struct view *v, size_t cols, stru
 
 /* ---- drawing */
 
-static void draw_heads(struct top *t, const struct layout *l, struct grid *g, int row)
+/* sort: the column that rows are sorted by, or none of them */
+static void put_heads(const struct top *t, const struct layout *l, struct grid *g, int row, size_t sort)
 {
 	int col = 0;
 
-	t->head_row = row;
-	t->n_heads = 0;
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
 	for (size_t i = 0; i < l->c->n; i++) {
-		enum style style = i == t->at[t->view].sort ? STYLE_HEAD_SORT : STYLE_HEAD;
+		enum style style = i == sort ? STYLE_HEAD_SORT : STYLE_HEAD;
 		const char *title = column__title(&l->c->v[i], t->shown);
 		int width = (int)l->width[i];
 
@@ -346,12 +345,29 @@ static void draw_heads(struct top *t, const struct layout *l, struct grid *g, in
 			grid__put(g, row, col, width, style, title);
 		else
 			grid__put_right(g, row, col, width, style, title);
+		col += width + (int)l->gap;
+	}
+}
+
+/* Those of the table, which the mouse sorts by. */
+static void draw_heads(struct top *t, const struct layout *l, struct grid *g, int row)
+{
+	int col = 0;
+
+	t->head_row = row;
+	t->n_heads = 0;
+	put_heads(t, l, g, row, t->at[t->view].sort);
+	for (size_t i = 0; i < l->c->n; i++) {
+		int end = col + (int)(l->width[i] + l->gap);
+
+		if (!l->width[i])
+			continue;
 		if (t->n_heads < ARRAY_SIZE(t->heads)) {
 			t->heads[t->n_heads].from = col;
-			t->heads[t->n_heads].end = col + width + (int)l->gap;
+			t->heads[t->n_heads].end = end;
 			t->heads[t->n_heads++].column = i;
 		}
-		col += width + (int)l->gap;
+		col = end;
 	}
 }
 
@@ -513,6 +529,38 @@ static int put_sum(struct top *t, struct grid *g, int row, int n)
 	return 1;
 }
 
+/* ---- below processes */
+
+#define LEAST_PROCESSES 5	/* rows of processes that stay */
+
+/*
+ * The sites of the processes that grow most, below a table of processes, where the screen has room for both:
+ *
+ *	SITES of the processes that grow most
+ *	     LIVE   GROWTH/s VERDICT  PROCESS                SITE
+ *	 31.0 MiB   +1.0 MiB leak     redis-server (1432)    raxGenericInsert  rax.c:494
+ *
+ * How many of the n rows from `row` on they took, at the end.
+ */
+static int draw_growers(struct top *t, struct grid *g, int row, int n)
+{
+	const struct view *live = view__of(VIEW_LIVE);
+	int n_rows = (int)t->n_growers;
+	struct layout l;
+
+	/* a blank line, the title and the heads */
+	if (!n_rows || n - (n_rows + 3) < 1 + MIN((int)t->rows.n, LEAST_PROCESSES))
+		return 0;
+	row += n - n_rows - 2;
+	lay_out(t, live, (size_t)g->cols, &l);
+	grid__putf(g, row, 0, g->cols, STYLE_LABEL, "SITES of the %s that grow most", snapshot__is_grouped(t->shown) ? "groups" : "processes");
+	put_heads(t, &l, g, row + 1, SIZE_MAX);
+	for (int i = 0; i < n_rows; i++)
+		draw_row(t, live, &l, &t->growers[i], g, row + 2 + i);
+	top__want_attributed(t);
+	return n_rows + 3;
+}
+
 void top__draw_table(struct top *t, struct grid *g, int row, int n)
 {
 	const struct view *v = top__view(t);
@@ -534,6 +582,7 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 	}
 	if (n < 1)
 		return;
+	n -= draw_growers(t, g, row, n);
 	lay_out(t, v, (size_t)g->cols, &l);
 	draw_heads(t, &l, g, row);
 	t->list_row = row + 1;

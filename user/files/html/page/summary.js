@@ -54,10 +54,10 @@ function rssCard() {
 	// of a process that has ended, RSS is history; a single one's is still worth telling
 	const all = shownProcesses(), p = all.filter((q) => !q.ended || all.length === 1);
 	const now = p.reduce((n, q) => n + q.rss_bytes, 0), then = p.reduce((n, q) => n + q.rss_at_attach_bytes, 0);
-	const ended = p.length === 1 && p[0].ended;
+	const ended = p.length === 1 && p[0].ended, swap = p.reduce((n, q) => n + (q.swap_bytes || 0), 0);
 
 	return card("Resident (RSS)", now ? bytes(now) : "–", !now ? "" : ended ? "when last seen" :
-		then ? `${signed(now - then, bytes)} while traced` : "");
+		[then && `${signed(now - then, bytes)} while traced`, swap && `${bytes(swap)} in swap`].filter(Boolean).join(", "));
 }
 
 function peakWords() {
@@ -265,6 +265,7 @@ function drawTraced(estimate) {
 		WORDS.reading ? `What is live was found out from its heap: ${WORDS.reading}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}. ` : "",
+		WORDS.unfollowed ? el("b", {class: "warn"}, `${WORDS.unfollowed}. `) : "",
 		shown.process < 0 && WORDS.ended ? ["Processes that ended: ", el("b", {class: "name"}, WORDS.ended), ". "] : [],
 		WORDS.memory ? ["Memory of the machine: ", el("b", null, WORDS.memory), "."] : []));
 }
