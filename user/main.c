@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <obstack.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -64,7 +63,6 @@ int main(int argc, char **argv)
 
 	environment__clean();
 	signals__begin();
-	obstack_alloc_failed_handler = xmalloc__end;
 	if (fill_standard_fds()) {
 		say_error("standard input, output or error is closed, and /dev/null cannot take its place");
 		return EXIT_FAILED;

@@ -347,9 +347,6 @@ const struct variable *variables__find(const struct variables *v, uint64_t vaddr
 
 /* ---- the pool of strings: nothing is ever removed from it */
 
-#define obstack_chunk_alloc malloc
-#define obstack_chunk_free free
-
 /* glibc's macros align by adding to a null pointer, which sanitizers object to. */
 #define ALIGNS_FROM_NULL __attribute__((no_sanitize("pointer-overflow")))
 
