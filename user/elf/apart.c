@@ -155,6 +155,7 @@ static const struct wire_field headers_fields[] = {
 	WIRE_ANY(struct object, tls_bytes),
 	WIRE_ANY(struct object, build_id_off),
 	WIRE_OWN(struct object, build_id, 2 * OBJECT_MAX_BUILD_ID_BYTES),
+	WIRE_PLAIN_VEC(struct object, sections),
 	WIRE_PART(struct object, dynamic, &part_type),
 	WIRE_PART(struct object, eh_frame_hdr, &part_type),
 	WIRE_LIST(struct object, segments, n_segments, &segment_type),
@@ -162,9 +163,11 @@ static const struct wire_field headers_fields[] = {
 
 static bool are_headers(const void *record)
 {
-	const char *id = ((const struct object *)record)->build_id;
+	const struct object *obj = record;
+	const char *id = obj->build_id;
 
-	return !id || (*id && strlen(id) % 2 == 0 && strspn(id, "0123456789abcdef") == strlen(id));
+	return obj->sections.n <= OBJECT_MAX_SECTION_BYTES && (!obj->sections.n || !obj->sections.v[obj->sections.n - 1]) &&
+	       (!id || (*id && strlen(id) % 2 == 0 && strspn(id, "0123456789abcdef") == strlen(id)));
 }
 
 static const struct wire_type headers_type = WIRE_TYPE(struct object, headers_fields, are_headers);
@@ -261,6 +264,7 @@ static int serve_object(const struct file_request *of, struct object *obj, struc
 		to->headers = *obj;
 		obj->build_id = NULL;
 		obj->segments = NULL;
+		obj->sections = (__typeof__(obj->sections)){};
 		return 0;
 	case FILE_FUNCTIONS:
 		object__for_each_function(obj, add_function, to);
@@ -270,9 +274,6 @@ static int serve_object(const struct file_request *of, struct object *obj, struc
 		return 0;
 	case FILE_CFI:
 		return cfi__compile(obj, of->calls_only, &to->cfi, e);
-	case FILE_SECTION:
-		to->has = of->name && object__has_section(obj, of->name);
-		return 0;
 	case FILE_VARIABLES:
 		variables__read(obj, NULL, &to->variables);
 		return 0;

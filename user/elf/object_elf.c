@@ -121,6 +121,14 @@ static void read_program_headers(struct object *obj, struct elffile *f, uint16_t
 							      (has_interp && !dynamic_value(dynamic, DT_SONAME))));
 }
 
+static void add_section(struct object *obj, const char *name)
+{
+	size_t n = strlen(name) + 1;
+
+	if (n <= OBJECT_MAX_SECTION_BYTES - obj->sections.n)
+		vec_append(&obj->sections, name, n);
+}
+
 int object__read_headers(struct object *obj)
 {
 	elffile_cleanup struct elffile f = {};
@@ -138,10 +146,21 @@ int object__read_headers(struct object *obj)
 	if (!obj->is_64)
 		return 0;
 	read_program_headers(obj, &f, eh.e_type);
-	while (!obj->build_id && elffile__next_section(f.elf, &s))
-		if (s.shdr.sh_type == SHT_NOTE && n_notes++ < MAX_NOTES)
+	while (elffile__next_section(f.elf, &s)) {
+		if (!obj->build_id && s.shdr.sh_type == SHT_NOTE && n_notes++ < MAX_NOTES)
 			read_build_id(obj, &f, s.shdr.sh_offset, s.shdr.sh_size);
+		add_section(obj, s.name);
+	}
 	return 0;
+}
+
+bool object__has_section(const struct object *obj, const char *name)
+{
+	size_t at = 0;
+
+	while (at < obj->sections.n && strcmp(obj->sections.v + at, name))
+		at += strlen(obj->sections.v + at) + 1;
+	return at < obj->sections.n;
 }
 
 /* ---- addresses */
@@ -342,22 +361,6 @@ void object__for_each_function(const struct object *obj, int (*fn)(const struct 
 		file_apart__each_function(obj, fn, arg);
 	else if (obj->is_64 && !elffile__open_fd(&f, obj->fd) && !elffile__each_symbol(&f, pass_on, &w) && !elffile__has_type(f.elf, SHT_DYNSYM))
 		object__each_dynamic_symbol(obj, &f, pass_on, &w);
-}
-
-bool object__has_section(const struct object *obj, const char *name)
-{
-	elffile_cleanup struct elffile f = {};
-	struct elf_section s = {};
-
-	if (readers__are_apart())
-		return file_apart__has((struct apart){ .obj = obj },
-				       (struct file_request){ .part = FILE_SECTION, .name = name }, NULL);
-	if (elffile__open_fd(&f, obj->fd))
-		return false;
-	while (elffile__next_section(f.elf, &s))
-		if (!strcmp(s.name, name))
-			return true;
-	return false;
 }
 
 /* ---- where functions begin */
