@@ -55,6 +55,22 @@ static inline void tables__stack(const struct tables *t, uint64_t stack, struct 
 	to->met_ns = to->n_frames ? to->frames[-1] : 0;
 }
 
+/* A moment on the programs' clock and in its unit, from which births are computed. */
+struct birth_clock {
+	uint64_t now_ns, now_units, unit_ns;
+};
+
+static inline struct birth_clock birth_clock__at(const struct tables *t, uint64_t now_ns)
+{
+	return (struct birth_clock){ now_ns, now_ns / t->born_unit_ns, t->born_unit_ns };
+}
+
+/* born: MT_BORN() */
+static inline uint64_t birth_clock__ns(const struct birth_clock *c, uint64_t born)
+{
+	return c->now_ns - mt_born_ago(born, c->now_units) * c->unit_ns;
+}
+
 #define BLOCKS_SLICE 512	/* buckets between two readings of a clock: 64 KiB */
 #define BLOCKS_AT_ONCE 16	/* buckets that are read together, while the next ones are fetched */
 #define INLINED static inline __attribute__((always_inline))

@@ -108,7 +108,7 @@ struct scan {
 	struct spotted *now_oldest, *last_oldest;	/* the same of their oldest blocks */
 	uint64_t began_ns;	/* of the pass under way; 0: there is none */
 	uint64_t last_began_ns;	/* 0: there was none yet */
-	uint64_t now_ns, now_units;	/* births are computed from here: when the part of a pass under way began */
+	struct birth_clock clock;	/* when the part of a pass under way began */
 	uint64_t older_born_ns;	/* blocks born then or before count as older */
 	struct block_walk walk;	/* where the pass is */
 	/* --sample: each block stands for some; of the pass under way, or the last one */
@@ -145,7 +145,7 @@ struct sweep {
 	const struct tables *tables;	/* not owned */
 	uint16_t dead[MT_MAX_PROCS];	/* by slot: the process whose blocks go; 0: none */
 	bool under_way;
-	uint64_t now_ns, now_units;	/* when the pass began, on the programs' clock and in its unit */
+	struct birth_clock clock;	/* when the pass began */
 	uint64_t older_born_ns;	/* blocks born then or before count as older */
 	struct block_walk walk;	/* where the pass is */
 	struct map_walk keys;	/* and in the map of its stage */
