@@ -240,8 +240,7 @@ static int nameds__find(const char *name, struct nameds *ret)
 
 	while ((pid = pids__next_other(&all)))
 		add_if_called(ret, pid, name);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_pid);
+	vec_sort(ret, by_pid);
 	return all.dir ? 0 : all.err;
 }
 

@@ -115,7 +115,7 @@ void symtab__sort(struct symtab *t)
 
 	if (!t->all.n)
 		return;
-	qsort(t->all.v, t->all.n, sizeof(*t->all.v), by_start_and_rank);
+	vec_sort(&t->all, by_start_and_rank);
 	free(t->max_end);
 	t->max_end = xcalloc(t->all.n, sizeof(*t->max_end));
 	for (size_t i = 0; i < t->all.n; i++) {
