@@ -151,6 +151,15 @@ static bool read_cxx(const char *mangled, size_t len, struct out *out)
 	return ok;
 }
 
+/* 0: it stays as it is */
+static size_t ask_for(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
+{
+	file_answer_cleanup struct file_answer got = {};
+
+	file__asks((struct apart){ .fd = -1 }, (struct file_request){ .part = FILE_DEMANGLED, .name = name }, &got, NULL);
+	return got.name && strlen(got.name) <= DEMANGLE_OUT_MAX ? strlen(strcpy(buf, got.name)) : 0;
+}
+
 size_t demangle(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
 {
 	/* volatile: read again after a longjmp */
@@ -160,7 +169,7 @@ size_t demangle(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
 	bool volatile ok = false;
 
 	if (n <= DEMANGLE_IN_MAX && name[0] == '_' && readers__are_apart()) {
-		if (file_apart__demangle(name, buf, DEMANGLE_OUT_MAX + 1))
+		if (ask_for(name, buf))
 			return strlen(buf);
 	} else if (n <= DEMANGLE_IN_MAX && name[0] == '_') {
 		switch (sigsetjmp(out.leave, 0)) {

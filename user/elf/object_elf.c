@@ -129,6 +129,19 @@ static void add_section(struct object *obj, const char *name)
 		vec_append(&obj->sections, name, n);
 }
 
+/* One that there was no time for may be read later; all else that fails is a file with nothing in it. */
+static int ask_for_headers(struct object *obj)
+{
+	struct file_answer got = { .headers = *obj };
+
+	file__asks((struct apart){ .obj = obj, .for_probes = true }, (struct file_request){ .part = FILE_HEADERS }, &got, NULL);
+	if (!got.err)
+		*obj = got.headers;
+	memset(&got.headers, 0, sizeof(got.headers));
+	file_answer__done(&got);
+	return got.err == -EINTR ? got.err : 0;
+}
+
 int object__read_headers(struct object *obj)
 {
 	elffile_cleanup struct elffile f = {};
@@ -137,7 +150,7 @@ int object__read_headers(struct object *obj)
 	GElf_Ehdr eh;
 
 	if (readers__are_apart())
-		return file_apart__read_headers(obj);
+		return ask_for_headers(obj);
 	if (elffile__open_fd(&f, obj->fd) || !gelf_getehdr(f.elf, &eh) || eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return 0;
 	obj->machine = eh.e_machine;
@@ -351,14 +364,27 @@ void object__each_dynamic_symbol(const struct object *obj, struct elffile *f, el
 	elf_symbols__each(dynamic_symbols(obj, f, dynamic), dynamic_names(obj, f, dynamic), fn, arg);
 }
 
+static void each_answered(const struct object *obj, const struct file_answer *got, int (*fn)(const struct object_symbol *s, void *arg), void *arg)
+{
+	bool stop = false;
+
+	for (size_t i = 0; i < got->functions.n && !stop; i++) {
+		const struct file_function *f = &got->functions.v[i];
+
+		if (object__is_code(obj, f->value) && got->names.v[f->name])
+			stop = fn(&(struct object_symbol){ got->names.v + f->name, f->value, f->size, f->ifunc, f->local }, arg);
+	}
+}
+
 void object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	elffile_cleanup struct elffile f = {};
+	file_answer_cleanup struct file_answer got = {};
 	struct walk w = { .obj = obj, .fn = fn, .arg = arg };
 
-	if (readers__are_apart())
-		file_apart__each_function(obj, fn, arg);
+	if (file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_FUNCTIONS }, &got, NULL))
+		each_answered(obj, &got, fn, arg);
 	else if (obj->is_64 && !elffile__open_fd(&f, obj->fd) && !elffile__each_symbol(&f, pass_on, &w) && !elffile__has_type(f.elf, SHT_DYNSYM))
 		object__each_dynamic_symbol(obj, &f, pass_on, &w);
 }
@@ -404,10 +430,13 @@ static void add_unwind_starts(const struct object *obj, struct starts *all)
 void object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
+	file_answer_cleanup struct file_answer got = {};
 	struct starts all = { 0 };
 
-	if (readers__are_apart()) {
-		file_apart__function_starts(obj, ret, ret_n);
+	if (file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_STARTS }, &got, NULL)) {
+		*ret = got.starts.v;
+		*ret_n = got.starts.n;
+		got.starts.v = NULL;
 		return;
 	}
 	object__for_each_function(obj, add_start, &all);
@@ -459,14 +488,16 @@ bool object__initial_address(const struct object *obj, uint64_t vaddr, uint64_t 
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	uint32_t relative = obj->machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
+	file_answer_cleanup struct file_answer got = {};
 	elffile_cleanup struct elffile f = {};
 	struct relas relas;
 	uint64_t off, word;
 	GElf_Rela r;
 
-	if (readers__are_apart())
-		return file_apart__has((struct apart){ .obj = obj },
-				       (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, ret);
+	if (file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, &got, NULL)) {
+		*ret = got.has ? got.address : *ret;
+		return got.has;
+	}
 	if (elffile__open_fd(&f, obj->fd))
 		return false;
 	relas = relas_of(obj, &f, dynamic_of(obj, &f));
