@@ -200,6 +200,20 @@ Test(reader, headers_later)
 	cr_expect_eq(n_told, 0, "%s", told);
 }
 
+/* Most variables of C begin with an underscore: no demangler is asked about them. */
+Test(reader, names_that_are_not_mangled)
+{
+	char buf[DEMANGLE_OUT_MAX + 1];
+
+	readers__set_apart(on_lost);
+	readers__lend(-1);
+	demangle("_IO_2_1_stdout_", buf);
+	cr_expect_str_eq(buf, "_IO_2_1_stdout_");
+	cr_expect_eq(n_told, 0, "%s", told);
+	demangle("_Z3foov", buf);
+	cr_expect_eq(n_told, 1);
+}
+
 /* A byte of a true answer is another one, or its end is missing: whatever is made of it can be used. */
 Test(reader, false_answers, .timeout = 120)
 {
