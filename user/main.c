@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <obstack.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -64,7 +63,6 @@ int main(int argc, char **argv)
 
 	environment__clean();
 	signals__begin();
-	obstack_alloc_failed_handler = xmalloc__end;
 	if (fill_standard_fds()) {
 		say_error("standard input, output or error is closed, and /dev/null cannot take its place");
 		return EXIT_FAILED;
@@ -81,6 +79,8 @@ int main(int argc, char **argv)
 	if (argc > 0 && !strcmp(argv[0], WEB_CHILD_NAME))
 		return web_child__main();
 	readers__set_apart(on_lost);
+	if (array_first(arg, argv, (size_t)argc, !strcmp(*arg, "--")))
+		xmalloc__end_with(EXIT_CMD_UNTRACED);
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {
 		say_error("%s", err_msg(&e));
@@ -100,8 +100,7 @@ int main(int argc, char **argv)
 	}
 	if (o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP)
 		readers__prepare();
-	if (o.command == CMD_TRACE && o.cmd)
-		xmalloc__end_with(EXIT_CMD_UNTRACED);
+	xmalloc__end_with(o.command == CMD_TRACE && o.cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED);
 	libbpf_words__keep();
 	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP ? targets__find(&o, &e) : 0;
 	if (err) {

@@ -194,7 +194,7 @@ $(FX)/names.linked: $(FX)/names.nodebug
 $(FX)/reach-tool: $(B)/tests/heap/reach_tool.o $(LIB_OBJ)
 	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $(filter %.o,$^) $(if $(SAN),$(LIBS),$(STATIC_LIBS))
 
-# Every system call fails in its turn: an hour and more. `make test` has a part of it.
+# Every system call fails in its turn, and every allocation: hours. `make test` has a part of it.
 .PHONY: fault-test
 fault-test: all $(B)/live-tests
-	$(Q)MISHAPS=$(or $(MISHAPS),all) $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$(nproc) --limit 14400 --filter 'mishaps_*'
+	$(Q)MISHAPS=$(or $(MISHAPS),all) $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$(nproc) --limit 14400 --filter 'mishaps_*,memory_is_refused'

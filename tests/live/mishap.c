@@ -123,7 +123,8 @@ bool walk__next(struct walk *w, const struct mishap *m)
 
 void walk__tell(const struct walk *w, const char *what, enum mishap_kind kind)
 {
-	const char *of = kind == MISHAP_KERNEL ? "kernel" : kind == MISHAP_FILES ? "files" : kind == MISHAP_WRITES ? "writes" : "others";
+	const char *of = kind == MISHAP_KERNEL ? "kernel" : kind == MISHAP_FILES ? "files" : kind == MISHAP_WRITES ? "writes" : kind == MISHAP_MEMORY ? "memory" :
+			 "others";
 
 	/* the one that it ended at was there no more, or is not asked for */
 	if (wants_all())

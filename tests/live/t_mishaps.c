@@ -9,6 +9,7 @@
  * Where memory is refused, at whatever call, malloctrace ends.
  */
 #include "mishap.h"
+#include "screen.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -59,12 +60,6 @@ static bool want_fair(const struct scene *s, int status, const char *said)
 	else
 		want(s->t, true, "fair");
 	return !what;
-}
-
-static void want_out_of_memory(const struct scene *s, int status, const char *said)
-{
-	if (status != 1 || !strstr(said, "malloctrace: out of memory"))
-		tell(s, "wanted status 1, and out of memory", status, said);
 }
 
 /* ---- what is the same each time: report, diff, heap */
@@ -147,7 +142,7 @@ static void every_call(struct scene *s, const char *const *args, const char *fil
 	outcome__done(&wanted);
 }
 
-/* Two profiles, of a program that uses each function of the malloc family. */
+/* A profile of a program that uses each function of the malloc family; n: of leaks alone. */
 static void record(struct test *t, const char *to, const char *n)
 {
 	struct fx f;
@@ -314,9 +309,7 @@ static void trace_once(const struct scene *s, uint64_t at)
 	status = child__wait(s->t, &m.c);
 	mishap__has_been(s->t, s->m);
 	strncat(said, m.c.errs.s, sizeof(said) - 1 - strlen(said));
-	if (s->kind == MISHAP_MEMORY && at)
-		want_out_of_memory(s, status, said);
-	else if (want_fair(s, status, said) && (!status || status == 3))
+	if (want_fair(s, status, said) && (!status || status == 3))
 		want_figures(s, &f, &m.c, status, said);
 	want_unprobed(s->t, f.c.pid);
 	fx__quit(s->t, &f);
@@ -368,42 +361,148 @@ TEST(mishaps_trace_deleted) { every_call_about(t, in_dir(t, "basic")); }
 
 /* ---- memory */
 
-/* From call N on there is none, for a report, for a trace that begins and for one that goes on. */
-static const unsigned int parts_of_all[] = { 1, 300, 600, 950 };	/* thousandths of all calls */
+#define SOME_REFUSALS 2
 
-static void refuse_to_report(const struct scene *s, const char *const *args, const char *file)
+/* Who is refused memory, from some call on. */
+struct refused {
+	const char *name;
+	const char *args[MAX_ARGS];	/* of malloctrace. A, B, OUT: as above; PID: of a target; SOCKET */
+	int sig;			/* ends it once it is attached; 0: it ends by itself */
+	int status;
+	bool writes;			/* OUT, if it is refused nothing */
+	bool forks;			/* a child traces */
+	bool runs;			/* a program, which says so */
+	uint64_t (*once)(struct test *t, struct mishap *m, const struct refused *r, uint64_t at);
+};
+
+/* A run that makes fewer calls than the one before may end before it is refused any. */
+static void want_refused(struct test *t, const struct mishap *m, const struct refused *r, int status, const char *said)
 {
-	struct outcome all;
-	uint64_t n_calls;
-
-	mishap__ask(s->t, s->m, 0, false);
-	all = run(s, args, file);
-	must(s->t, !all.status && s->m->n_calls > 0, "status %d, %" PRIu64 " calls", all.status, s->m->n_calls);
-	n_calls = s->m->n_calls;
-	for (size_t i = 0; i < sizeof(parts_of_all) / sizeof(*parts_of_all); i++) {
-		struct outcome got;
-
-		mishap__ask(s->t, s->m, 1 + n_calls * parts_of_all[i] / 1000, true);
-		got = run(s, args, file);
-		want_out_of_memory(s, got.status, got.err.s);
-		want(s->t, got.file && got.n_file == strlen(OLD) && !memcmp(got.file, OLD, got.n_file), "the file that was there has changed");
-		outcome__done(&got);
-	}
-	outcome__done(&all);
+	want(t, m->n_failed || m->at != 1, "%s: nothing was refused", r->name);
+	if (m->n_failed)
+		want(t, status == r->status && strstr(said, "malloctrace: out of memory"), "%s: wanted status %d, and out of memory; status %d: %.2000s",
+		     r->name, r->status, status, said);
+	else
+		must(t, !status, "%s: wanted status 0; status %d: %.2000s", r->name, status, said);
 }
 
-TEST(mishaps_memory)
+static const char *argument(struct test *t, const char *word, const char *out, pid_t target)
 {
-	const char *a = in_dir(t, "a.json"), *out = in_dir(t, "out.json");
-	const char *const args[] = { "report", a, "-q", "-o", out, NULL };
-	struct scene s = { t, mishap__new(t), MISHAP_MEMORY, true, "report", NULL };
-	uint64_t n_calls;
+	static char socket[200];
+	static unsigned int n;
 
-	record(t, a, NULL);
-	refuse_to_report(&s, args, out);
-	s.name = "trace";
-	trace_once(&s, 0);
-	n_calls = s.m->n_calls;
-	for (size_t i = 0; i < sizeof(parts_of_all) / sizeof(*parts_of_all); i++)
-		trace_once(&s, 1 + n_calls * parts_of_all[i] / 1000);
+	snprintf(socket, sizeof(socket), "unix:%s", in_dir(t, "socket-%u", n++));
+	return !strcmp(word, "SOCKET") ? socket : !strcmp(word, "A") || !strcmp(word, "B") ? in_dir(t, "%s.json", word) : !strcmp(word, "OUT") ? out : !strcmp(word, "PID") ? pid_arg(target) : word;
+}
+
+/* As it was, or, where no more was needed by then, as it is to be. */
+static void want_file(struct test *t, const struct mishap *m, const struct refused *r, const char *path)
+{
+	size_t n;
+	char *is = read_all(path, &n);
+	json_t *root = is ? json_loads(is, 0, NULL) : NULL;
+
+	want(t, is && ((m->n_failed || !r->writes) && !strcmp(is, OLD)) != (r->writes && root), "%s: the file that was there has %.100s", r->name,
+	     is ?: "gone");
+	json_decref(root);
+	free(is);
+}
+
+/* at: the first call that is refused; 0: none is. How many there were. */
+static uint64_t run_refused(struct test *t, struct mishap *m, const struct refused *r, uint64_t at)
+{
+	const char *out = in_dir(t, "out.json");
+	struct spawn how = { .argv = { lt_bin } };
+	char said[16384] = "";
+	struct fx f;
+	struct mt mt;
+	FILE *old = fopen(out, "w");
+	int status;
+
+	must(t, old && fputs(OLD, old) >= 0 && !fclose(old), "%s: %s", out, strerror(errno));
+	fx__start(t, &f, "basic", "family", NULL);
+	if (!r->sig)
+		fx__go(t, &f);
+	for (size_t i = 0; i < MAX_ARGS && r->args[i]; i++)
+		how.argv[1 + i] = argument(t, r->args[i], out, f.c.pid);
+	mishap__ask(t, m, at, true);
+	m->in_children = r->forks;
+	mishap__prepare(t, m, MISHAP_MEMORY, &how);
+	mt__start_v(t, &mt, &how);
+	if (r->sig && attaches(t, &mt.c, said, sizeof(said)))
+		kill(mt.c.pid, r->sig);
+	status = child__wait(t, &mt.c);
+	mishap__has_been(t, m);
+	strncat(said, mt.c.errs.s, sizeof(said) - 1 - strlen(said));
+	want_refused(t, m, r, status, said);
+	want_file(t, m, r, out);
+	/* it was let go, or never began */
+	if (r->runs)
+		want(t, !strcmp(mt.c.outs.s, "ran\n") || (m->n_failed && !mt.c.outs.n), "%s: standard output: %.300s", r->name, mt.c.outs.s);
+	if (r->sig)
+		fx__go(t, &f);
+	want_unprobed(t, f.c.pid);
+	fx__quit(t, &f);
+	free(mt.c.outs.s);
+	free(mt.c.errs.s);
+	return m->n_calls;
+}
+
+/* In a terminal, which is as it was in the end. */
+static uint64_t view_refused(struct test *t, struct mishap *m, const struct refused *r, uint64_t at)
+{
+	char line[8192], *seen;
+	struct screen s = {};
+
+	mishap__ask(t, m, at, true);
+	m->in_memory = true;
+	m->in_children = false;
+	fx__start(t, &s.fx, "basic", "family", NULL);
+	snprintf(line, sizeof(line), "cd %s; stty -g > before; LD_PRELOAD=%s " MISHAP_ENV "=%s %s -p %d; echo EXIT $?; stty -g | cmp before - && echo SANE; exec cat",
+		 t->dir, fixture("libmishap.so"), in_dir(t, "mishap"), lt_bin, (int)s.fx.c.pid);
+	begin_shell(t, &s, "120", "40", line);
+	for (uint64_t until = now_ms() + COME_S * 1000ull; (seen = look(t, &s)) && !strstr(seen, "EXIT ") && now_ms() < until; poll(NULL, 0, LOOK_MS)) {
+		if (strstr(seen, "losses none") || strstr(seen, "LOST:"))
+			keys(t, &s, "q");
+		free(seen);
+	}
+	mishap__has_been(t, m);
+	want_refused(t, m, r, strstr(seen, "EXIT 1") ? 1 : strstr(seen, "EXIT 0") ? 0 : -1, seen);
+	free(seen);
+	comes(t, &s, "SANE", NULL);
+	tmux(t, &s, "kill-server", NULL);
+	fx__go(t, &s.fx);
+	want_unprobed(t, s.fx.c.pid);
+	fx__quit(t, &s.fx);
+	return m->n_calls;
+}
+
+static const struct refused refused[] = {
+	{ "report", { "report", "A", "-q", "-o", "OUT" }, .status = 1, .writes = true, .once = run_refused },
+	{ "diff", { "diff", "B", "A", "-q", "-o", "OUT" }, .status = 1, .writes = true, .once = run_refused },
+	{ "a trace", { "-p", "PID", "-o", "OUT" }, SIGINT, 1, .writes = true, .once = run_refused },
+	{ "a program", { "-q", "-o", "OUT", "--", "/bin/sh", "-c", "echo ran" }, .status = 125, .writes = true, .runs = true, .once = run_refused },
+	{ "heap", { "heap", "-p", "PID", "-q", "-o", "OUT" }, .status = 1, .writes = true, .once = run_refused },
+	{ "heap --pause", { "heap", "-p", "PID", "--pause", "-q", "-o", "OUT" }, .status = 1, .writes = true, .once = run_refused },
+	{ "serve", { "serve", "-p", "PID", "--listen", "SOCKET" }, SIGTERM, 1, .forks = true, .once = run_refused },
+	{ "the live view", {}, .status = 1, .once = view_refused },
+};
+
+/* With MISHAPS=all at each call in its turn. */
+TEST(memory_is_refused)
+{
+	struct mishap *m = mishap__new(t);
+
+	record(t, in_dir(t, "A.json"), NULL);
+	record(t, in_dir(t, "B.json"), "100");
+	for (const struct refused *r = refused; r < refused + sizeof(refused) / sizeof(*refused); r++) {
+		struct walk w;
+
+		must(t, r->once(t, m, r, 0) > 0, "%s: no call was counted", r->name);
+		w = mishap__walk(m, SOME_REFUSALS);
+		do
+			r->once(t, m, r, w.at);
+		while (walk__next(&w, m));
+		walk__tell(&w, r->name, MISHAP_MEMORY);
+	}
 }

@@ -92,6 +92,8 @@ Test(object, own_libc)
 	cr_assert(obj == again, "one file is one object");
 	cr_assert(obj->is_elf && obj->is_64);
 	cr_assert_not(obj->is_exec, "libc has an interpreter and is no program");
+	cr_assert(object__has_section(obj, ".text") && object__has_section(obj, ".dynsym"));
+	cr_assert_not(object__has_section(obj, ".tex") || object__has_section(obj, ".go.buildinfo"));
 	cr_assert_not_null(obj->build_id);
 	cr_assert_eq(strspn(obj->build_id, "0123456789abcdef"), strlen(obj->build_id));
 	vaddr = find_function(obj, "strtoul", &n);

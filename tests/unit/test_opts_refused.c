@@ -72,6 +72,8 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 -", "-: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a program to start" },
 		{ "-p1 --batch=yes", "--batch: takes no value" },
 		{ "-p1 --oler 5s", "--oler: no such option; did you mean --older?" },
+		{ "-p1 --unwnd fp", "--unwnd: no such option; malloctrace --help all lists them" },
+		{ "-p1 --pionts plain", "--pionts: no such option; malloctrace --help all lists them" },
 		{ "-p1 --zzz", "--zzz: no such option; malloctrace --help all lists them" },
 		{ "-p1 --=x", "--: no such option; malloctrace --help all lists them" },
 		{ "-p1 --old 5s", "--old: no such option; malloctrace --help all lists them" },

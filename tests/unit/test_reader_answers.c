@@ -67,49 +67,35 @@ enum { A_PLAN = N_FILE_PARTS, N_ANSWERS };
 /* Asks all that there is about one file, and lets the answers be used; whether they were true is of no interest. */
 static void ask_about(int kind, struct object *obj, struct plan_of *p)
 {
-	struct names names = {};
-	struct object again = *obj;
-	struct variables v;
+	file_answer_cleanup struct file_answer got = {};
 	struct plan plan;
-	uint64_t *starts;
-	struct cfi c;
-	size_t n;
 
+	if (kind < N_FILE_PARTS)
+		cr_assert(file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = kind }, &got, NULL));
 	switch (kind) {
 	case FILE_HEADERS:
-		again.build_id = NULL;
-		again.segments = NULL;
-		again.n_segments = 0;
-		cr_expect_eq(file_apart__read_headers(&again), 0);
-		for (size_t i = 0; i < again.n_segments; i++)
-			cr_expect_leq(again.segments[i].vaddr, again.segments[i].vaddr + again.segments[i].mem_size);
-		if (again.build_id)
-			cr_expect_leq(strlen(again.build_id), 2 * OBJECT_MAX_BUILD_ID_BYTES);
-		free(again.build_id);
-		free(again.segments);
+		for (size_t i = 0; i < got.headers.n_segments; i++)
+			cr_expect_leq(got.headers.segments[i].vaddr, got.headers.segments[i].vaddr + got.headers.segments[i].mem_size);
+		if (got.headers.build_id)
+			cr_expect_leq(strlen(got.headers.build_id), 2 * OBJECT_MAX_BUILD_ID_BYTES);
+		cr_expect_not(object__has_section(&got.headers, "a name that no section has"));
 		break;
 	case FILE_FUNCTIONS:
-		file_apart__each_function(obj, count_name, &names);
+		for (size_t i = 0; i < got.functions.n; i++)
+			cr_expect_lt(got.functions.v[i].name + strlen(got.names.v + got.functions.v[i].name), got.names.n);
 		break;
 	case FILE_STARTS:
-		file_apart__function_starts(obj, &starts, &n);
-		for (size_t i = 1; i < n; i++)
-			cr_expect_leq(starts[i - 1], starts[i]);
-		free(starts);
+		for (size_t i = 1; i < got.starts.n; i++)
+			cr_expect_leq(got.starts.v[i - 1], got.starts.v[i]);
 		break;
 	case FILE_CFI:
-		if (file_apart__compile(obj, false, &c, NULL))
-			break;
-		for (size_t i = 1; i < c.n_rows; i++)
-			cr_expect_lt(c.rows[i - 1].pc, c.rows[i].pc);
-		cfi__mark_starts(&c);
-		cfi__done(&c);
+		for (size_t i = 1; i < got.cfi.n_rows; i++)
+			cr_expect_lt(got.cfi.rows[i - 1].pc, got.cfi.rows[i].pc);
+		cfi__mark_starts(&got.cfi);
 		break;
 	case FILE_VARIABLES:
-		file_apart__variables(obj, NULL, &v);
-		for (size_t i = 0; i < v.n; i++)
-			cr_expect_lt(v.v[i].name + strlen(variable__name(&v, &v.v[i])), v.names.n);
-		variables__done(&v);
+		for (size_t i = 0; i < got.variables.n; i++)
+			cr_expect_lt(got.variables.v[i].name + strlen(variable__name(&got.variables, &got.variables.v[i])), got.variables.names.n);
 		break;
 	case A_PLAN:
 		plan_apart__make(p->obj, &p->funcs, &wanted, false, &plan, NULL);
@@ -157,7 +143,9 @@ Test(reader, true_answers)
 	again.segments = NULL;
 	again.n_segments = 0;
 	again.build_id = NULL;
-	cr_expect_eq(file_apart__read_headers(&again), 0);
+	memset(&again.sections, 0, sizeof(again.sections));
+	cr_expect_eq(object__read_headers(&again), 0);
+	cr_expect(object__has_section(&again, ".dynsym"));
 	cr_expect_eq(again.n_segments, obj->n_segments);
 	for (size_t i = 0; i < obj->n_segments; i++)
 		cr_expect(again.segments[i].vaddr == obj->segments[i].vaddr && again.segments[i].file_size == obj->segments[i].file_size &&
@@ -165,11 +153,11 @@ Test(reader, true_answers)
 	cr_expect_str_eq(again.build_id, obj->build_id);
 	cr_expect_eq(again.dynamic.vaddr, obj->dynamic.vaddr);
 	answer(&answers[FILE_FUNCTIONS]);
-	file_apart__each_function(obj, count_name, &apart);
+	object__for_each_function(obj, count_name, &apart);
 	cr_expect_eq(apart.n, here.n);
 	cr_expect_eq(apart.sum, here.sum);
 	answer(&answers[FILE_CFI]);
-	cr_assert_eq(file_apart__compile(obj, false, &d, NULL), 0);
+	cr_assert_eq(cfi__compile(obj, false, &d, NULL), 0);
 	cr_expect_eq(d.n_rows, c.n_rows);
 	for (size_t i = 0; i < c.n_rows; i++)
 		cr_expect(c.rows[i].pc == d.rows[i].pc && !memcmp(cfi__rule(&c, &c.rows[i]), cfi__rule(&d, &d.rows[i]), sizeof(struct mt_rule)));
@@ -203,13 +191,27 @@ Test(reader, headers_later)
 	again.is_elf = false;
 	readers__set_apart(on_lost);
 	readers__end_at(1);
-	cr_expect_eq(file_apart__read_headers(&again), -EINTR);
+	cr_expect_eq(object__read_headers(&again), -EINTR);
 	readers__end_at(0);
 	answer(&headers);
-	cr_expect_eq(file_apart__read_headers(&again), 0);
+	cr_expect_eq(object__read_headers(&again), 0);
 	cr_expect(again.is_elf);
 	cr_expect_eq(again.n_segments, obj->n_segments);
 	cr_expect_eq(n_told, 0, "%s", told);
+}
+
+/* Most variables of C begin with an underscore: no demangler is asked about them. */
+Test(reader, names_that_are_not_mangled)
+{
+	char buf[DEMANGLE_OUT_MAX + 1];
+
+	readers__set_apart(on_lost);
+	readers__lend(-1);
+	demangle("_IO_2_1_stdout_", buf);
+	cr_expect_str_eq(buf, "_IO_2_1_stdout_");
+	cr_expect_eq(n_told, 0, "%s", told);
+	demangle("_Z3foov", buf);
+	cr_expect_eq(n_told, 1);
 }
 
 /* A byte of a true answer is another one, or its end is missing: whatever is made of it can be used. */
@@ -254,6 +256,7 @@ Test(reader, answers_with_more_than_was_asked)
 	struct objects *objects = objects__new();
 	struct object *obj = loader(objects), *other = object__over(dup(obj->fd), obj->path);
 	struct wire functions = {};
+	uint64_t address;
 	size_t before = 0;
 
 	serve_part(FILE_FUNCTIONS, obj, &functions);
@@ -267,9 +270,9 @@ Test(reader, answers_with_more_than_was_asked)
 			ask_about(kinds[i], other, NULL);
 		}
 		answer(&functions);
-		cr_expect_not(file_apart__has((struct apart){ .obj = other }, (struct file_request){ .part = FILE_INLINED, .name = "f" }, NULL));
+		cr_expect_not(defined__may_be_inlined(other, NULL, "f"));
 		answer(&functions);
-		cr_expect_not(file_apart__has((struct apart){ .obj = other }, (struct file_request){ .part = FILE_SECTION, .name = ".text" }, NULL));
+		cr_expect_not(object__initial_address(other, 0, &address));
 	}
 	cr_expect_lt(mallinfo2().uordblks, before + 10 * functions.n);
 	object__put(other);

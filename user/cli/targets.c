@@ -9,6 +9,7 @@
 #include "options/opts.h"
 #include "process/containers.h"
 #include "process/memory.h"
+#include "process/mounts.h"
 #include "process/process.h"
 #include "util/invoker.h"
 #include "util/log.h"
@@ -116,7 +117,7 @@ static int find_kind(struct opts *o, const struct kind_row *k, const struct stri
 
 	if (!wanted->n)
 		return 0;
-	err = read_small_file("/proc/self/mountinfo", &mounts, NULL);
+	err = mounts__own(&mounts);
 	if (err)
 		return err_set(e, err, "%s %s: cannot read /proc/self/mountinfo: %s", k->option, wanted->v[0], strerror(-err));
 	/* what a user may not read does not show in a message */
@@ -239,8 +240,7 @@ static int nameds__find(const char *name, struct nameds *ret)
 
 	while ((pid = pids__next_other(&all)))
 		add_if_called(ret, pid, name);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_pid);
+	vec_sort(ret, by_pid);
 	return all.dir ? 0 : all.err;
 }
 

@@ -52,7 +52,7 @@ void freed__forget(struct freed *f, uint32_t site)
 struct dropping {
 	struct freed *f;
 	const struct use_calls *uses;
-	uint64_t now_ns, now_units;
+	struct birth_clock clock;
 };
 
 static void note(struct dropping *d, uint32_t site, uint64_t bytes)
@@ -97,7 +97,7 @@ static void drop(const struct block *b, void *arg)
 {
 	struct dropping *d = arg;
 	const struct tables *t = d->f->tables;
-	uint64_t born_ns = d->now_ns - mt_born_ago(b->born, d->now_units) * t->born_unit_ns;
+	uint64_t born_ns = birth_clock__ns(&d->clock, b->born);
 	struct mt_over left = { .site = b->site, .size = b->size };
 
 	if (!(b->chain & MT_CHAIN_UNSEEN) || d->uses->of(b->proc, b->addr, b->size, born_ns, d->uses->arg) != BLOCK_NOT_IN_USE ||
@@ -110,7 +110,7 @@ static void drop(const struct block *b, void *arg)
 
 void freed__drop(struct freed *f, const struct use_calls *uses, uint64_t now_ns)
 {
-	struct dropping d = { f, uses, now_ns, now_ns / f->tables->born_unit_ns };
+	struct dropping d = { f, uses, birth_clock__at(f->tables, now_ns) };
 	struct block_walk walk = {};
 
 	while (block_walk__next(&walk, f->tables, NULL, drop, &d))

@@ -180,8 +180,7 @@ void block_sample__all(struct block_sample *s, const struct cut_block **ret, siz
 			*b = s->kind[k].blocks.v[i];
 			b->stands_for = (uint32_t)MIN(s->kind[k].mask + 1, (uint64_t)UINT32_MAX);
 		}
-	if (s->all.n)
-		qsort(s->all.v, s->all.n, sizeof(*s->all.v), by_place);
+	vec_sort(&s->all, by_place);
 	*ret = s->all.v;
 	*ret_n = s->all.n;
 }
@@ -228,11 +227,11 @@ void weighed__add(struct weighed *w, uint64_t size, uint64_t sample_bytes, bool 
 static inline void see(const struct block *b, void *arg)
 {
 	struct scan *s = arg;
-	uint64_t born_ns = s->now_ns - mt_born_ago(b->born, s->now_units) * s->tables->born_unit_ns;
+	uint64_t born_ns = birth_clock__ns(&s->clock, b->born);
 	struct seen *row;
 
 	/* the programs go on while the table is read: this one is the next raw snapshot's */
-	if (mt_born_after(b->born, s->now_units))
+	if (mt_born_after(b->born, s->clock.now_units))
 		return;
 	/* a mapping has no chunk, and its key is no address */
 	if (s->blocks && !b->taken && !(b->addr & MT_OVER_MAPPING))
@@ -248,14 +247,8 @@ static inline void see(const struct block *b, void *arg)
 	if (s->ages) {
 		double weight = s->weighed ? sampler__weight_of(b->size, s->tables->sample_bytes) : 1;
 
-		age_counts__add(s->ages, b->site, s->now_ns - born_ns, weight, weight * (double)b->size);
+		age_counts__add(s->ages, b->site, s->clock.now_ns - born_ns, weight, weight * (double)b->size);
 	}
-}
-
-static void set_now(struct scan *s, uint64_t now_ns)
-{
-	s->now_ns = now_ns;
-	s->now_units = now_ns / s->tables->born_unit_ns;
 }
 
 static void begin(struct scan *s, uint64_t now_ns, uint64_t older_born_ns)
@@ -291,7 +284,7 @@ static bool step(struct scan *s)
 
 void scan__all(struct scan *s, uint64_t now_ns, uint64_t older_ns)
 {
-	set_now(s, now_ns);
+	s->clock = birth_clock__at(s->tables, now_ns);
 	begin(s, now_ns, now_ns > older_ns ? now_ns - older_ns : 0);
 	while (step(s))
 		;
@@ -302,7 +295,7 @@ void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns)
 {
 	uint64_t until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + budget_ns;
 
-	set_now(s, now_ns);
+	s->clock = birth_clock__at(s->tables, now_ns);
 	if (!s->began_ns)
 		begin(s, now_ns, 0);
 	do {

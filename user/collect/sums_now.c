@@ -103,7 +103,7 @@ bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struc
 struct listing {
 	const struct collect *c;
 	uint32_t proc;
-	uint64_t now_units;
+	struct birth_clock clock;
 	struct traced_blocks *to;
 	int tid_of[1 << 16];	/* by serial number */
 };
@@ -116,7 +116,7 @@ static bool is_its(uint32_t proc, const void *arg)
 static void add(const struct block *b, void *arg)
 {
 	struct listing *l = arg;
-	uint64_t born_ns = (l->now_units - mt_born_ago(b->born, l->now_units)) * l->c->tables.born_unit_ns;
+	uint64_t born_ns = birth_clock__ns(&l->clock, b->born);
 
 	if (b->proc == l->proc && !(b->addr & MT_OVER_MAPPING))
 		*vec_push(l->to) = (struct traced_block){ b->addr, b->size, born_ns, b->site, l->tid_of[MT_BORN_SERIAL(b->born)] };
@@ -141,7 +141,8 @@ void collect__blocks(const struct collect *c, uint32_t proc, struct traced_block
 	struct block_walk walk = {};
 
 	*ret_now_ns = kernel__clock_ns(c->kernel);
-	*l = (struct listing){ .c = c, .proc = proc, .now_units = *ret_now_ns / c->tables.born_unit_ns, .to = to };
+	/* the same block has the same birth each time */
+	*l = (struct listing){ .c = c, .proc = proc, .clock = birth_clock__at(&c->tables, *ret_now_ns - *ret_now_ns % c->tables.born_unit_ns), .to = to };
 	for (uint32_t i = 0; i < c->tables.n_threads; i++)
 		if (c->tables.threads[i].tid && c->tables.threads[i].proc == proc)
 			l->tid_of[c->tables.threads[i].serial] = (int)MT_TID(c->tables.threads[i].named_tid);
@@ -155,8 +156,7 @@ void collect__blocks(const struct collect *c, uint32_t proc, struct traced_block
 }
 
 struct visit {
-	const struct tables *tables;
-	uint64_t now_ns, now_units;
+	struct birth_clock clock;
 	void (*fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg);
 	void *arg;
 };
@@ -165,14 +165,13 @@ static void visit_block(const struct block *b, void *arg)
 {
 	const struct visit *v = arg;
 
-	v->fn(b->site, b->size, v->now_ns - mt_born_ago(b->born, v->now_units) * v->tables->born_unit_ns, v->arg);
+	v->fn(b->site, b->size, birth_clock__ns(&v->clock, b->born), v->arg);
 }
 
 void collect__each_block(const struct collect *c,
 			 void (*fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg), void *arg)
 {
-	uint64_t now_ns = kernel__clock_ns(c->kernel);
-	struct visit v = { &c->tables, now_ns, now_ns / c->tables.born_unit_ns, fn, arg };
+	struct visit v = { birth_clock__at(&c->tables, kernel__clock_ns(c->kernel)), fn, arg };
 	struct block_walk walk = {};
 
 	while (block_walk__next(&walk, &c->tables, NULL, visit_block, &v))

@@ -42,8 +42,7 @@ void sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now
 	memset(s->dead, 0, sizeof(s->dead));
 	for (size_t i = 0; i < n; i++)
 		s->dead[MT_PROC_SLOT(procs[i])] = procs[i];
-	s->now_ns = now_ns;
-	s->now_units = now_ns / t->born_unit_ns;
+	s->clock = birth_clock__at(t, now_ns);
 	s->older_born_ns = now_ns > older_ns ? now_ns - older_ns : 0;
 	s->walk = (struct block_walk){};
 	s->keys = (struct map_walk){};
@@ -55,7 +54,7 @@ void sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now
 /* born: as in the table, MT_BORN() */
 static void note(struct sweep *s, uint32_t site, uint64_t size, uint64_t born)
 {
-	uint64_t born_ns = s->now_ns - mt_born_ago(born, s->now_units) * s->tables->born_unit_ns;
+	uint64_t born_ns = birth_clock__ns(&s->clock, born);
 
 	s->n_removed++;
 	if (site >= s->tables->n_sites)

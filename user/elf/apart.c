@@ -91,25 +91,6 @@ struct object *apart__object(struct reader_request *q)
 }
 
 /* ---- what a file says */
-struct function {
-	uint64_t value, size;
-	size_t name;		/* in names */
-	uint8_t ifunc, local;
-};
-
-struct answer {
-	struct object headers;
-	struct vec(struct function) functions;
-	struct vec(char) names;
-	struct vec(uint64_t) starts;
-	struct cfi cfi;
-	struct variables variables;
-	bool has;		/* the section, an address, perhaps the function */
-	uint64_t address;
-	char *name;		/* owned */
-};
-
-/* ---- tables */
 
 static const struct wire_field request_fields[] = {
 	WIRE_UPTO(struct file_request, part, N_FILE_PARTS - 1),
@@ -155,6 +136,7 @@ static const struct wire_field headers_fields[] = {
 	WIRE_ANY(struct object, tls_bytes),
 	WIRE_ANY(struct object, build_id_off),
 	WIRE_OWN(struct object, build_id, 2 * OBJECT_MAX_BUILD_ID_BYTES),
+	WIRE_PLAIN_VEC(struct object, sections),
 	WIRE_PART(struct object, dynamic, &part_type),
 	WIRE_PART(struct object, eh_frame_hdr, &part_type),
 	WIRE_LIST(struct object, segments, n_segments, &segment_type),
@@ -162,9 +144,11 @@ static const struct wire_field headers_fields[] = {
 
 static bool are_headers(const void *record)
 {
-	const char *id = ((const struct object *)record)->build_id;
+	const struct object *obj = record;
+	const char *id = obj->build_id;
 
-	return !id || (*id && strlen(id) % 2 == 0 && strspn(id, "0123456789abcdef") == strlen(id));
+	return obj->sections.n <= OBJECT_MAX_SECTION_BYTES && (!obj->sections.n || !obj->sections.v[obj->sections.n - 1]) &&
+	       (!id || (*id && strlen(id) % 2 == 0 && strspn(id, "0123456789abcdef") == strlen(id)));
 }
 
 static const struct wire_type headers_type = WIRE_TYPE(struct object, headers_fields, are_headers);
@@ -218,20 +202,20 @@ static bool are_variables(const void *record)
 static const struct wire_type variables_type = WIRE_TYPE(struct variables, variables_fields, are_variables);
 
 static const struct wire_field answer_fields[] = {
-	WIRE_PART(struct answer, headers, &headers_type),
-	WIRE_PLAIN_VEC(struct answer, functions),
-	WIRE_PLAIN_VEC(struct answer, names),
-	WIRE_PLAIN_VEC(struct answer, starts),
-	WIRE_PART(struct answer, cfi, &cfi_type),
-	WIRE_PART(struct answer, variables, &variables_type),
-	WIRE_BOOL(struct answer, has),
-	WIRE_ANY(struct answer, address),
-	WIRE_OWN(struct answer, name, DEMANGLE_OUT_MAX),
+	WIRE_PART(struct file_answer, headers, &headers_type),
+	WIRE_PLAIN_VEC(struct file_answer, functions),
+	WIRE_PLAIN_VEC(struct file_answer, names),
+	WIRE_PLAIN_VEC(struct file_answer, starts),
+	WIRE_PART(struct file_answer, cfi, &cfi_type),
+	WIRE_PART(struct file_answer, variables, &variables_type),
+	WIRE_BOOL(struct file_answer, has),
+	WIRE_ANY(struct file_answer, address),
+	WIRE_OWN(struct file_answer, name, DEMANGLE_OUT_MAX),
 };
 
 static bool is_answer(const void *record)
 {
-	const struct answer *a = record;
+	const struct file_answer *a = record;
 	bool is = !a->functions.n || (a->names.n && !a->names.v[a->names.n - 1]);
 
 	for (size_t i = 0; i < a->functions.n && is; i++)
@@ -241,26 +225,27 @@ static bool is_answer(const void *record)
 	return is;
 }
 
-static const struct wire_type answer_type = WIRE_TYPE(struct answer, answer_fields, is_answer);
+static const struct wire_type answer_type = WIRE_TYPE(struct file_answer, answer_fields, is_answer);
 
 /* ---- in the sandbox */
 
 static int add_function(const struct object_symbol *s, void *arg)
 {
-	struct answer *to = arg;
+	struct file_answer *to = arg;
 
-	*vec_push(&to->functions) = (struct function){ s->value, s->size, to->names.n, s->ifunc, s->local };
+	*vec_push(&to->functions) = (struct file_function){ s->value, s->size, to->names.n, s->ifunc, s->local };
 	vec_append(&to->names, s->name, strlen(s->name) + 1);
 	return 0;
 }
 
-static int serve_object(const struct file_request *of, struct object *obj, struct answer *to, struct err *e)
+static int serve_object(const struct file_request *of, struct object *obj, struct file_answer *to, struct err *e)
 {
 	switch (of->part) {
 	case FILE_HEADERS:
 		to->headers = *obj;
 		obj->build_id = NULL;
 		obj->segments = NULL;
+		obj->sections = (__typeof__(obj->sections)){};
 		return 0;
 	case FILE_FUNCTIONS:
 		object__for_each_function(obj, add_function, to);
@@ -270,9 +255,6 @@ static int serve_object(const struct file_request *of, struct object *obj, struc
 		return 0;
 	case FILE_CFI:
 		return cfi__compile(obj, of->calls_only, &to->cfi, e);
-	case FILE_SECTION:
-		to->has = of->name && object__has_section(obj, of->name);
-		return 0;
 	case FILE_VARIABLES:
 		variables__read(obj, NULL, &to->variables);
 		return 0;
@@ -290,7 +272,7 @@ static int serve_object(const struct file_request *of, struct object *obj, struc
 static int serve(struct reader_request *q, const void *args, void *ret)
 {
 	const struct file_request *of = args;
-	struct answer *to = ret;
+	struct file_answer *to = ret;
 	char buf[DEMANGLE_OUT_MAX + 1];
 	struct object *obj;
 	int err;
@@ -312,101 +294,22 @@ const struct reader_question file_question = { READ_FILE, &request_type, &answer
 
 /* ---- in malloctrace */
 
-static int ask(struct apart a, struct file_request of, struct answer *ret, struct err *e)
-{
-	int err;
-
-	a.about = &file_question;
-	err = apart__ask(&a, &of, ret, e);
-	apart__done(&a);
-	return err;
-}
-
-/* What was not asked for, and came all the same, is nobody's; what was taken was set to 0. */
-static void drop(struct answer *got)
+void file_answer__done(struct file_answer *got)
 {
 	wire_type__done(&answer_type, got);
 }
 
-#define answer_cleanup __attribute__((cleanup(drop)))
-
-int file_apart__read_headers(struct object *obj)
+bool file__asks(struct apart about, struct file_request what, struct file_answer *ret, struct err *e)
 {
-	answer_cleanup struct answer got = { .headers = *obj };
-	int err = ask((struct apart){ .obj = obj, .for_probes = true }, (struct file_request){ .part = FILE_HEADERS }, &got, NULL);
-
-	/* one that there was no time for may be read later; all else is a file with nothing in it */
-	if (!err)
-		*obj = got.headers;
-	wire_type__clear(&headers_type, &got.headers);
-	return err == -EINTR ? err : 0;
+	if (!readers__are_apart())
+		return false;
+	about.about = &file_question;
+	ret->err = apart__ask(&about, &what, ret, e);
+	apart__done(&about);
+	return true;
 }
 
 bool object__is_lost(const struct object *obj)
 {
 	return readers__has_lost(obj->fd);
-}
-
-void file_apart__each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg)
-{
-	answer_cleanup struct answer got = {};
-	bool stop = false;
-
-	ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_FUNCTIONS }, &got, NULL);
-	for (size_t i = 0; i < got.functions.n && !stop; i++) {
-		const struct function *f = &got.functions.v[i];
-
-		if (object__is_code(obj, f->value) && got.names.v[f->name])
-			stop = fn(&(struct object_symbol){ got.names.v + f->name, f->value, f->size, f->ifunc, f->local }, arg);
-	}
-}
-
-void file_apart__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
-{
-	answer_cleanup struct answer got = {};
-
-	ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_STARTS }, &got, NULL);
-	*ret = got.starts.v;
-	*ret_n = got.starts.n;
-	got.starts.v = NULL;
-}
-
-int file_apart__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e)
-{
-	answer_cleanup struct answer got = {};
-	int err = ask((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_CFI, .calls_only = calls_only }, &got, e);
-
-	*ret = got.cfi;
-	wire_type__clear(&cfi_type, &got.cfi);
-	return err == READER_LOST || err == -EINTR ? err_set(e, -EIO, "it could not be read") : err;
-}
-
-void file_apart__variables(const struct object *obj, const char *debug_dir, struct variables *ret)
-{
-	answer_cleanup struct answer got = {};
-
-	ask((struct apart){ .obj = obj, .debug_dir = debug_dir }, (struct file_request){ .part = FILE_VARIABLES }, &got, NULL);
-	*ret = got.variables;
-	wire_type__clear(&variables_type, &got.variables);
-}
-
-bool file_apart__has(struct apart about, struct file_request what, uint64_t *ret_address)
-{
-	answer_cleanup struct answer got = {};
-	bool has = !ask(about, what, &got, NULL) && got.has;
-
-	if (has && ret_address)
-		*ret_address = got.address;
-	return has;
-}
-
-bool file_apart__demangle(const char *name, char *buf, size_t size)
-{
-	answer_cleanup struct answer got = {};
-	bool is = !ask((struct apart){ .fd = -1 }, (struct file_request){ .part = FILE_DEMANGLED, .name = name }, &got, NULL) && got.name &&
-		  strlen(got.name) < size;
-
-	if (is)
-		strcpy(buf, got.name);
-	return is;
 }

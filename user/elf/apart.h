@@ -56,22 +56,36 @@ extern const struct reader_question file_question, jitmap_question;
 
 struct file_request {
 	enum file_part {
-		FILE_HEADERS, FILE_FUNCTIONS, FILE_STARTS, FILE_CFI, FILE_SECTION, FILE_VARIABLES, FILE_ADDRESS, FILE_INLINED, FILE_DEMANGLED,
+		FILE_HEADERS, FILE_FUNCTIONS, FILE_STARTS, FILE_CFI, FILE_VARIABLES, FILE_ADDRESS, FILE_INLINED, FILE_DEMANGLED,
 		N_FILE_PARTS
 	} part;
 	bool calls_only;	/* of unwind rows */
-	const char *name;	/* of a section, of a function */
+	const char *name;	/* of a function */
 	uint64_t vaddr;		/* of a variable */
 };
 
-int file_apart__read_headers(struct object *obj);
-void file_apart__each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg);
-void file_apart__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
-/* FILE_SECTION, FILE_ADDRESS, FILE_INLINED */
-bool file_apart__has(struct apart about, struct file_request what, uint64_t *ret_address);
-int file_apart__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
-void file_apart__variables(const struct object *obj, const char *debug_dir, struct variables *ret);
-/* false: as it is; else at most size - 1 bytes and a NUL in buf */
-bool file_apart__demangle(const char *name, char *buf, size_t size);
+struct file_function {
+	uint64_t value, size;
+	size_t name;		/* in names */
+	uint8_t ifunc, local;
+};
+
+struct file_answer {		/* what was not asked for is all zero */
+	int err;		/* as of apart__ask() */
+	struct object headers;
+	struct vec(struct file_function) functions;
+	struct vec(char) names;
+	struct vec(uint64_t) starts;
+	struct cfi cfi;
+	struct variables variables;
+	bool has;		/* an address; perhaps the function */
+	uint64_t address;
+	char *name;		/* owned; demangled */
+};
+
+/* False: files are parsed in this process. Else ret has what the sandbox said. What is taken from ret has to be set to 0 there. */
+bool file__asks(struct apart about, struct file_request what, struct file_answer *ret, struct err *e);
+void file_answer__done(struct file_answer *got);
+#define file_answer_cleanup __attribute__((cleanup(file_answer__done)))
 
 #endif

@@ -540,8 +540,16 @@ static int compile(const struct object *obj, bool calls_only, struct cfi *ret, s
 
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e)
 {
-	int r = readers__are_apart() ? file_apart__compile(obj, calls_only, ret, e) : compile(obj, calls_only, ret, e);
+	file_answer_cleanup struct file_answer got = {};
+	int r;
 
+	if (!file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_CFI, .calls_only = calls_only }, &got, e)) {
+		r = compile(obj, calls_only, ret, e);
+	} else {
+		*ret = got.cfi;
+		got.cfi = (struct cfi){};
+		r = got.err == READER_LOST || got.err == -EINTR ? err_set(e, -EIO, "it could not be read") : got.err;
+	}
 	return r ? err_wrap(e, r, "%s", obj->path) : 0;
 }
 

@@ -151,6 +151,21 @@ static bool read_cxx(const char *mangled, size_t len, struct out *out)
 	return ok;
 }
 
+/* As C++ begins its names (_Z, _GLOBAL_), and Rust (_R, _ZN). In C most names with an underscore are none of these. */
+static bool may_be_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'G');
+}
+
+/* 0: it stays as it is */
+static size_t ask_for(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
+{
+	file_answer_cleanup struct file_answer got = {};
+
+	file__asks((struct apart){ .fd = -1 }, (struct file_request){ .part = FILE_DEMANGLED, .name = name }, &got, NULL);
+	return got.name && strlen(got.name) <= DEMANGLE_OUT_MAX ? strlen(strcpy(buf, got.name)) : 0;
+}
+
 size_t demangle(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
 {
 	/* volatile: read again after a longjmp */
@@ -159,10 +174,10 @@ size_t demangle(const char *name, char buf[static DEMANGLE_OUT_MAX + 1])
 	struct out out = { .buf = buf };
 	bool volatile ok = false;
 
-	if (n <= DEMANGLE_IN_MAX && name[0] == '_' && readers__are_apart()) {
-		if (file_apart__demangle(name, buf, DEMANGLE_OUT_MAX + 1))
+	if (n <= DEMANGLE_IN_MAX && may_be_mangled(name) && readers__are_apart()) {
+		if (ask_for(name, buf))
 			return strlen(buf);
-	} else if (n <= DEMANGLE_IN_MAX && name[0] == '_') {
+	} else if (n <= DEMANGLE_IN_MAX && may_be_mangled(name)) {
 		switch (sigsetjmp(out.leave, 0)) {
 		case LEFT_LONG:
 			end_watch(n);

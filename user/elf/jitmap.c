@@ -116,7 +116,7 @@ static void sort(struct jitmap *j)
 	j->sorted = true;
 	if (!j->functions.n)
 		return;
-	qsort(j->functions.v, j->functions.n, sizeof(*j->functions.v), by_start);
+	vec_sort(&j->functions, by_start);
 	/* of those that begin at one place only the newest is still there */
 	for (size_t i = 0; i < j->functions.n; i++) {
 		if (i + 1 < j->functions.n && j->functions.v[i + 1].start == j->functions.v[i].start)

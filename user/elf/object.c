@@ -105,6 +105,7 @@ void object__put(struct object *obj)
 	free(obj->path);
 	free(obj->fd_path);
 	free(obj->build_id);
+	vec_done(&obj->sections);
 	free(obj->segments);
 	free(obj);
 }

@@ -16,6 +16,7 @@
 #include "elf/trial.h"
 #include "process/maps.h"
 #include "util/err.h"
+#include "util/util.h"
 
 struct object_segment {		/* PT_LOAD */
 	uint64_t vaddr, file_off, file_size, mem_size;
@@ -31,6 +32,7 @@ struct jitmap;
 struct stat;
 
 #define OBJECT_MAX_BUILD_ID_BYTES 64
+#define OBJECT_MAX_SECTION_BYTES 65536
 
 struct object {
 	uint64_t dev, ino;
@@ -57,6 +59,7 @@ struct object {
 	bool is_exec;
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
+	struct vec(char) sections;	/* their names, each with its NUL */
 	struct object_part dynamic, eh_frame_hdr;
 	uint64_t tls_bytes;	/* of thread-local variables, for each thread; with what aligning them may take */
 	unsigned int refs;	/* by __atomic builtins alone: another thread looks names up */

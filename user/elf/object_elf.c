@@ -121,6 +121,27 @@ static void read_program_headers(struct object *obj, struct elffile *f, uint16_t
 							      (has_interp && !dynamic_value(dynamic, DT_SONAME))));
 }
 
+static void add_section(struct object *obj, const char *name)
+{
+	size_t n = strlen(name) + 1;
+
+	if (n <= OBJECT_MAX_SECTION_BYTES - obj->sections.n)
+		vec_append(&obj->sections, name, n);
+}
+
+/* One that there was no time for may be read later; all else that fails is a file with nothing in it. */
+static int ask_for_headers(struct object *obj)
+{
+	struct file_answer got = { .headers = *obj };
+
+	file__asks((struct apart){ .obj = obj, .for_probes = true }, (struct file_request){ .part = FILE_HEADERS }, &got, NULL);
+	if (!got.err)
+		*obj = got.headers;
+	memset(&got.headers, 0, sizeof(got.headers));
+	file_answer__done(&got);
+	return got.err == -EINTR ? got.err : 0;
+}
+
 int object__read_headers(struct object *obj)
 {
 	elffile_cleanup struct elffile f = {};
@@ -129,7 +150,7 @@ int object__read_headers(struct object *obj)
 	GElf_Ehdr eh;
 
 	if (readers__are_apart())
-		return file_apart__read_headers(obj);
+		return ask_for_headers(obj);
 	if (elffile__open_fd(&f, obj->fd) || !gelf_getehdr(f.elf, &eh) || eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return 0;
 	obj->machine = eh.e_machine;
@@ -138,10 +159,21 @@ int object__read_headers(struct object *obj)
 	if (!obj->is_64)
 		return 0;
 	read_program_headers(obj, &f, eh.e_type);
-	while (!obj->build_id && elffile__next_section(f.elf, &s))
-		if (s.shdr.sh_type == SHT_NOTE && n_notes++ < MAX_NOTES)
+	while (elffile__next_section(f.elf, &s)) {
+		if (!obj->build_id && s.shdr.sh_type == SHT_NOTE && n_notes++ < MAX_NOTES)
 			read_build_id(obj, &f, s.shdr.sh_offset, s.shdr.sh_size);
+		add_section(obj, s.name);
+	}
 	return 0;
+}
+
+bool object__has_section(const struct object *obj, const char *name)
+{
+	size_t at = 0;
+
+	while (at < obj->sections.n && strcmp(obj->sections.v + at, name))
+		at += strlen(obj->sections.v + at) + 1;
+	return at < obj->sections.n;
 }
 
 /* ---- addresses */
@@ -332,32 +364,29 @@ void object__each_dynamic_symbol(const struct object *obj, struct elffile *f, el
 	elf_symbols__each(dynamic_symbols(obj, f, dynamic), dynamic_names(obj, f, dynamic), fn, arg);
 }
 
+static void each_answered(const struct object *obj, const struct file_answer *got, int (*fn)(const struct object_symbol *s, void *arg), void *arg)
+{
+	bool stop = false;
+
+	for (size_t i = 0; i < got->functions.n && !stop; i++) {
+		const struct file_function *f = &got->functions.v[i];
+
+		if (object__is_code(obj, f->value) && got->names.v[f->name])
+			stop = fn(&(struct object_symbol){ got->names.v + f->name, f->value, f->size, f->ifunc, f->local }, arg);
+	}
+}
+
 void object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	elffile_cleanup struct elffile f = {};
+	file_answer_cleanup struct file_answer got = {};
 	struct walk w = { .obj = obj, .fn = fn, .arg = arg };
 
-	if (readers__are_apart())
-		file_apart__each_function(obj, fn, arg);
+	if (file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_FUNCTIONS }, &got, NULL))
+		each_answered(obj, &got, fn, arg);
 	else if (obj->is_64 && !elffile__open_fd(&f, obj->fd) && !elffile__each_symbol(&f, pass_on, &w) && !elffile__has_type(f.elf, SHT_DYNSYM))
 		object__each_dynamic_symbol(obj, &f, pass_on, &w);
-}
-
-bool object__has_section(const struct object *obj, const char *name)
-{
-	elffile_cleanup struct elffile f = {};
-	struct elf_section s = {};
-
-	if (readers__are_apart())
-		return file_apart__has((struct apart){ .obj = obj },
-				       (struct file_request){ .part = FILE_SECTION, .name = name }, NULL);
-	if (elffile__open_fd(&f, obj->fd))
-		return false;
-	while (elffile__next_section(f.elf, &s))
-		if (!strcmp(s.name, name))
-			return true;
-	return false;
 }
 
 /* ---- where functions begin */
@@ -401,10 +430,13 @@ static void add_unwind_starts(const struct object *obj, struct starts *all)
 void object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
+	file_answer_cleanup struct file_answer got = {};
 	struct starts all = { 0 };
 
-	if (readers__are_apart()) {
-		file_apart__function_starts(obj, ret, ret_n);
+	if (file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_STARTS }, &got, NULL)) {
+		*ret = got.starts.v;
+		*ret_n = got.starts.n;
+		got.starts.v = NULL;
 		return;
 	}
 	object__for_each_function(obj, add_start, &all);
@@ -456,14 +488,16 @@ bool object__initial_address(const struct object *obj, uint64_t vaddr, uint64_t 
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	uint32_t relative = obj->machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
+	file_answer_cleanup struct file_answer got = {};
 	elffile_cleanup struct elffile f = {};
 	struct relas relas;
 	uint64_t off, word;
 	GElf_Rela r;
 
-	if (readers__are_apart())
-		return file_apart__has((struct apart){ .obj = obj },
-				       (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, ret);
+	if (file__asks((struct apart){ .obj = obj }, (struct file_request){ .part = FILE_ADDRESS, .vaddr = vaddr }, &got, NULL)) {
+		*ret = got.has ? got.address : *ret;
+		return got.has;
+	}
 	if (elffile__open_fd(&f, obj->fd))
 		return false;
 	relas = relas_of(obj, &f, dynamic_of(obj, &f));

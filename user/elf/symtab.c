@@ -115,7 +115,7 @@ void symtab__sort(struct symtab *t)
 
 	if (!t->all.n)
 		return;
-	qsort(t->all.v, t->all.n, sizeof(*t->all.v), by_start_and_rank);
+	vec_sort(&t->all, by_start_and_rank);
 	free(t->max_end);
 	t->max_end = xcalloc(t->all.n, sizeof(*t->max_end));
 	for (size_t i = 0; i < t->all.n; i++) {
@@ -207,13 +207,13 @@ bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const ch
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	elffile_cleanup struct elffile file = {}, debug = {};
+	file_answer_cleanup struct file_answer got = {};
 	const struct elffile *with;
 
 	if (!is_readable(obj))
 		return false;
-	if (readers__are_apart())
-		return file_apart__has((struct apart){ .obj = obj, .debug_dir = debug_dir },
-				       (struct file_request){ .part = FILE_INLINED, .name = ident }, NULL);
+	if (file__asks((struct apart){ .obj = obj, .debug_dir = debug_dir }, (struct file_request){ .part = FILE_INLINED, .name = ident }, &got, NULL))
+		return got.has;
 	with = debugfile__with_dwarf(&file, &debug, obj, debug_dir);
 	return with && (dwarf_names(with->dwarf, ident) || (with->alt && dwarf_names(with->alt->dwarf, ident)));
 }
@@ -314,13 +314,15 @@ void variables__read(struct object *obj, const char *debug_dir, struct variables
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
 	elffile_cleanup struct elffile file = {}, debug = {};
+	file_answer_cleanup struct file_answer got = {};
 	struct adding_variables a = { ret, obj };
 
 	*ret = (struct variables){};
 	if (!is_readable(obj))
 		return;
-	if (readers__are_apart()) {
-		file_apart__variables(obj, debug_dir, ret);
+	if (file__asks((struct apart){ .obj = obj, .debug_dir = debug_dir }, (struct file_request){ .part = FILE_VARIABLES }, &got, NULL)) {
+		*ret = got.variables;
+		got.variables = (struct variables){};
 		return;
 	}
 	if (!obj->is_64 || elffile__open_fd(&file, obj->fd))
@@ -346,9 +348,6 @@ const struct variable *variables__find(const struct variables *v, uint64_t vaddr
 }
 
 /* ---- the pool of strings: nothing is ever removed from it */
-
-#define obstack_chunk_alloc malloc
-#define obstack_chunk_free free
 
 /* glibc's macros align by adding to a null pointer, which sanitizers object to. */
 #define ALIGNS_FROM_NULL __attribute__((no_sanitize("pointer-overflow")))

@@ -112,20 +112,14 @@ static void add_figures(const struct snapshot *s, const struct snap_site *site, 
 	       sizeof(to->figures));
 }
 
-static int by_frames(const void *a, const void *b)
-{
-	const struct point *x = a, *y = b;
-	int order = memcmp(x->frames, y->frames, MIN(x->n_frames, y->n_frames) * sizeof(*x->frames));
-
-	return order ?: ORDER(x->n_frames, y->n_frames);
-}
+COMPARATOR(by_frames, struct point,
+	   memcmp(a->frames, b->frames, MIN(a->n_frames, b->n_frames) * sizeof(*a->frames)) ?: ORDER(a->n_frames, b->n_frames))
 
 static void merge_equal(struct points *v)
 {
 	size_t kept = 0;
 
-	if (v->n)
-		qsort(v->v, v->n, sizeof(*v->v), by_frames);
+	vec_sort(v, by_frames);
 	for (size_t i = 0; i < v->n; i++) {
 		if (kept && !by_frames(&v->v[kept - 1], &v->v[i])) {
 			for (size_t k = 0; k < N_FIGURES; k++)

@@ -430,19 +430,14 @@ static uint64_t weight(const struct change *c)
 }
 
 /* The most first; then as they stood. */
-static int by_change(const void *pa, const void *pb)
-{
-	const struct change *a = pa, *b = pb;
-
-	return ORDER(weight(b), weight(a)) ?: (a->name ? strcmp(a->name, b->name) : ORDER(a->size->usable, b->size->usable));
-}
+COMPARATOR(by_change, struct change,
+	   ORDER(weight(b), weight(a)) ?: (a->name ? strcmp(a->name, b->name) : ORDER(a->size->usable, b->size->usable)))
 
 static void table(FILE *out, struct changes *c, const char *title, const struct diff_opts *o)
 {
 	size_t n = 0, shown;
 
-	if (c->n)
-		qsort(c->v, c->n, sizeof(*c->v), by_change);
+	vec_sort(c, by_change);
 	while (n < c->n && weight(&c->v[n]))
 		n++;
 	if (!n)

@@ -135,8 +135,7 @@ int folded__write(FILE *out, const struct snapshot *s, const struct export_opts 
 
 	init_texts(&t, s);
 	collect(&lines, &t, s, metric);
-	if (lines.n)
-		qsort(lines.v, lines.n, sizeof(*lines.v), by_stack);
+	vec_sort(&lines, by_stack);
 	for (size_t i = 0, next; i < lines.n; i = next) {
 		uint64_t weight = lines.v[i].weight;
 

@@ -149,8 +149,7 @@ static void split(const struct massif *m, const struct node *node, uint32_t dept
 		child->end = i + 1;
 		child->weight += st->weight;
 	}
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), heavier_first);
+	vec_sort(ret, heavier_first);
 }
 
 static void put_node(struct massif *m, const struct node *node, uint32_t depth)
@@ -224,8 +223,7 @@ static void gather(const struct snapshot *s, struct points *ret)
 			p = vec_push(ret);
 			*p = (struct point){ t->t_ns, t->live_bytes, i };
 		}
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_time);
+	vec_sort(ret, by_time);
 }
 
 static void put_peak(struct massif *m)

@@ -221,8 +221,7 @@ void outname_series__find(struct outname_series *s, const char *pattern)
 	}
 	if (d)
 		closedir(d);
-	if (s->files.n)
-		qsort(s->files.v, s->files.n, sizeof(*s->files.v), by_time);
+	vec_sort(&s->files, by_time);
 }
 
 void outname_series__done(struct outname_series *s)

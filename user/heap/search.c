@@ -173,7 +173,7 @@ static bool may_be_opened(struct search *s, const struct mapping *m, bool *ret_i
 	s->mounts = s->mounts ?: mounts__of(s->t->runner);
 	if (!s->mounts)
 		return false;
-	if (!s->own_mounts && read_small_file("/proc/self/mountinfo", &s->own_mounts, NULL))
+	if (!s->own_mounts && mounts__own(&s->own_mounts))
 		return false;
 	if (!mounts__find_dev(s->mounts, m->dev_major, m->dev_minor, &mount) || !mount__is_local(&mount, s->own_mounts))
 		return false;

@@ -14,9 +14,6 @@
 #include "model/places.h"
 #include "model/schema.h"
 
-#define obstack_chunk_alloc malloc
-#define obstack_chunk_free free
-
 struct known_address {		/* all zero: not located yet */
 	uint32_t place;
 	bool fixed;

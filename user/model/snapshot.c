@@ -15,9 +15,6 @@
 #include "bpf/abi.h"
 #include "util/util.h"
 
-#define obstack_chunk_alloc xmalloc
-#define obstack_chunk_free free
-
 /* glibc's obstacks count in int, with some room for their own header */
 #define ARENA_MAX_BYTES ((size_t)INT_MAX / 2)
 

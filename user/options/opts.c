@@ -58,10 +58,12 @@ static int unknown_option(const char *name, size_t len, struct err *e)
 	size_t best = SIZE_MAX;
 
 	for (size_t i = 0; i < n_opt_rows; i++) {
-		size_t d = *opt_rows[i].name ? typo_distance(word, opt_rows[i].name) : SIZE_MAX;
+		const struct row *r = &opt_rows[i];
+		/* those without a help are for tests */
+		size_t d = *r->name && r->help ? typo_distance(word, r->name) : SIZE_MAX;
 
 		if (d < best)
-			nearest = opt_rows[i].name;
+			nearest = r->name;
 		best = MIN(best, d);
 	}
 	if (nearest)

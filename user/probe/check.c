@@ -102,32 +102,21 @@ static int verdict(struct check *c, enum check_verdict v, const char *what, cons
 	return -1;
 }
 
-/* Between fork and exec. */
-static _Noreturn void become_child(int exe, int file, int in, int out, bool is_libc)
-{
-	char *argv[] = { CHECK_CHILD_NAME, is_libc ? "libc" : "", NULL };
-	/* allocators keep thread-local data that glibc has room for at start only, unless it is set */
-	char *envp[] = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536", NULL };
-	const int fds[] = { in, out, -1, [FD_FILE] = file };
-
-	lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
-}
-
 static int start(struct check *c)
 {
-	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	bool is_libc = !strcmp(c->plan->family, "glibc") || !strcmp(c->plan->family, "musl");
+	char *const argv[] = { CHECK_CHILD_NAME, is_libc ? "libc" : "", NULL };
+	/* allocators keep thread-local data that glibc has room for at start only, unless it is set */
+	char *const envp[] = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536", NULL };
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
 
-	if (exe < 0 || pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) {
-		verdict(c, CHECK_CANNOT, "no child process", strerror(errno));
-	} else {
-		c->pid = fork();
-		if (!c->pid)
-			become_child(exe, c->plan->object->fd, in[0], out[1], is_libc);
-		if (c->pid < 0)
-			verdict(c, CHECK_CANNOT, "no child process", strerror(errno));
-	}
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		c->pid = -errno;
+	else
+		c->pid = lockdown__spawn(&(struct lockdown_start){ .fds = { in[0], out[1], -1, [FD_FILE] = c->plan->object->fd },
+								   .n_fds = FD_FILE + 1, .argv = argv, .envp = envp });
+	if (c->pid < 0)
+		verdict(c, CHECK_CANNOT, "no child process", strerror(-c->pid));
 	if (in[0] >= 0)
 		close(in[0]);
 	if (out[1] >= 0)

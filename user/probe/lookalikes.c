@@ -118,7 +118,7 @@ char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs)
 		return plan_apart__lookalikes(obj, funcs);
 	object__for_each_function(obj, look_at, &n);
 	if (n.v.n) {
-		qsort(n.v.v, n.v.n, sizeof(*n.v.v), by_name);
+		vec_sort(&n.v, by_name);
 		out = text_stream__open(&text, &size);
 		print_pairs(out, obj, &n, &n_printed);
 		text_stream__close(out);

@@ -158,8 +158,7 @@ static void find(struct search *s, struct object *obj, const struct spot_points 
 
 	object__function_starts(obj, &s->starts, &s->n_starts);
 	defined__each(obj, NULL, note_name, s);
-	if (s->named.n)
-		qsort(s->named.v, s->named.n, sizeof(*s->named.v), by_value);
+	vec_sort(&s->named, by_value);
 	for (size_t i = 0; i < found->n; i++)
 		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
 			*vec_push(&begin) = vaddr;

@@ -117,7 +117,7 @@ void maps__parse(const char *text, size_t len, struct maps *ret)
 		text = stop + 1;
 	}
 	if (!sorted)
-		qsort(all.v, all.n, sizeof(*all.v), by_start);
+		vec_sort(&all, by_start);
 	*ret = (struct maps){ all.v, all.n };
 }
 

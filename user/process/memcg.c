@@ -166,7 +166,7 @@ void memcg__of(pid_t pid, struct memcg *ret)
 	_cleanup_free_ char *mounts = NULL, *cgroups = NULL;
 
 	*ret = (struct memcg){ .room_bytes = UINT64_MAX };
-	if (!read_small_file("/proc/self/mountinfo", &mounts, NULL) && !process__cgroups(pid, &cgroups))
+	if (!mounts__own(&mounts) && !process__cgroups(pid, &cgroups))
 		memcg__look(mounts, cgroups, ret);
 }
 
@@ -249,7 +249,7 @@ void tights__find(size_t n_pages, struct tights *ret)
 	_cleanup_pids_ struct pids pids = pids__of_all();
 	pid_t pid;
 
-	if (read_small_file("/proc/self/mountinfo", &mounts, NULL))
+	if (mounts__own(&mounts))
 		return;
 	while ((pid = pids__next_other(&pids)))
 		see(&all, mounts, pid);

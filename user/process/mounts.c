@@ -272,6 +272,11 @@ bool mount__has_trusted_servers(const struct mount_line *m, const char *own, boo
 	return has_trusted_servers(m, own, 0, &(struct layer_test){ has_trusted_servers, is_trusted });
 }
 
+int mounts__own(char **ret)
+{
+	return read_small_file("/proc/self/mountinfo", ret, NULL);
+}
+
 #define THEIRS_MAX ((size_t)4 << 20)
 #define READINGS_MAX 16		/* of one that changes all the time */
 
@@ -347,7 +352,7 @@ static bool find_mount_of(pid_t pid, int fd, char **ret_own, char **ret_theirs, 
 {
 	unsigned int id;
 
-	return mounts__id_of(fd, &id) && !read_small_file("/proc/self/mountinfo", ret_own, NULL) &&
+	return mounts__id_of(fd, &id) && !mounts__own(ret_own) &&
 	       (mounts__find_id(*ret_own, id, ret) || ((*ret_theirs = mounts__of(pid)) && mounts__find_id(*ret_theirs, id, ret)));
 }
 

@@ -36,7 +36,9 @@ bool mount__is_local(const struct mount_line *m, const char *own);
 uid_t mount__server(const struct mount_line *m);
 /* Are those who serve it trusted, of an overlay each layer's? A layer that cannot be found in own is that of whoever mounted the overlay. */
 bool mount__has_trusted_servers(const struct mount_line *m, const char *own, bool (*is_trusted)(uid_t server));
-/* The mountinfo of a process, the caller's; NULL: it cannot be read, or is too long to be searched for each file: who may mount chooses how long. */
+/* malloctrace's own mountinfo, the caller's. 0 or -errno */
+int mounts__own(char **ret);
+/* The same of a process; NULL: it cannot be read, or is too long to be searched for each file: who may mount chooses how long. */
 char *mounts__of(pid_t pid);
 /* Until the thread lets go, mounts__of() reads it once, and again if it changes: a process may have thousands of files and of mounts. */
 void mounts__keep(pid_t pid);

@@ -25,7 +25,6 @@
 #define OTHER_CALLS_FROM 0x80000000u	/* there are none */
 #endif
 
-#define MAX_FDS 8
 #define MAX_CALLS 96
 #define DYING_MS 100
 #define OUT_OF_THE_WAY 10	/* of the low numbers, which descriptors get in the end */
@@ -91,9 +90,11 @@ static void keep_capabilities(void)
 			_exit(errno);
 }
 
-_Noreturn void lockdown__exec(const struct lockdown_start *s)
+/* Between fork and exec. */
+static _Noreturn void execute(const struct lockdown_start *s, int program)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), exe = fcntl(s->exe, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY), fds[MAX_FDS];
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), exe = fcntl(program, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+	int fds[ARRAY_SIZE(s->fds)];
 	sigset_t none;
 
 	/* an image for one program alone has no /dev */
@@ -101,8 +102,6 @@ _Noreturn void lockdown__exec(const struct lockdown_start *s)
 		null = memfd_create("null", MFD_CLOEXEC);
 	if (null < 0 || exe < 0)
 		_exit(errno);
-	if (s->n_fds > MAX_FDS)
-		_exit(EINVAL);
 	for (size_t i = 0; i < s->n_fds; i++) {
 		fds[i] = fcntl(s->fds[i] < 0 ? null : s->fds[i], F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
 		if (fds[i] < 0)
@@ -125,8 +124,18 @@ _Noreturn void lockdown__exec(const struct lockdown_start *s)
 		_exit(errno);
 	/* the kernel forgets it with each change of user: so not before */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	syscall(__NR_execveat, (int)s->n_fds, "", s->argv, s->envp, 0x1000 /* AT_EMPTY_PATH */);
+	syscall(__NR_execveat, (int)s->n_fds, "", s->argv, s->envp ?: (char *const[]){ NULL }, 0x1000 /* AT_EMPTY_PATH */);
 	_exit(errno);
+}
+
+pid_t lockdown__spawn(const struct lockdown_start *s)
+{
+	_cleanup_close_ int program = open(s->exe ?: "/proc/self/exe", O_PATH | O_CLOEXEC);
+	pid_t pid = program < 0 ? -1 : fork();
+
+	if (!pid)
+		execute(s, program);
+	return pid < 0 ? -errno : pid;
 }
 
 int lockdown__end(pid_t pid)

@@ -18,14 +18,17 @@
 #include <sys/types.h>
 
 struct lockdown_start {
-	int exe;		/* what is executed */
-	const int *fds;		/* the first of them becomes descriptor 0, and so on; all others are closed */
-	size_t n_fds;		/* at most 8; one that is -1 becomes /dev/null */
-	char *const *argv, *const *envp;
+	const char *exe;	/* what is executed; NULL: malloctrace itself */
+	int fds[8];		/* the first of them becomes descriptor 0, and so on; all others are closed */
+	size_t n_fds;		/* one that is -1 becomes /dev/null */
+	char *const *argv, *const *envp;	/* envp NULL: empty */
 };
 
-/* Of a child, after fork. What cannot be given up is left to lockdown__give_up_rights() to judge. If there is no exec, its status is the errno. */
-_Noreturn void lockdown__exec(const struct lockdown_start *s);
+/*
+ * Its pid, or -errno. What it cannot give up before the exec is left to lockdown__give_up_rights() to judge. If there is no exec, its
+ * status is the errno.
+ */
+pid_t lockdown__spawn(const struct lockdown_start *s);
 
 /*
  * Kills such a child, and waits as long as that takes in general: one that waits for a file system dies when that answers, or with

@@ -79,30 +79,23 @@ static int bury_starter(void)
 
 static int start_starter(void)
 {
-	static char *const argv[] = { READER_CHILD_NAME, NULL }, *const envp[] = { NULL };
-	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	int pair[2], err;
+	static char *const argv[] = { READER_CHILD_NAME, NULL };
+	int pair[2];
 	pid_t pid;
 
 	if (desk.control >= 0)
 		return 0;
-	if (exe < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	/* nobody sees it before it is known as ours */
 	pthread_mutex_lock(&desk.lock);
-	pid = fork();
-	if (!pid) {
-		const int fds[] = { pair[1], -1, -1 };
-
-		lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
-	}
-	err = -errno;
+	pid = lockdown__spawn(&(struct lockdown_start){ .fds = { pair[1], -1, -1 }, .n_fds = 3, .argv = argv });
 	desk.starter = MAX(pid, 0);
 	pthread_mutex_unlock(&desk.lock);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
-		return err;
+		return pid;
 	}
 	desk.control = pair[0];
 	return 0;

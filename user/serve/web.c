@@ -84,25 +84,20 @@ static int write_settings(const struct serve_secrets *o, struct err *e)
 
 int web__start(int listen_fd, const struct serve_secrets *secrets, struct web *ret, struct err *e)
 {
-	static char *const argv[] = { WEB_CHILD_NAME, NULL }, *const envp[] = { NULL };
-	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC), settings = write_settings(secrets, e);
+	static char *const argv[] = { WEB_CHILD_NAME, NULL };
+	_cleanup_close_ int settings = write_settings(secrets, e);
 	int pair[2], err;
 	pid_t pid;
 
 	if (settings < 0)
 		return settings;
-	if (exe < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return err_set(e, -errno, "the HTTP process: %s", strerror(errno));
-	pid = fork();
-	if (!pid) {
-		const int fds[] = { pair[1], listen_fd, -1, settings };
-
-		lockdown__exec(&(struct lockdown_start){ exe, fds, ARRAY_SIZE(fds), argv, envp });
-	}
+	pid = lockdown__spawn(&(struct lockdown_start){ .fds = { pair[1], listen_fd, -1, settings }, .n_fds = 4, .argv = argv });
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
-		return err_set(e, -errno, "the HTTP process cannot be started: %s", strerror(errno));
+		return err_set(e, pid, "the HTTP process cannot be started: %s", strerror(-pid));
 	}
 	*ret = (struct web){ pid, pair[0] };
 	err = await_ready(pair[0], "the process that speaks HTTP", e);

@@ -158,7 +158,7 @@ void selection__init(struct selection *s, bool all, bool follow, const struct st
 
 	*s = (struct selection){ .follow = follow, .comms = comms };
 	s->adopt = all || comms->n || cgroups->n ? MT_ADOPT_ALL : follow ? MT_ADOPT_CHILDREN : MT_ADOPT_NONE;
-	if (cgroups->n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
+	if (cgroups->n && mounts__own(&mounts))
 		mounts = NULL;
 	for (size_t i = 0; i < cgroups->n; i++) {
 		/* a name that is a link to another one, such as cpu to cpu,cpuacct */
@@ -172,7 +172,7 @@ int selection__check(const struct selection *s, struct err *e)
 {
 	_cleanup_free_ char *mounts = NULL;
 
-	if (s->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
+	if (s->cgroups.n && mounts__own(&mounts))
 		return 0;
 	for (size_t i = 0; i < s->cgroups.n; i++)
 		if (!may_exist(&s->cgroups.v[i], mounts))

@@ -544,10 +544,10 @@ static void judge(const struct unwind *u, const struct user *p, const struct use
 	}
 	if (u->choice == UNWIND_FP) {
 		ret->method = MT_WALK_FP_ONLY;
-		snprintf(ret->why, sizeof(ret->why), "frame pointers: --unwind fp");
+		snprintf(ret->why, sizeof(ret->why), "frame pointers, as requested");
 	} else if (u->choice == UNWIND_TABLE) {
 		ret->method = MT_WALK_TABLE;
-		snprintf(ret->why, sizeof(ret->why), "tables: --unwind table");
+		snprintf(ret->why, sizeof(ret->why), "tables, as requested");
 	} else if (worst && worst_share > NO_RECORD_PER_MILLE) {
 		ret->method = MT_WALK_TABLE;
 		snprintf(ret->why, sizeof(ret->why),

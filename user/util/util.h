@@ -68,7 +68,11 @@ char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0
 FILE *text_stream__open(char **text, size_t *len);
 void text_stream__close(FILE *f);
 
-/* Also for libraries that do not survive a refusal (obstacks, Jansson). */
+/* What obstacks are made of. */
+#define obstack_chunk_alloc xmalloc
+#define obstack_chunk_free free
+
+/* For callers of libraries that were refused memory. */
 _Noreturn void xmalloc__end(void);
 _Noreturn void xmalloc__end_of(size_t n_bytes);
 void xmalloc__end_with(int status);	/* the exit status then; EXIT_FAILED if it was never set */

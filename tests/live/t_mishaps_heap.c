@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Faults on purpose where each run is another one: `malloctrace heap` of a program at rest, and the live view. As in t_mishaps.c, what
- * is shown with status 0 is what there is, all else is said in words, and without memory it ends.
+ * Faults on purpose where each run is another one: `malloctrace heap` of a program at rest. As in t_mishaps.c, what is shown with
+ * status 0 is what there is, and all else is said in words.
  */
 #include "mishap.h"
-#include "screen.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define SOME_LOOKS 8
-
-/* ---- the heap */
 
 /* When and how it was looked: of a program that does nothing, all else is the same each time. Where registers are not told, it is stopped for them. */
 static const char *const ways[] = { "wall_now", "started", "age_at_attach_ns", "paused_ns", "looked_ns", "registers", "root_bytes", "scans", NULL };
@@ -167,59 +165,3 @@ TEST(mishaps_heap_files) { every_look(t, MISHAP_FILES); }
 TEST(mishaps_heap_kernel) { every_look(t, MISHAP_KERNEL); }
 TEST(mishaps_heap_writes) { every_look(t, MISHAP_WRITES); }
 TEST(mishaps_heap_others) { every_look(t, MISHAP_OTHERS); }
-
-/* ---- the live view */
-
-/* It has ended, or it traces, unless that is no answer: what is on the screen then. */
-static char *wait_for(struct test *t, struct screen *s, bool may_trace)
-{
-	for (uint64_t until = now_ms() + COME_S * 1000ull; now_ms() < until; poll(NULL, 0, LOOK_MS)) {
-		char *seen = look(t, s);
-
-		if (strstr(seen, "EXIT ") || (may_trace && (strstr(seen, "losses none") || strstr(seen, "LOST:"))))
-			return seen;
-		free(seen);
-	}
-	must(t, false, "it neither traces nor ends; the screen is:\n%s", look(t, s));
-	return NULL;
-}
-
-/* Without memory from some call on it ends, and the terminal is as it was. */
-static uint64_t view_once(struct test *t, struct mishap *m, uint64_t at)
-{
-	char line[8192], *seen;
-	struct screen s = {};
-
-	mishap__ask(t, m, at, true);
-	m->in_memory = true;
-	fx__start(t, &s.fx, "basic", "family", NULL);
-	snprintf(line, sizeof(line), "cd %s; stty -g > before; LD_PRELOAD=%s " MISHAP_ENV "=%s %s -p %d; echo EXIT $?; stty -g | cmp before - && echo SANE; exec cat",
-		 t->dir, fixture("libmishap.so"), in_dir(t, "mishap"), lt_bin, (int)s.fx.c.pid);
-	begin_shell(t, &s, "120", "40", line);
-	seen = wait_for(t, &s, true);
-	fx__go(t, &s.fx);
-	if (!strstr(seen, "EXIT "))
-		keys(t, &s, "q");
-	free(seen);
-	seen = wait_for(t, &s, false);
-	mishap__has_been(t, m);
-	want(t, strstr(seen, at ? "EXIT 1" : "EXIT 0") && (!at || strstr(seen, "malloctrace: out of memory")), "the screen is:\n%s", seen);
-	free(seen);
-	comes(t, &s, "SANE", NULL);
-	tmux(t, &s, "kill-server", NULL);
-	want_unprobed(t, s.fx.c.pid);
-	fx__quit(t, &s.fx);
-	return m->n_calls;
-}
-
-TEST(mishaps_live_view)
-{
-	struct mishap *m = mishap__new(t);
-	uint64_t n = view_once(t, m, 0);
-
-	must(t, n > 0, "no call was counted");
-	/* as it begins, while the screen is up, and at the end */
-	view_once(t, m, n / 8);
-	view_once(t, m, n / 2);
-	view_once(t, m, n - n / 16);
-}
