@@ -79,7 +79,11 @@ char *watched__words(const struct snapshot *s)
 
 const char *unmet__words(const struct snapshot *s)
 {
-	return s->estimated && isinf(s->error.alloc_calls) ? "? is not known: a process ran, and none of its calls was seen" : NULL;
+	if (s->estimated && isinf(s->error.alloc_calls))
+		return "? is not known: a process ran, and none of its calls was seen";
+	if (s->estimated && isinf(s->error.alloc_bytes))
+		return "±? is not known: calls that no window saw may have been for blocks of any size";
+	return NULL;
 }
 
 /* An error of this share of live memory still tells what matters. */
