@@ -568,3 +568,34 @@ char *missing_names__of_python(const struct snapshot *s)
 	return xasprintf("%s of %s stacks %s Python frames without a name, which could not be read when the code ran, or not be stored",
 			 EXACT(n_nameless), EXACT(n_stacks), n_nameless == 1 ? "has" : "have");
 }
+
+static bool is_split(const struct place *p)
+{
+	return p->n_lines && p->lines[0].split;
+}
+
+char *missing_names__of_inlines(const struct snapshot *s)
+{
+	_cleanup_free_ bool *counted = xcalloc(s->n_modules + 1, sizeof(*counted));
+	const char *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_places; i++) {
+		const struct place *p = &s->places[i];
+
+		if (!is_split(p) || p->module < 0 || (size_t)p->module >= s->n_modules ||
+		    counted[p->module])
+			continue;
+		counted[p->module] = true;
+		first = first ?: path_basename(s->modules[p->module].path);
+		n++;
+	}
+	if (n < 2)
+		return n ? xasprintf(
+				   "functions inlined in %s are not shown: its .dwo files (-gsplit-dwarf) are not read",
+				   first)
+			 : NULL;
+	return xasprintf(
+		"functions inlined in %s and %zu other file%s are not shown: their .dwo files (-gsplit-dwarf) are not read",
+		first, n - 1, plural(n - 1));
+}
