@@ -31,6 +31,8 @@ static bool is_optional(const struct tracees *t)
 	return t->begun || t->machine;
 }
 
+#define TAKES_TOO_LONG "its debug information takes too long to search"
+
 static int look_within(struct tracees *t, struct known_file *k, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
@@ -44,6 +46,11 @@ static int look_within(struct tracees *t, struct known_file *k, struct err *e)
 	}
 	if (err)
 		return err_set(e, err, "%s", err_msg(&why));
+	if (w.unsearched) {
+		t->gone_unprobed++;
+		say("--within: inlined copies in %s are not seen: " TAKES_TOO_LONG,
+		    k->plan.object->path);
+	}
 	if (!w.ranges.n)
 		return 0;
 	k->within = xmalloc(sizeof(*k->within));
@@ -78,19 +85,32 @@ static void report_inlined(struct tracees *t, const struct spot *s, const struct
 	say("%s %s: %zu inlined cop%s in %s: calls there are not seen", s->option, s->text, n, n == 1 ? "y" : "ies", obj->path);
 }
 
+/*
+ * How many copies there are is not known, nor whether there are any. A tag is looked for on stacks,
+ * by the names that these have.
+ */
+static void report_unsearched(struct tracees *t, const struct spot *s, const struct object *obj)
+{
+	if (s->unsearched_here == SEARCHED || s->kind == MT_SPOT_TAG)
+		return;
+	t->gone_unprobed++;
+	say("%s %s: inlined copies in %s are not seen: %s", s->option, s->text, obj->path,
+	    s->unsearched_here == UNSEARCHED_LONG
+		    ? TAKES_TOO_LONG
+		    : "it was built with -gsplit-dwarf, and .dwo files are not read");
+}
+
 static int find_spots(struct tracees *t, struct known_file *k, struct err *e)
 {
-	size_t n_unsearched = t->spots.n_unsearched;
 	int err;
 
 	if (!t->spots.n)
 		return 0;
 	err = spots__find(&t->spots, k->plan.object, NULL, &k->extras[EXTRA_SPOTS].at, e);
-	for (size_t i = 0; i < t->spots.n && !err; i++)
+	for (size_t i = 0; i < t->spots.n && !err; i++) {
 		report_inlined(t, &t->spots.v[i], k->plan.object);
-	if (t->spots.n_unsearched > n_unsearched)
-		say("%s: its debug information takes too long to search; inlined copies of the named functions are not seen there",
-		    k->plan.object->path);
+		report_unsearched(t, &t->spots.v[i], k->plan.object);
+	}
 	return err ?: look_within(t, k, e);
 }
 
