@@ -67,7 +67,7 @@ enum mt_request_kind {
 	MT_ASK_IGNORE = 2,
 	MT_ASK_RECONSIDER = 3,	/* forget that it was ignored */
 	MT_ASK_RENEW = 4,	/* its life proc ends unseen, and another begins: returns its number; 0: no room, or that life is over */
-	MT_ASK_SHARE = 5,	/* pid shares the memory of process proc: its calls count for that one */
+	MT_ASK_SHARE = 5,	/* pid shares the memory of proc: its calls count for that one */
 	/*
 	 * has a borrower called allocation functions unseen? proc: does it outlive that process, whose memory it shares? Counted
 	 * once; returns whether it has
@@ -82,7 +82,7 @@ struct mt_request {
 	__u32 kind;
 	__u32 pid;
 	__u32 proc;
-	__u32 pad;
+	__u32 unselected;	/* MT_ASK_SHARE: traced with proc alone; outliving it is a loss */
 };
 
 struct mt_thread_counts {

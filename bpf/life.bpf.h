@@ -89,7 +89,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		if (BPF_CORE_READ(child, utask))
 			flags |= MT_KNOWN_PENDING;
 		know(pid, from, flags, BPF_ANY);
-		if (from)
+		if (from && mt_config.adopt == MT_ADOPT_NONE)
 			note_borrower(pid, (__u64)child);
 		return 0;
 	}
@@ -181,6 +181,8 @@ static __always_inline int check_left(__u32 pid, __u32 proc)
 
 	if (!known || known->proc != proc || !(known->flags & MT_KNOWN_BORROWED) || life_goes_on(proc))
 		return 0;
+	if (mt_config.adopt != MT_ADOPT_NONE)
+		return left_behind(pid);
 	if (!(__sync_fetch_and_or(&known->flags, MT_KNOWN_UNSEEN) & MT_KNOWN_UNSEEN))
 		count(MT_LOST_BORROWED);
 	return 1;
@@ -356,8 +358,12 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 	struct about a = { .kind = MT_EV_CHANGED, .pid = own_pid_of(task), .comm = comm };
 	__u64 word = known_word(a.pid);
 
-	/* one that is not known is examined when it is met; one that borrows is what its parent is */
-	if (!word || WORD_FLAGS(word) & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
+	/*
+	 * one that is not known is examined when it is met; one that borrows from a traced process
+	 * is traced with it
+	 */
+	if (!word || WORD_FLAGS(word) & MT_KNOWN_OWN ||
+	    (WORD_FLAGS(word) & MT_KNOWN_BORROWED && WORD_PROC(word)))
 		return 0;
 	a.proc = WORD_PROC(word);
 	send_life(task, &a);
