@@ -100,7 +100,8 @@ struct mt_proc {
 	/* read by each event, seldom changed: on a cache line of its own */
 	__u32 pid;		/* as malloctrace's own pid namespace sees it */
 	__u32 ended;		/* enum mt_ended, 0: it goes on */
-	__u32 walk;		/* enum mt_method: how its stacks are walked */
+	__u16 walk;		/* enum mt_method: how its stacks are walked */
+	__u16 arenas;		/* it is known to run Python: mappings may be arenas */
 	__u32 gen;		/* moves when that, or its unwind tables, change */
 	__u64 started_ns;	/* on the programs' clock */
 	__u64 ended_ns;

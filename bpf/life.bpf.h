@@ -55,6 +55,7 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 	if (space)
 		bpf_map_update_elem(&spaces, &proc, space, BPF_ANY);
 	p->walk = parent->walk;
+	p->arenas = parent->arenas;
 	p->unmapped_ns = parent->unmapped_ns;
 	if (mt_config.python)
 		python_forked(from, proc);
@@ -234,6 +235,18 @@ static __always_inline int on_closed_exec(struct task_struct *task, struct about
 	return 0;
 }
 
+/*
+ * A Python mostly starts another one. It maps its first arenas before user space has read what it
+ * is.
+ */
+static __always_inline void expect_arenas(__u32 proc, __u32 had)
+{
+	struct mt_proc *p = proc ? proc_at(proc) : NULL, *before = had ? proc_at(had) : NULL;
+
+	if (mt_config.arenas && p && before && before->number == had)
+		p->arenas = before->arenas;
+}
+
 static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 {
 	struct about a = { .kind = MT_EV_EXEC, .pid = own_pid_of(task) };
@@ -270,6 +283,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	if (flags & MT_KNOWN_BORROWED)
 		a.parent = had;
 	a.proc = number_for(pid);
+	expect_arenas(a.proc, had);
 	if (a.proc && know(pid, a.proc, 0, BPF_ANY)) {
 		end_life(a.proc, MT_ENDED_DROPPED);
 		count(MT_LOST_PROCESS_FULL);

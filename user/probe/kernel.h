@@ -174,6 +174,8 @@ uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc);
 
 /* Are all its threads about to end, or have they ended? */
 bool kernel__is_dying(const struct kernel *k, pid_t pid);
+/* It runs Python, or does not: are its mappings looked at for arenas? */
+void kernel__set_arenas(struct kernel *k, uint32_t proc, bool has);
 /*
  * Another process shares the memory of process proc, and is the same target. unselected: only as
  * long as that lives.

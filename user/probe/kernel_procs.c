@@ -129,6 +129,11 @@ void kernel__share(struct kernel *k, pid_t pid, uint32_t proc, bool unselected)
 			.kind = MT_ASK_SHARE, .pid = pid, .proc = proc, .unselected = unselected });
 }
 
+void kernel__set_arenas(struct kernel *k, uint32_t proc, bool has)
+{
+	__atomic_store_n(&k->procs[MT_PROC_SLOT(proc)].arenas, has, __ATOMIC_RELEASE);
+}
+
 bool kernel__sees_sharers(const struct kernel *k)
 {
 	return !k->multi || k->skel->rodata->mt_config.adopt != MT_ADOPT_NONE;
