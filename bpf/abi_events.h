@@ -31,6 +31,8 @@ enum mt_counter {
 	MT_LOST_BORROWED,
 	MT_LOST_MISSED_ENTRY,	/* a call that did not begin where its function does */
 	MT_LOST_EVENTS_FULL,	/* --events: no room for a call, which is counted all the same */
+	/* --within: a stack is not whole: is an inlined copy of a function on it? */
+	MT_LOST_WITHIN_UNSURE,
 	/* edges */
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */

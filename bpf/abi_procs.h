@@ -67,7 +67,7 @@ enum mt_request_kind {
 	MT_ASK_IGNORE = 2,
 	MT_ASK_RECONSIDER = 3,	/* forget that it was ignored */
 	MT_ASK_RENEW = 4,	/* its life proc ends unseen, and another begins: returns its number; 0: no room, or that life is over */
-	MT_ASK_SHARE = 5,	/* pid shares the memory of process proc: its calls count for that one */
+	MT_ASK_SHARE = 5,	/* pid shares the memory of proc: its calls count for that one */
 	/*
 	 * has a borrower called allocation functions unseen? proc: does it outlive that process, whose memory it shares? Counted
 	 * once; returns whether it has
@@ -82,7 +82,7 @@ struct mt_request {
 	__u32 kind;
 	__u32 pid;
 	__u32 proc;
-	__u32 pad;
+	__u32 unselected;	/* MT_ASK_SHARE: traced with proc alone; outliving it is a loss */
 };
 
 struct mt_thread_counts {
@@ -100,7 +100,8 @@ struct mt_proc {
 	/* read by each event, seldom changed: on a cache line of its own */
 	__u32 pid;		/* as malloctrace's own pid namespace sees it */
 	__u32 ended;		/* enum mt_ended, 0: it goes on */
-	__u32 walk;		/* enum mt_method: how its stacks are walked */
+	__u16 walk;		/* enum mt_method: how its stacks are walked */
+	__u16 arenas;		/* it is known to run Python: mappings may be arenas */
 	__u32 gen;		/* moves when that, or its unwind tables, change */
 	__u64 started_ns;	/* on the programs' clock */
 	__u64 ended_ns;

@@ -110,6 +110,38 @@ static __always_inline __u32 adopt(struct task_struct *task, __u32 pid, __u32 ki
 	return a.proc;
 }
 
+/*
+ * pid → task of those that borrow from a process of -p, 0: not known; and those that borrow from a
+ * selected one and are not selected themselves. User space has them checked, as some stay. An entry
+ * goes with its process, before the task does.
+ */
+#define MAX_BORROWERS 1024
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_BORROWERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} borrowers SEC(".maps");
+
+static __always_inline void note_borrower(__u32 pid, __u64 task)
+{
+	bpf_map_update_elem(&borrowers, &pid, &task, BPF_ANY);
+}
+
+/*
+ * The selected process whose memory pid shares has exited, and pid is not traced without it.
+ * Counted once.
+ */
+__noinline int left_behind(__u32 pid)
+{
+	if (bpf_map_delete_elem(&borrowers, &pid))
+		return 0;
+	count(MT_LOST_BORROWED);
+	return 1;
+}
+
 __noinline __u32 proc_here(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -126,7 +158,10 @@ __noinline __u32 proc_here(void)
 	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !proc || life_goes_on(proc))
 		return proc;
 	/* the process whose memory it shared has ended: it is on its own now */
-	return mt_config.adopt == MT_ADOPT_NONE ? 0 : adopt(task, pid, MT_EV_FORK, proc, BPF_ANY);
+	if (mt_config.adopt == MT_ADOPT_NONE)
+		return 0;
+	left_behind(pid);
+	return adopt(task, pid, MT_EV_FORK, proc, BPF_ANY);
 }
 
 /* ---- what user space decides */
@@ -159,27 +194,7 @@ __noinline int lend(__u32 pid)
 	return 0;
 }
 
-/*
- * pid → task of those that borrow from a process of -p, 0: not known. User space has them checked, as
- * some stay. An entry goes with its process, before the task does.
- */
-#define MAX_BORROWERS 1024
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MAX_BORROWERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} borrowers SEC(".maps");
-
-static __always_inline void note_borrower(__u32 pid, __u64 task)
-{
-	if (mt_config.adopt == MT_ADOPT_NONE)
-		bpf_map_update_elem(&borrowers, &pid, &task, BPF_ANY);
-}
-
-static __always_inline __u32 share_known(__u32 pid, __u32 proc)
+static __always_inline __u32 share_known(__u32 pid, __u32 proc, bool unselected)
 {
 	struct mt_proc *p = proc_at(proc);
 	__u64 word = known_word(pid);
@@ -191,7 +206,8 @@ static __always_inline __u32 share_known(__u32 pid, __u32 proc)
 	lend(p->pid);
 	if (know(pid, proc, MT_KNOWN_BORROWED, BPF_ANY))
 		count(MT_LOST_PROCESS_FULL);
-	note_borrower(pid, 0);
+	if (unselected || mt_config.adopt == MT_ADOPT_NONE)
+		note_borrower(pid, 0);
 	ask_again();
 	return 0;
 }

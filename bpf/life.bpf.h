@@ -55,6 +55,7 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 	if (space)
 		bpf_map_update_elem(&spaces, &proc, space, BPF_ANY);
 	p->walk = parent->walk;
+	p->arenas = parent->arenas;
 	p->unmapped_ns = parent->unmapped_ns;
 	if (mt_config.python)
 		python_forked(from, proc);
@@ -89,7 +90,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		if (BPF_CORE_READ(child, utask))
 			flags |= MT_KNOWN_PENDING;
 		know(pid, from, flags, BPF_ANY);
-		if (from)
+		if (from && mt_config.adopt == MT_ADOPT_NONE)
 			note_borrower(pid, (__u64)child);
 		return 0;
 	}
@@ -181,6 +182,8 @@ static __always_inline int check_left(__u32 pid, __u32 proc)
 
 	if (!known || known->proc != proc || !(known->flags & MT_KNOWN_BORROWED) || life_goes_on(proc))
 		return 0;
+	if (mt_config.adopt != MT_ADOPT_NONE)
+		return left_behind(pid);
 	if (!(__sync_fetch_and_or(&known->flags, MT_KNOWN_UNSEEN) & MT_KNOWN_UNSEEN))
 		count(MT_LOST_BORROWED);
 	return 1;
@@ -232,6 +235,18 @@ static __always_inline int on_closed_exec(struct task_struct *task, struct about
 	return 0;
 }
 
+/*
+ * A Python mostly starts another one. It maps its first arenas before user space has read what it
+ * is.
+ */
+static __always_inline void expect_arenas(__u32 proc, __u32 had)
+{
+	struct mt_proc *p = proc ? proc_at(proc) : NULL, *before = had ? proc_at(had) : NULL;
+
+	if (mt_config.arenas && p && before && before->number == had)
+		p->arenas = before->arenas;
+}
+
 static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 {
 	struct about a = { .kind = MT_EV_EXEC, .pid = own_pid_of(task) };
@@ -268,6 +283,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	if (flags & MT_KNOWN_BORROWED)
 		a.parent = had;
 	a.proc = number_for(pid);
+	expect_arenas(a.proc, had);
 	if (a.proc && know(pid, a.proc, 0, BPF_ANY)) {
 		end_life(a.proc, MT_ENDED_DROPPED);
 		count(MT_LOST_PROCESS_FULL);
@@ -356,8 +372,12 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 	struct about a = { .kind = MT_EV_CHANGED, .pid = own_pid_of(task), .comm = comm };
 	__u64 word = known_word(a.pid);
 
-	/* one that is not known is examined when it is met; one that borrows is what its parent is */
-	if (!word || WORD_FLAGS(word) & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
+	/*
+	 * one that is not known is examined when it is met; one that borrows from a traced process
+	 * is traced with it
+	 */
+	if (!word || WORD_FLAGS(word) & MT_KNOWN_OWN ||
+	    (WORD_FLAGS(word) & MT_KNOWN_BORROWED && WORD_PROC(word)))
 		return 0;
 	a.proc = WORD_PROC(word);
 	send_life(task, &a);

@@ -180,7 +180,7 @@ int manage(struct mt_request *ctx)
 	case MT_ASK_RECONSIDER:
 		return reconsider_known(ctx->pid);
 	case MT_ASK_SHARE:
-		return share_known(ctx->pid, ctx->proc);
+		return share_known(ctx->pid, ctx->proc, ctx->unselected);
 	case MT_ASK_CHECK:
 		return ctx->proc ? check_left(ctx->pid, ctx->proc) : check_borrower_of(ctx->pid);
 	case MT_ASK_RENEW:

@@ -245,6 +245,17 @@ static __always_inline bool is_arena(const __u64 *arg)
 	return !arg[0] && (arg[1] == 256 << 10 || arg[1] == 1 << 20) && (__u32)arg[2] == READ_WRITE && (__u32)arg[3] == PRIVATE_ANONYMOUS;
 }
 
+/*
+ * Only arenas are wanted, and the thread's process has none: other programs map memory of these
+ * sizes, too.
+ */
+static __always_inline bool has_no_arenas(const struct mt_thread *t)
+{
+	struct mt_proc *p = mt_config.arenas ? proc_at(t->proc) : NULL;
+
+	return p && !*(volatile __u16 *)&p->arenas;
+}
+
 /* Which of its arguments matter, and how. */
 static __always_inline void map_call_fill(struct mt_map_call *k, const __u64 *arg)
 {
@@ -281,7 +292,7 @@ int enter_mapping(mt_regs *ctx)
 	__u32 tid, zero = 0;
 
 	t = point_thread(ctx, mt_cut, &cookie);
-	if (!t)
+	if (!t || has_no_arenas(t))
 		return 0;
 	sp = point_sp(ctx, cookie);
 	ra = arch_return_address(ctx);
@@ -394,7 +405,7 @@ int leave_mapping(mt_regs *ctx)
 	tid = t->tid;
 	k = bpf_map_lookup_elem(&map_calls, &tid);
 	/* a `ret` may be that of many functions */
-	if (!k && !(cookie & MT_COOKIE_AT_RET))
+	if (!k && !(cookie & MT_COOKIE_AT_RET) && !has_no_arenas(t))
 		count(MT_EDGE_RETURN_ONLY);
 	if (!k || k->sp != point_return_sp(ctx, cookie))
 		return 0;

@@ -78,9 +78,12 @@ static __noinline bool is_within(mt_regs *ctx, struct mt_thread *t, __u32 site, 
 		return false;
 	if (stack & MT_STACK_WITHIN)
 		return true;
-	/* without an end, the stack says nothing: the calls do */
-	if (!MT_STACK_DEPTH(stack) || MT_STACK_END(stack) != MT_END_WHOLE)
+	/* without an end, the stack says nothing: the calls do, and an inlined copy has none */
+	if (!MT_STACK_DEPTH(stack) || MT_STACK_END(stack) != MT_END_WHOLE) {
+		if (!t->within_depth && mt_within_inlined)
+			count(MT_LOST_WITHIN_UNSURE);
 		return t->within_depth;
+	}
 	if (!t->within_tail)
 		return false;
 	last = is_tail(t, sp, ra);

@@ -21,7 +21,8 @@
  *
  * An inlined copy of a function has no call that could be counted. From the first file with such
  * copies on (mt_within_inlined) all stacks are walked, and where a file is mapped is asked of the kernel
- * (ranges.bpf.h).
+ * (ranges.bpf.h). Where a stack does not show its end, and no call is under way, it may go through
+ * such a copy or not: a loss.
  */
 #ifndef MT_WITHIN_BPF_H
 #define MT_WITHIN_BPF_H

@@ -410,11 +410,26 @@ TEST(names_missing)
 	"static inline __attribute__((always_inline)) void *inner(int n) { return malloc(n); }\n"	\
 	"int main(void) { for (int i = 0; i < 10; i++) kept[i] = inner(100 + i); }\n"
 
+#define UNKNOWN_INLINES "functions inlined in inlines are not shown: its .dwo files"
+
+static uint64_t n_unknown(struct test *t, const char *path)
+{
+	json_t *frame;
+	uint64_t n = 0;
+	size_t i;
+
+	json_array_foreach(jget(load_json(t, path), "frames"), i, frame)
+		n += json_is_true(json_object_get(frame, "inlines_unknown")) &&
+		     !strcmp(jstr(frame, "function"), "main");
+	return n;
+}
+
 /* Inlined calls of such a program are in .dwo files, which are not read: that is said, once. */
 TEST(names_split_dwarf)
 {
 	static const char *const flags[] = { "-gdwarf-5", "-gsplit-dwarf -gdwarf-5", "-gsplit-dwarf -gdwarf-4" };
-	const char *source = in_dir(t, "inlines.c"), *program = in_dir(t, "inlines");
+	const char *source = in_dir(t, "inlines.c"), *program = in_dir(t, "inlines"),
+		   *out = in_dir(t, "out.json");
 	char cmd[1024];
 	struct mt m;
 	FILE *f;
@@ -430,11 +445,22 @@ TEST(names_split_dwarf)
 		about(t, "%s: ", flags[i]);
 		snprintf(cmd, sizeof(cmd), "cd %s && cc -O1 %s -o %s %s", t->dir, flags[i], program, source);
 		must(t, !system(cmd), "%s", cmd);
-		want_eq(t, "exit", 0, (uint64_t)mt__run(t, &m, "--view", "allocs", "--full", "--", program, NULL));
+		want_eq(t, "exit", 0,
+			(uint64_t)mt__run(t, &m, "-o", out, "--view", "allocs", "--full", "--",
+					  program, NULL));
 		want(t, strstr(m.c.outs.s, "inlines.c:4") || strstr(m.c.outs.s, "inlines.c:3"), "a line of the source, got %s", m.c.outs.s);
 		said = strstr(m.c.errs.s, "inlines: functions inlined in it are not shown");
 		want(t, !said == !i, "a word about .dwo files, got %s", m.c.errs.s);
 		want(t, !said || !strstr(strchr(said, '\n'), "are not shown"), "one word, got %s", m.c.errs.s);
 		want(t, i || strstr(m.c.outs.s, "inner"), "the inlined call, got %s", m.c.outs.s);
+		want_eq(t, "frames of main whose inlined calls are not known", i > 0,
+			n_unknown(t, out));
+		/* nobody reads what the trace has said any more */
+		want_eq(t, "exit of report", 0, (uint64_t)mt__run(t, &m, "report", out, NULL));
+		want(t, !strstr(m.c.outs.s, UNKNOWN_INLINES) == !i,
+		     "a word about .dwo files in the report, got %s", m.c.outs.s);
+		want_eq(t, "exit of diff", 0, (uint64_t)mt__run(t, &m, "diff", out, out, NULL));
+		want(t, !strstr(m.c.outs.s, "before: " UNKNOWN_INLINES) == !i,
+		     "a word about .dwo files in the diff, got %s", m.c.outs.s);
 	}
 }

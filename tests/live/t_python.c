@@ -374,6 +374,10 @@ TEST(python_tag_by_bare_name)
 		want(t, wanted == !strcmp(jstr(site, "tag"), "innermost"), "tag '%s' of %.500s", jstr(site, "tag"), chain__draw(jget(site, "stack")));
 	}
 	want(t, n && n == n_tagged, "sites of the tag, wanted some");
+	want(t,
+	     strstr(m.c.errs.s,
+		    "--tag: no mapped file has a function innermost, nowhere_x: Python may have it, now or later"),
+	     "what no file has, wanted when the trace begins, got\n%s", m.c.errs.s);
 	want(t, strstr(m.c.errs.s, "--tag nowhere_x: no stack of the trace has such a function") && !strstr(m.c.errs.s, "--tag innermost"),
 	     "that one tag is nowhere, wanted, got\n%s", m.c.errs.s);
 	fx__quit(t, &f);

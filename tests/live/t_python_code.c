@@ -2,6 +2,7 @@
 /* Code of Python in numbers: the same again and again, and much of it at a time (tests/fixtures/python/again.py). */
 #include "python_truth.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,6 +142,40 @@ TEST(python_crowd)
 
 /* ---- what is probed is native */
 
+/*
+ * Why: the interpreter runs what Python calls without calling itself. So no probe is met by each
+ * call of a Python function.
+ */
+TEST(python_calls_are_no_native_calls)
+{
+	static const char program[] = "import os, sys\n"
+				      "def inner(n):\n return bytearray(5000 + n)\n"
+				      "def outer():\n for i in range(1000):\n"
+				      "  kept.append(inner(i))\nkept = []\n"
+				      "os.write(1, b'ready\\n')\nos.read(0, 1)\nouter()\n"
+				      "os.write(1, b'end\\n')\nos.read(0, 1)\n";
+	struct spawn s = { .argv = { python(t), "-S", "-c", program } };
+	json_t *root, *site;
+	uint64_t n = 0;
+	struct fx f;
+	struct mt m;
+	size_t i;
+
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mark", "_PyEval_EvalFrameDefault", "--json",
+		  NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	json_array_foreach(jget(root, "sites"), i, site)
+		n += has_python_frame(site, "inner") ? ju64(t, site, "alloc_calls") : 0;
+	want_eq(t, "blocks of inner", 1000, n);
+	want(t, ju64(t, root, "marks_seen") < 100,
+	     "calls of the interpreter's loop, wanted few, got %" PRIu64,
+	     ju64(t, root, "marks_seen"));
+	fx__quit(t, &f);
+}
+
 TEST(python_function_that_is_to_be_probed)
 {
 	struct spawn s = { .argv = { python(t), fixture("python/crowd.py"), "1", "1" } };
@@ -150,9 +185,12 @@ TEST(python_function_that_is_to_be_probed)
 
 	fx__start_as(t, &f, &s);
 	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
-		char wanted[128];
+		char wanted[192];
 
-		snprintf(wanted, sizeof(wanted), "%s takes native functions only; of a Python function, --tag work shows what it allocates", options[i]);
+		snprintf(
+			wanted, sizeof(wanted),
+			"%s takes native functions only; of a Python function, --tag work shows what it allocates beside all else, --filter work only that",
+			options[i]);
 		want_eq(t, "exit", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), options[i], "work", "-d", "1", NULL));
 		want(t, strstr(m.c.errs.s, wanted), "%s work: wanted to be told '%s', got: %.500s", options[i], wanted, m.c.errs.s);
 	}

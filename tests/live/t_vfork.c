@@ -122,17 +122,45 @@ TEST(sibling_followed_ended) { siblings(t, "before", 2, "-f"); }
 TEST(sibling_followed_from_birth) { siblings(t, "during", 1, "-f"); }
 
 /* Where all of a name are traced, each is examined by itself: the two are one all the same. */
-TEST_ALONE(sibling_selected)
+static void selected(struct test *t, const char *when)
 {
 	struct fx f;
 	struct mt m;
 	json_t *root;
 
-	fx__start(t, &f, "sibling", "before", NULL);
+	fx__start(t, &f, "sibling", when, NULL);
 	mt__start(t, &m, "--comm", "sibling", "--json", NULL);
 	run_sibling(t, &f, &m, 1);
 	root = stop_group(t, &m, SIGINT);
 	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BOTH & ~LED_ONLY);
+	fx__quit(t, &f);
+}
+
+TEST_ALONE(sibling_selected) { selected(t, "before"); }
+/* The other one has a name that is not selected: what it frees is freed. */
+TEST_ALONE(sibling_renamed_selected) { selected(t, "renamed"); }
+/* The kernel compares memories by threads, and the first one has none any more. */
+TEST_ALONE(sibling_headless_selected) { selected(t, "headless"); }
+
+/*
+ * What is live when the selected one exits may be in use in the other one, which is not selected.
+ */
+TEST_ALONE(sibling_renamed_outlives_selected)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "sibling", "outlives", NULL);
+	mt__start(t, &m, "--comm", "sibling", "--json", NULL);
+	run_sibling(t, &f, &m, 1);
+	fx__send(t, &f, 'g');
+	child__wait_err(t, &m.c, "malloctrace: sibling", "exited before process", patience_s(20));
+	root = stop_group(t, &m, SIGINT);
+	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
+	want_u64(t, root, "losses.borrowed_unseen", 1);
+	want_u64(t, root, "losses.total", 1);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BOTH & ~LED_ONLY);
 	fx__quit(t, &f);
 }

@@ -83,6 +83,75 @@ TEST(within_inlined_mark)
 	fx__quit(t, &f);
 }
 
+/*
+ * Where DWARF is in .dwo files, nobody knows of inlined copies: that is a loss, also if the
+ * function has calls that are seen.
+ */
+static void split(struct test *t, const char *option)
+{
+	const char *out = in_dir(t, "out.json");
+	char want_text[64];
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	about(t, "%s: ", option);
+	fx__start(t, &f, "within.split", "10", "inlined", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", out, option, "scope_both", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 3);
+	root = load_json(t, out);
+	want_u64(t, root, "losses.unprobed_points", 1);
+	want_u64(t, root, "losses.total", 1);
+	/* those of the copy that is called */
+	if (!strcmp(option, "--mark"))
+		want_u64(t, root, "marks_seen", 10);
+	else
+		want_u64(t, root, "totals.alloc_calls", 10);
+	snprintf(want_text, sizeof(want_text), "%s scope_both: inlined copies in ", option);
+	want(t, strstr(m.c.errs.s, want_text) && strstr(m.c.errs.s, "-gsplit-dwarf"),
+	     "'%s', wanted, got\n%s", want_text, m.c.errs.s);
+	fx__quit(t, &f);
+}
+
+TEST(within_split_dwarf) { split(t, "--within"); }
+TEST(within_split_dwarf_mark) { split(t, "--mark"); }
+
+/*
+ * No call tells of an inlined copy, and a stack that is cut short does not, either: what may be
+ * inside is counted.
+ */
+TEST(within_inlined_unsure)
+{
+	static const char *const options[][2] = { { "--depth", "1" },
+						  { "--within", "scope_both" } };
+	uint64_t n_calls[2], n_inside[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		struct fx f;
+		struct mt m;
+		json_t *root;
+
+		fx__start(t, &f, "within", "20", "inlined", NULL);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--depth", "1", options[i][0],
+			  options[i][1], NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		root = mt__stop_json(t, &m, SIGINT, i ? 3 : 0);
+		n_calls[i] = ju64(t, root, "totals.alloc_calls");
+		n_inside[i] = ledger__site(t, &f.led, "take")->v[LED_ALLOC_CALLS];
+		if (i) {
+			want_u64(t, root, "losses.within_unsure", n_calls[0] - n_calls[1]);
+			want_u64(t, root, "losses.total", n_calls[0] - n_calls[1]);
+		}
+		fx__quit(t, &f);
+	}
+	/* those of the copy that is called */
+	want_eq(t, "calls that are surely inside", n_inside[1] / 2, n_calls[1]);
+	want(t, n_calls[0] > n_inside[0], "calls outside, wanted some");
+}
+
 /* Exceptions; a function that is named as C++ names it; and calls alone. */
 static void exceptions(struct test *t, const char *mode, unsigned int checks)
 {

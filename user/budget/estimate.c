@@ -434,7 +434,6 @@ static struct std_error process_error(const struct proc_state *p, const struct s
 	/* nor is the sum known better than what is known worst of it */
 	struct std_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls),
 				 .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
-	double unmet = looks__unmet_variance(&p->looks), size = part(sums->whole_bytes, sums->whole_calls);
 
 	/*
 	 * no window has met a call of it, and it ran where none was, or may have: its clock is not read again when it has ended.
@@ -444,9 +443,9 @@ static struct std_error process_error(const struct proc_state *p, const struct s
 		return unknown;
 	var.live_blocks = sums->var.live_blocks + survival__error_of_calls(var.alloc_calls, sums->whole_live_blocks, sums->whole_calls, sums->calls, p->sum.n_met);
 	var.live_bytes = sums->var.live_bytes + survival__error_of_calls(var.alloc_bytes, sums->whole_live_bytes, sums->whole_bytes, sums->calls, p->sum.n_met);
-	/* of sites without a row, of which nothing is known: their blocks are taken to be as large as the others */
-	var.alloc_calls += unmet;
-	var.alloc_bytes += unmet * size * size;
+	/* of sites without a row, of which nothing is known */
+	var.alloc_calls += looks__unmet_variance(&p->looks, CALLS);
+	var.alloc_bytes += looks__unmet_variance(&p->looks, BYTES);
 	return var;
 }
 

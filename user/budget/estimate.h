@@ -104,8 +104,11 @@ void site_looks__gap(struct site_looks *s, double unseen_ns);
 double site_looks__unseen(const struct site_looks *s, const struct looks *l, int which);
 /* Of calls or bytes. */
 double site_looks__variance(const struct site_looks *s, const struct looks *l, int which);
-/* Of the calls of all sites together: those of bursts that no window saw, where the CPU time in gaps shows that there were some. */
-double looks__unmet_variance(const struct looks *l);
+/*
+ * Of the calls, or bytes, of all sites together: those of bursts that no window saw, where the CPU
+ * time in gaps shows that there were some. INFINITY: not known.
+ */
+double looks__unmet_variance(const struct looks *l, int which);
 
 /*
  * How long the blocks of a site live, from frees that were seen part of the

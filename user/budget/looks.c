@@ -197,7 +197,11 @@ double site_looks__variance(const struct site_looks *s, const struct looks *l, i
  */
 #define QUICK_CALL_NS 20	/* malloc and free of a small block, with next to nothing between */
 
-static double excess_ns(const struct looks *l)
+/* Below this it sleeps between its calls. */
+#define RUNS_ALL_THE_TIME 0.95
+
+/* likely: only what chance does not explain. */
+static double excess_ns(const struct looks *l, bool likely)
 {
 	double n = l->spoken_squares > 0 ? l->spoken_ns * l->spoken_ns / l->spoken_squares : 0, part, squares, excess, error;
 
@@ -212,12 +216,20 @@ static double excess_ns(const struct looks *l)
 	/* nor do windows that know it no better than that */
 	if (error > l->unseen_ns)
 		return l->unseen_ns;
-	return excess > error ? excess + error : 0;
+	return excess > (likely ? error : 0) ? excess + error : 0;
 }
 
-double looks__unmet_variance(const struct looks *l)
+double looks__unmet_variance(const struct looks *l, int which)
 {
-	return pow(excess_ns(l) / QUICK_CALL_NS / 2, 2);
+	bool sleeps = l->unseen_ns < RUNS_ALL_THE_TIME * l->clock_ns;
+
+	if (which == CALLS)
+		return pow(excess_ns(l, true) / QUICK_CALL_NS / 2, 2);
+	/*
+	 * the time that calls take bounds how many there were, and says nothing of the sizes of
+	 * their blocks: a few, of which hardly anything shows, may have most of the bytes
+	 */
+	return excess_ns(l, !sleeps) > 0 ? INFINITY : 0;
 }
 
 /* ---- how long blocks live; times inside are relative to the first stretch */

@@ -111,6 +111,7 @@ void dwarfinfo__find(struct dwarfinfo *d, uint64_t addr, bool lines, struct pool
 /*
  * fn for each range of code that inlined calls have, of one call after the other; first: of a new call. Names are
  * those of their functions, as in struct dwarf_frame. fn returns non-zero to stop, which is returned. -E2BIG: the file took too long.
+ * -ENODATA: those of some units are in .dwo files, which are not read.
  */
 int dwarfinfo__each_inlined(struct dwarfinfo *d, struct pool *names,
 			    int (*fn)(const char *name, uint64_t low, uint64_t high, bool first, void *arg), void *arg);

@@ -507,6 +507,7 @@ int dwarfinfo__each_inlined(struct dwarfinfo *d, struct pool *names,
 			    int (*fn)(const char *name, uint64_t low, uint64_t high, bool first, void *arg), void *arg)
 {
 	_cleanup_stint_ struct stint stint = stint__begin();
+	bool elsewhere = false;
 	int r = 0;
 
 	for (size_t i = 0; i < d->units.n && !r; i++) {
@@ -515,6 +516,7 @@ int dwarfinfo__each_inlined(struct dwarfinfo *d, struct pool *names,
 		struct name name = {};
 		Dwarf_Die die;
 
+		elsewhere |= u->split;
 		if (!u->indexed)
 			index_unit(d, u);
 		for (size_t j = 0; j < u->inlines.n && !r && !stint__is_over(); j++) {
@@ -528,5 +530,5 @@ int dwarfinfo__each_inlined(struct dwarfinfo *d, struct pool *names,
 				r = fn(name.name, s->low, s->high, first, arg);
 		}
 	}
-	return r ?: stint__is_over() ? -E2BIG : 0;
+	return r ?: stint__is_over() ? -E2BIG : elsewhere ? -ENODATA : 0;
 }

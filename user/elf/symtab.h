@@ -61,7 +61,8 @@ int defined__each(struct object *obj, const char *debug_dir, int (*fn)(const cha
 bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const char *ident);
 /*
  * fn for each range of code of each inlined call, of one call after the other; first: of a new call. Names are as in DWARF,
- * mangled or not. Otherwise as defined__each(); -E2BIG: the file took too long. 0 without DWARF.
+ * mangled or not. Otherwise as defined__each(); -E2BIG: the file took too long; -ENODATA: some are
+ * in .dwo files, which are not read. 0 without DWARF.
  */
 int defined__each_inlined(struct object *obj, const char *debug_dir,
 			  int (*fn)(const char *name, uint64_t low, uint64_t high, bool first, void *arg), void *arg);

@@ -28,6 +28,7 @@
 #include "files/export.h"
 #include "files/export_parts.h"
 #include "files/json/json_writer.h"
+#include "present/caveats.h"
 #include "model/heaps.h"
 #include "present/columns.h"
 #include "present/figures.h"
@@ -179,6 +180,18 @@ static bool has_changed(const struct diff *d, const struct diff_row *r)
 	return r->before != r->after || (d->rates && r->after_per_s != r->before_per_s && !isnan(r->after_per_s - r->before_per_s));
 }
 
+/* One that has names which the other one lacks has other stacks. */
+static void write_inlines(FILE *out, const struct diff *d)
+{
+	_cleanup_free_ char *before = missing_names__of_inlines(d->of_before),
+			    *after = missing_names__of_inlines(d->of_after);
+
+	if (before)
+		fprintf(out, "names       before: %s\n", before);
+	if (after)
+		fprintf(out, "names       after: %s\n", after);
+}
+
 static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o)
 {
 	char a[FMT_MAX + 2], b[FMT_MAX + 2], c[2 * FMT_MAX + 8];
@@ -204,6 +217,7 @@ static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o
 		fprintf(out, "            compared by their innermost %" PRIu32 " frame%s: %s has no more (--depth)\n", o->depth, plural(o->depth), o->flat);
 	if (o->estimated)
 		fputs("~           estimated: ± is one standard error; unsure: the change is less than two of them\n", out);
+	write_inlines(out, d);
 	if (n)
 		write_table(out, d, o, n);
 	for (size_t i = 0; i < n; i++)
@@ -271,6 +285,8 @@ static void json_row(struct json *j, const struct diff_row *r)
 			else
 				json__hex(j, "offset", f.place->offset);
 			json__str(j, "module", f.module);
+			if (f.line && f.line->split)
+				json__bool(j, "inlines_unknown", true);
 			json__object_end(j);
 		}
 	}

@@ -241,7 +241,7 @@ static bool is_changed(struct sym *s, struct module *m)
 
 static void report_split(struct sym *s, struct module *m, const struct result *r)
 {
-	if (!r->lines[0].split || m->reported_split || s->opts.no_inlines || !s->opts.on_split)
+	if (!r->lines[0].split || m->reported_split || !s->opts.on_split)
 		return;
 	s->opts.on_split(m->obj->path, s->opts.arg);
 	m->reported_split = true;
@@ -276,7 +276,7 @@ static const struct result *resolve(struct sym *s, struct module *m, uint64_t ad
 			.function = f->inlined ? function_name(s, f->name) : own_name(s, m, f, frames.c, addr),
 			.line = f->line,
 			.inlined = f->inlined,
-			.split = frames.split,
+			.split = frames.split && !s->opts.no_inlines,
 		};
 		l->file = file_name(s, f->file, f->comp_dir, &l->dir);
 	}

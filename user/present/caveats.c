@@ -79,7 +79,11 @@ char *watched__words(const struct snapshot *s)
 
 const char *unmet__words(const struct snapshot *s)
 {
-	return s->estimated && isinf(s->error.alloc_calls) ? "? is not known: a process ran, and none of its calls was seen" : NULL;
+	if (s->estimated && isinf(s->error.alloc_calls))
+		return "? is not known: a process ran, and none of its calls was seen";
+	if (s->estimated && isinf(s->error.alloc_bytes))
+		return "±? is not known: calls that no window saw may have been for blocks of any size";
+	return NULL;
 }
 
 /* An error of this share of live memory still tells what matters. */
@@ -572,4 +576,35 @@ char *missing_names__of_python(const struct snapshot *s)
 		return no_room_words(s);
 	return xasprintf("%s of %s stacks %s Python frames without a name, which could not be read when the code ran, or not be stored",
 			 EXACT(n_nameless), EXACT(n_stacks), n_nameless == 1 ? "has" : "have");
+}
+
+static bool is_split(const struct place *p)
+{
+	return p->n_lines && p->lines[0].split;
+}
+
+char *missing_names__of_inlines(const struct snapshot *s)
+{
+	_cleanup_free_ bool *counted = xcalloc(s->n_modules + 1, sizeof(*counted));
+	const char *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_places; i++) {
+		const struct place *p = &s->places[i];
+
+		if (!is_split(p) || p->module < 0 || (size_t)p->module >= s->n_modules ||
+		    counted[p->module])
+			continue;
+		counted[p->module] = true;
+		first = first ?: path_basename(s->modules[p->module].path);
+		n++;
+	}
+	if (n < 2)
+		return n ? xasprintf(
+				   "functions inlined in %s are not shown: its .dwo files (-gsplit-dwarf) are not read",
+				   first)
+			 : NULL;
+	return xasprintf(
+		"functions inlined in %s and %zu other file%s are not shown: their .dwo files (-gsplit-dwarf) are not read",
+		first, n - 1, plural(n - 1));
 }

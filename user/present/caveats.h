@@ -114,4 +114,10 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
  */
 char *missing_names__of_python(const struct snapshot *s);
 
+/*
+ * "functions inlined in shopd and 2 more files are not shown: their .dwo files (-gsplit-dwarf) are
+ * not read". The caller's; NULL: there are none.
+ */
+char *missing_names__of_inlines(const struct snapshot *s);
+
 #endif

@@ -174,8 +174,13 @@ uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc);
 
 /* Are all its threads about to end, or have they ended? */
 bool kernel__is_dying(const struct kernel *k, pid_t pid);
-/* Another process shares the memory of process proc, and is the same target. */
-void kernel__share(struct kernel *k, pid_t pid, uint32_t proc);
+/* It runs Python, or does not: are its mappings looked at for arenas? */
+void kernel__set_arenas(struct kernel *k, uint32_t proc, bool has);
+/*
+ * Another process shares the memory of process proc, and is the same target. unselected: only as
+ * long as that lives.
+ */
+void kernel__share(struct kernel *k, pid_t pid, uint32_t proc, bool unselected);
 /* Do the programs run for all processes that share the memory of a target? */
 bool kernel__sees_sharers(const struct kernel *k);
 bool kernel__has_borrowers(const struct kernel *k);	/* -p: is there any that shares the memory of a target? */

@@ -23,13 +23,17 @@
 #define MAX_CHECKED 4096	/* of a table of a quarter of that, in which processes come and go */
 
 /* What `manage` says, or -errno. */
-static int64_t ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t proc)
+static int64_t request(struct kernel *k, struct mt_request *r)
 {
-	struct mt_request request = { .kind = kind, .pid = pid, .proc = proc };
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof(request));
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = r, .ctx_size_in = sizeof(*r));
 	int err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.manage), &run);
 
 	return err ? (int64_t)err : (int64_t)run.retval;
+}
+
+static int64_t ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t proc)
+{
+	return request(k, &(struct mt_request){ .kind = kind, .pid = pid, .proc = proc });
 }
 
 int kernel__follow(struct kernel *k, struct err *e)
@@ -118,9 +122,16 @@ bool kernel__is_dying(const struct kernel *k, pid_t pid)
 	return bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.proc_of_pid), &key, &known) || known.flags & MT_KNOWN_DYING;
 }
 
-void kernel__share(struct kernel *k, pid_t pid, uint32_t proc)
+void kernel__share(struct kernel *k, pid_t pid, uint32_t proc, bool unselected)
 {
-	ask(k, MT_ASK_SHARE, pid, proc);
+	request(k,
+		&(struct mt_request){
+			.kind = MT_ASK_SHARE, .pid = pid, .proc = proc, .unselected = unselected });
+}
+
+void kernel__set_arenas(struct kernel *k, uint32_t proc, bool has)
+{
+	__atomic_store_n(&k->procs[MT_PROC_SLOT(proc)].arenas, has, __ATOMIC_RELEASE);
 }
 
 bool kernel__sees_sharers(const struct kernel *k)

@@ -262,12 +262,14 @@ static const struct wire_type spots_request_type = WIRE_TYPE(struct spots_reques
 static const struct wire_field count_fields[] = {
 	WIRE_UPTO(struct spot, n_points, UINT32_MAX),
 	WIRE_UPTO(struct spot, n_inlined_here, UINT32_MAX),
+	WIRE_UPTO(struct spot, unsearched_here, UNSEARCHED_SPLIT),
 };
 
 static const struct wire_type count_type = WIRE_TYPE(struct spot, count_fields);
 
 static const struct wire_field within_fields[] = {
 	WIRE_BOOL(struct within, inlined),
+	WIRE_BOOL(struct within, unsearched),
 	WIRE_RAW(struct within, ranges),
 	WIRE_PLAIN_VEC(struct within, points),
 };
@@ -291,7 +293,6 @@ static const struct wire_type within_type = WIRE_TYPE(struct within, within_fiel
 
 static const struct wire_field spots_answer_fields[] = {
 	WIRE_VEC(struct spots_answer, spots, &count_type),
-	WIRE_UPTO(struct spots_answer, spots.n_unsearched, 1),
 	WIRE_PLAIN_VEC(struct spots_answer, points),
 	WIRE_PART(struct spots_answer, within, &within_type),
 };
@@ -356,8 +357,9 @@ int spots_apart__find(struct spots *s, struct object *obj, const char *debug_dir
 		s->v[i].n_points += got.spots.v[i].n_points;
 		s->v[i].n_inlined_here = got.spots.v[i].n_inlined_here;
 		s->v[i].n_inlined += got.spots.v[i].n_inlined_here;
+		s->v[i].unsearched_here = got.spots.v[i].unsearched_here;
+		s->v[i].n_unsearched += got.spots.v[i].unsearched_here != SEARCHED;
 	}
-	s->n_unsearched += got.spots.n_unsearched;
 	got.points = (struct spot_points){};
 	wire_type__done(&spots_answer_type, &got);
 	return 0;

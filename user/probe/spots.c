@@ -323,6 +323,7 @@ static int on_inlined(const char *name, uint64_t low, uint64_t high, bool first,
 static void count_inlined(struct search *s, struct object *obj, const char *debug_dir)
 {
 	bool any = false;
+	int err;
 
 	for (size_t i = 0; i < s->spots->n; i++) {
 		const char *hint = s->spots->v[i].hint;
@@ -330,7 +331,11 @@ static void count_inlined(struct search *s, struct object *obj, const char *debu
 		s->wanted[i].inlined = s->wanted[i].function && (!hint || defined__may_be_inlined(obj, debug_dir, hint));
 		any |= s->wanted[i].inlined;
 	}
-	s->spots->n_unsearched += any && defined__each_inlined(obj, debug_dir, on_inlined, s);
+	err = any ? defined__each_inlined(obj, debug_dir, on_inlined, s) : 0;
+	for (size_t i = 0; i < s->spots->n && err; i++)
+		if (s->wanted[i].inlined)
+			s->spots->v[i].unsearched_here =
+				err == -ENODATA ? UNSEARCHED_SPLIT : UNSEARCHED_LONG;
 }
 
 static int on_usdt(const struct usdt *u, void *arg)
@@ -354,8 +359,10 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 	bool functions = false, probes = false;
 	int err = 0;
 
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		s->v[i].n_inlined_here = 0;
+		s->v[i].unsearched_here = SEARCHED;
+	}
 	if (readers__are_apart())
 		return spots_apart__find(s, obj, debug_dir, ret, e);
 	for (size_t i = 0; i < s->n; i++) {
@@ -373,8 +380,10 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 		count_inlined(&search, obj, debug_dir);
 	if (!err && probes)
 		err = usdt__each(obj, on_usdt, &search);
-	for (size_t i = 0; i < s->n && !err; i++)
+	for (size_t i = 0; i < s->n && !err; i++) {
 		s->v[i].n_inlined += s->v[i].n_inlined_here;
+		s->v[i].n_unsearched += s->v[i].unsearched_here != SEARCHED;
+	}
 	if (!err) {
 		*ret = search.points;
 		return 0;

@@ -20,6 +20,13 @@
 
 struct reader_question;
 
+/* Why the inlined copies of a function in a file are not known. */
+enum unsearched {
+	SEARCHED,
+	UNSEARCHED_LONG,	/* its DWARF takes too long to read */
+	UNSEARCHED_SPLIT,	/* it is in .dwo files, which are not read */
+};
+
 struct spot {
 	uint32_t number;	/* in the kernel's table, from 1 on */
 	enum mt_spot_kind kind;
@@ -32,12 +39,13 @@ struct spot {
 	size_t n_points;	/* that were found */
 	size_t n_inlined;	/* copies of the function that were inlined, where no call can be probed */
 	size_t n_inlined_here;	/* those of the file that was searched last */
+	size_t n_unsearched;	/* files whose inlined copies are not known */
+	enum unsearched unsearched_here;	/* is that so of the file that was searched last? */
 };
 
 struct spots {
 	struct spot *v;		/* owned */
 	size_t n, room;
-	size_t n_unsearched;	/* files whose inlined copies are not known: their DWARF takes too long to read */
 };
 
 /* One more; the same text twice, of the same kind, is one. -EINVAL if that is no name, -E2BIG */
@@ -71,6 +79,7 @@ int usdt__each(const struct object *obj, int (*fn)(const struct usdt *u, void *a
 struct within {			/* of one file */
 	struct mt_within_list ranges;	/* n 0: it has none */
 	bool inlined;			/* some are inlined copies */
+	bool unsearched;		/* not all of these were found in time */
 	struct spot_points points;	/* owned; cookies without the number of the list */
 };
 

@@ -173,7 +173,7 @@ static void find(struct search *s, struct object *obj, const struct spot_points 
 	vec_done(&begin);
 	/* last: what leads from a function into an inlined copy of itself goes elsewhere all the same */
 	if (has_inlined(s->spots))
-		defined__each_inlined(obj, NULL, note_inlined, s);
+		s->w->unsearched = defined__each_inlined(obj, NULL, note_inlined, s) == -E2BIG;
 }
 
 int within__find(const struct spots *spots, struct object *obj, const struct spot_points *found,

@@ -17,7 +17,35 @@ static long compare(pid_t a, pid_t b)
 	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 }
 
-static bool said_unknown;	/* once */
+static bool said_unknown, said_refused;	/* once */
+
+/*
+ * Processes that share a memory have the same sizes; so may others, and while sizes change two
+ * readings differ.
+ */
+#define READINGS 3
+
+static bool are_alike(pid_t a, pid_t b)
+{
+	bool alike = false;
+
+	for (int i = 0; i < READINGS && !alike; i++) {
+		_cleanup_free_ char *of_a = NULL, *of_b = NULL;
+
+		alike = !process__file(a, "statm", &of_a) && !process__file(b, "statm", &of_b) &&
+			!strcmp(of_a, of_b);
+	}
+	return alike;
+}
+
+/* Who may not be compared is mostly another user's, and has nothing to do with it. */
+static void tell_refused(pid_t pid, pid_t other)
+{
+	if (!said_refused && are_alike(pid, other) &&
+	    !__atomic_exchange_n(&said_refused, true, __ATOMIC_RELAXED))
+		say("process %d may share the memory of process %d: this user may not compare them (kcmp: %s). If it does, its calls are not counted; root can tell",
+		    (int)other, (int)pid, strerror(EPERM));
+}
 
 int sharers__find(pid_t pid, struct sharers *ret)
 {
@@ -36,13 +64,19 @@ int sharers__find(pid_t pid, struct sharers *ret)
 		return err;
 	}
 	all = pids__of_all();
-	while ((other = pids__next(&all)))
-		/* who may not be compared is another user's, and a thread of the kernel may use its memory for a while */
-		if (other != pid && !compare(runner, other) && process__has_memory(other))
+	while ((other = pids__next(&all))) {
+		pid_t tid = other == pid ? 0 : process__runner(other);
+		long order = tid ? compare(runner, tid) : 1;
+
+		if (order < 0 && errno == EPERM)
+			tell_refused(pid, other);
+		/* a thread of the kernel may use its memory for a while */
+		if (!order && process__has_memory(other))
 			*vec_push(&found) = other;
+	}
 	if (!all.dir)
 		return all.err;
-	*ret = (struct sharers){ found.v, found.n };
+	*ret = (struct sharers){ .v = found.v, .n = found.n };
 	return 0;
 }
 
@@ -54,15 +88,17 @@ bool sharers__has(const struct sharers *s, pid_t pid)
 	return false;
 }
 
-/* 0, with ret at the one that shares the memory of pid, or at the place where pid belongs. */
-static int search(const struct sharers *s, pid_t pid, size_t *ret, bool *found)
+/*
+ * 0, with ret at the one that shares the memory of this thread, or at the place where it belongs.
+ */
+static int search(const struct sharers *s, pid_t runner, size_t *ret, bool *found)
 {
 	size_t from = 0, to = s->n;
 
 	*found = false;
 	while (from < to && !*found) {
 		size_t mid = from + (to - from) / 2;
-		long order = compare(pid, s->v[mid]);
+		long order = compare(runner, s->runners[mid]);
 
 		*ret = mid;
 		if (order < 0 || order > 2)
@@ -78,32 +114,56 @@ static int search(const struct sharers *s, pid_t pid, size_t *ret, bool *found)
 	return 0;
 }
 
+/* Its thread has exited: if others go on, one of these stands for it. */
+static void renew(struct sharers *s, size_t at)
+{
+	pid_t runner = process__runner(s->v[at]);
+
+	if (runner && runner != s->runners[at] && !compare(runner, runner)) {
+		s->runners[at] = runner;
+		return;
+	}
+	s->n--;
+	memmove(s->v + at, s->v + at + 1, (s->n - at) * sizeof(*s->v));
+	memmove(s->runners + at, s->runners + at + 1, (s->n - at) * sizeof(*s->runners));
+}
+
+static void insert(struct sharers *s, size_t at, pid_t pid, pid_t runner)
+{
+	s->v = xreallocarray(s->v, s->n + 1, sizeof(*s->v));
+	s->runners = xreallocarray(s->runners, s->n + 1, sizeof(*s->runners));
+	memmove(s->v + at + 1, s->v + at, (s->n - at) * sizeof(*s->v));
+	memmove(s->runners + at + 1, s->runners + at, (s->n - at) * sizeof(*s->runners));
+	s->v[at] = pid;
+	s->runners[at] = runner;
+	s->n++;
+}
+
 pid_t sharers__sort_in(struct sharers *s, pid_t pid)
 {
+	/* a thread that has exited has no memory, as others like it */
+	pid_t runner = process__runner(pid);
 	size_t at = 0;
 	bool found;
 
-	/* a first thread that has exited has no memory, as others like it */
-	if (process__runner(pid) != pid)
+	if (!runner)
 		return 0;
-	while (search(s, pid, &at, &found)) {
+	while (search(s, runner, &at, &found)) {
 		/* which of the two has exited? */
-		if (!s->n || !compare(s->v[at], s->v[at]))
+		if (!s->n || !compare(s->runners[at], s->runners[at]))
 			return 0;
-		memmove(s->v + at, s->v + at + 1, (--s->n - at) * sizeof(*s->v));
+		renew(s, at);
 	}
 	if (found)
-		return process__has_memory(pid) ? s->v[at] : 0;
-	s->v = xreallocarray(s->v, s->n + 1, sizeof(*s->v));
-	memmove(s->v + at + 1, s->v + at, (s->n - at) * sizeof(*s->v));
-	s->v[at] = pid;
-	s->n++;
+		return process__runner(pid) == runner ? s->v[at] : 0;
+	insert(s, at, pid, runner);
 	return 0;
 }
 
 void sharers__done(struct sharers *s)
 {
 	free(s->v);
+	free(s->runners);
 	*s = (struct sharers){};
 }
 

@@ -13,6 +13,8 @@
 struct sharers {
 	pid_t *v;		/* owned */
 	size_t n;
+	pid_t *runners; /* owned; of sharers__sort_in(): a thread of each that has not exited; else
+			   NULL */
 };
 
 /* All others that share the memory of pid now, also children of vfork. -ENOSYS: the kernel does not say (CONFIG_KCMP). */
@@ -20,7 +22,7 @@ int sharers__find(pid_t pid, struct sharers *ret);
 bool sharers__has(const struct sharers *s, pid_t pid);
 /*
  * Of processes that are asked about one after the other, the first one with the memory of pid; 0: pid is the first. s, empty at
- * first, has one process of each memory, in the order that the kernel gives them. Not known of one whose first thread has exited.
+ * first, has one process of each memory, in the order that the kernel gives them.
  */
 pid_t sharers__sort_in(struct sharers *s, pid_t pid);
 void sharers__done(struct sharers *s);

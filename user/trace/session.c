@@ -105,35 +105,35 @@ static int check_unfreed(const struct session *s, struct err *e)
 	return f ? err_set(e, -EINVAL, UNFREED_WORDS, "--sym", f->name) : 0;
 }
 
-static bool is_python(const char *path)
-{
-	const struct runtime *r = runtime__of_file(path_basename(path));
-
-	return r && !strcmp(r->name, "python");
-}
-
 static bool runs_python(pid_t pid)
 {
+	const struct runtime *r;
 	struct maps maps;
-	bool found;
+	bool found = false;
 
 	if (maps__read(pid, &maps, NULL))
 		return false;
-	found = vec_first(m, &maps, m->path && is_python(m->path));
+	for (size_t i = 0; i < maps.n && !found; i++) {
+		r = maps.v[i].path ? runtime__of_file(path_basename(maps.v[i].path)) : NULL;
+		found = r && !strcmp(r->name, "python");
+	}
 	maps__done(&maps);
 	return found;
 }
 
-/* Small objects are most of what Python programs keep: their arenas are recorded unasked, as far as mappings can be (opts_check.c). */
+/*
+ * Small objects are most of what Python programs keep: their arenas are recorded unasked, as far as
+ * mappings can be (opts_check.c), of those processes that map Python. What CMD becomes is not known yet.
+ */
 static bool wants_arenas(const struct opts *o)
 {
 	const struct recording *r = &o->recording;
-	bool python = o->cmd ? is_python(o->cmd[0]) : o->pids.n;
+	bool python = o->cmd;
 
 	if (r->python == PYTHON_OFF || r->mode != MT_MODE_FULL || r->size != SIZE_REQUESTED || recording__is_estimated(r) || recording__is_partial(r) ||
 	    r->free_stacks || o->events)
 		return false;
-	for (size_t i = 0; i < o->pids.n && python; i++)
+	for (size_t i = 0; i < o->pids.n && !python; i++)
 		python = runs_python(o->pids.v[i]);
 	return python;
 }

@@ -201,7 +201,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 	struct scouted scouted = s->tracees.scout ? scout__sums(&s->tracees) : (struct scouted){};
 
 	recording.size = tracees__size(&s->tracees);
-	recording.arenas = s->tracees.want.recording.arenas;
+	recording.arenas = s->tracees.saw_arenas;
 	return (struct snapshot_info){
 		.base.recording = recording,
 		.base.observed_share = s->budget ? budget__observed_share(s->budget) : 1,

@@ -307,7 +307,8 @@ static void report_uncalled(const struct session *s, const struct cut *cut)
 	for (size_t i = 0; i < s->tracees.spots.n; i++) {
 		const struct spot *spot = &s->tracees.spots.v[i];
 
-		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_points && !spot->n_inlined && !cut->spot_hits[spot->number])
+		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_points && !spot->n_inlined &&
+		    !spot->n_unsearched && !cut->spot_hits[spot->number])
 			say("--within %s: was not called during the trace; calls that began before the trace are not seen",
 			    spot->text);
 	}
@@ -325,7 +326,8 @@ static void put_tags(const struct session *s, const struct cut *cut, struct snap
 	for (size_t i = 0; i < spots->n; i++) {
 		const struct spot *spot = &spots->v[i];
 		/* where probes come and go, allocations are estimated, calls are not */
-		bool known = spot->n_points && !spot->n_inlined && !s->budget;
+		bool known =
+			spot->n_points && !spot->n_inlined && !spot->n_unsearched && !s->budget;
 
 		if (spot->kind == MT_SPOT_TAG)
 			tags[snap->n_tags++] = (struct snap_tag){ .name = snapshot__strdup(snap, spot->text),

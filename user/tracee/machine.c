@@ -32,6 +32,7 @@ void machine__free(struct machine *m)
 		return;
 	images__done(&m->images);
 	sharers__done(&m->by_memory);
+	vec_done(&m->lent);
 	vec_done(&m->dirty);
 	vec_done(&m->postponed);
 	err_done(&m->why_closed);
@@ -98,6 +99,16 @@ static int read_again(pid_t pid, struct process *p, struct err *e)
 	return process__look(pid, p, e);
 }
 
+static void share(struct machine *m, const struct tracee *p, pid_t pid)
+{
+	struct lent one = { pid, tracee__life(p)->proc };
+	bool selected = machine__wants(m->selection, pid);
+
+	kernel__share(m->t->kernel, pid, one.proc, !selected);
+	if (!selected)
+		*vec_push(&m->lent) = one;
+}
+
 /* One that shares the memory of a tracee is no process of its own. */
 static bool shares_memory(struct machine *m, pid_t pid)
 {
@@ -105,8 +116,35 @@ static bool shares_memory(struct machine *m, pid_t pid)
 
 	if (!p || !tracee__life(p)->proc)
 		return false;
-	kernel__share(m->t->kernel, pid, tracee__life(p)->proc);
+	share(m, p, pid);
 	return true;
+}
+
+void machine__add_sharers(struct machine *m, pid_t pid)
+{
+	const struct tracee *p = tracees__find(m->t, pid);
+	struct sharers s = {};
+
+	if (!p || !tracee__life(p)->proc || sharers__find(pid, &s))
+		return;
+	for (size_t i = 0; i < s.n; i++)
+		if (!tracees__find(m->t, s.v[i]))
+			share(m, p, s.v[i]);
+	sharers__done(&s);
+}
+
+void machine__count_left(struct machine *m, const struct tracee *p)
+{
+	uint32_t proc = tracee__life(p)->proc;
+	bool any = vec_first(one, &m->lent, one->proc == proc && process__has_memory(one->pid));
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->lent.n; i++)
+		if (m->lent.v[i].proc != proc)
+			m->lent.v[n++] = m->lent.v[i];
+	m->lent.n = n;
+	if (any)
+		tracee__count_left(m->t, p);
 }
 
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
@@ -225,6 +263,17 @@ static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
 	return is_postponed(m, pid) ? 0 : machine__add_running(m, pid, 0, NULL, e);
 }
 
+/*
+ * What a process frees that shares the memory of a selected one is freed, whatever its own name and
+ * cgroup.
+ */
+static int add_sharer(struct machine *m, pid_t pid, struct err *e)
+{
+	if (!tracees__find(m->t, pid))
+		shares_memory(m, pid);
+	return 0;
+}
+
 static int add_child(struct machine *m, pid_t pid, struct err *e)
 {
 	const struct tracee *parent = tracees__find(m->t, pid) ? NULL : tracees__find(m->t, process__parent(pid));
@@ -243,6 +292,8 @@ static int read_processes(struct machine *m, struct err *e)
 	err = m->selection->adopt == MT_ADOPT_ALL ? for_each_running(m, add_or_ignore, e) : 0;
 	if (!err)
 		err = add_postponed(m, e);
+	if (!err && selection__selects(m->selection) && m->t->v.n)
+		err = for_each_running(m, add_sharer, e);
 	do {
 		had = m->t->v.n;
 		if (!err && m->selection->follow)

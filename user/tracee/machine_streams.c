@@ -428,8 +428,10 @@ static void on_exit_of(struct machine *m, const struct mt_event *ev)
 	struct tracee_life *l = hash__get(&m->t->by_proc, ev->proc);
 
 	machine__end_life(m, ev->proc);
-	if (l && tracee__life(l->tracee) == l)
+	if (l && tracee__life(l->tracee) == l) {
+		machine__count_left(m, l->tracee);
 		tracee__end(m->t, l->tracee);
+	}
 	images__forget_before(&m->images, ev->pid, ev->t_ns);
 }
 
@@ -450,6 +452,7 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 	struct machine *m = t->machine;
 	const struct tracee_life *known = ev->proc ? hash__get(&m->t->by_proc, ev->proc) : NULL;
 	_cleanup_free_ char *entered = NULL;
+	int err;
 
 	if (known && ev->kind != MT_EV_EXIT)
 		return on_beginning_of_known(m, known, ev, e);
@@ -468,9 +471,13 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 		return on_new(m, ev, entered, e);
 	case MT_EV_CHANGED:
 		/* a traced process stays so: what was recorded is still of interest */
-		if (!ev->proc && is_wanted_event(m, ev, false, NULL))
-			return machine__add_running(m, ev->pid, 0, NULL, e);
-		return 0;
+		if (ev->proc || !is_wanted_event(m, ev, false, NULL) ||
+		    tracees__find(m->t, ev->pid))
+			return 0;
+		err = machine__add_running(m, ev->pid, 0, NULL, e);
+		if (!err)
+			machine__add_sharers(m, ev->pid);
+		return err;
 	}
 	return 0;
 }

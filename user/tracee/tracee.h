@@ -93,6 +93,7 @@ struct tracee_life {
 	bool closed;		/* this user may not inspect it */
 	uint32_t code_seq;	/* kernel__code_seq() when what it maps was read */
 	const struct runtime *runtime;	/* NULL: none that is known, so far */
+	bool has_python;	/* it has mapped a file of one */
 	bool knows_python;	/* whether it has an interpreter was found out */
 	bool awaits_python;	/* it has one, whose loader was not done with it, or whose state is not in memory */
 	uint64_t unreadable_ns;	/* since when that is not; 0: it is, or was not looked at */
@@ -231,6 +232,7 @@ struct tracees {
 	const struct probing *probing;
 	struct scout *scout;	/* owned; --overhead where processes come and go; else NULL */
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
+	bool saw_arenas;	/* arenas of Python were looked for, in one of them at least */
 	uint32_t python_doubts;	/* how often code of Python may have been freed unseen */
 	uint64_t n_codes_unkept;	/* reports of code of Python for which there was no room */
 	struct vec(struct early_code) early_codes;	/* tracee_python.c */

@@ -31,6 +31,8 @@ static bool is_optional(const struct tracees *t)
 	return t->begun || t->machine;
 }
 
+#define TAKES_TOO_LONG "its debug information takes too long to search"
+
 static int look_within(struct tracees *t, struct known_file *k, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
@@ -44,6 +46,11 @@ static int look_within(struct tracees *t, struct known_file *k, struct err *e)
 	}
 	if (err)
 		return err_set(e, err, "%s", err_msg(&why));
+	if (w.unsearched) {
+		t->gone_unprobed++;
+		say("--within: inlined copies in %s are not seen: " TAKES_TOO_LONG,
+		    k->plan.object->path);
+	}
 	if (!w.ranges.n)
 		return 0;
 	k->within = xmalloc(sizeof(*k->within));
@@ -78,19 +85,32 @@ static void report_inlined(struct tracees *t, const struct spot *s, const struct
 	say("%s %s: %zu inlined cop%s in %s: calls there are not seen", s->option, s->text, n, n == 1 ? "y" : "ies", obj->path);
 }
 
+/*
+ * How many copies there are is not known, nor whether there are any. A tag is looked for on stacks,
+ * by the names that these have.
+ */
+static void report_unsearched(struct tracees *t, const struct spot *s, const struct object *obj)
+{
+	if (s->unsearched_here == SEARCHED || s->kind == MT_SPOT_TAG)
+		return;
+	t->gone_unprobed++;
+	say("%s %s: inlined copies in %s are not seen: %s", s->option, s->text, obj->path,
+	    s->unsearched_here == UNSEARCHED_LONG
+		    ? TAKES_TOO_LONG
+		    : "it was built with -gsplit-dwarf, and .dwo files are not read");
+}
+
 static int find_spots(struct tracees *t, struct known_file *k, struct err *e)
 {
-	size_t n_unsearched = t->spots.n_unsearched;
 	int err;
 
 	if (!t->spots.n)
 		return 0;
 	err = spots__find(&t->spots, k->plan.object, NULL, &k->extras[EXTRA_SPOTS].at, e);
-	for (size_t i = 0; i < t->spots.n && !err; i++)
+	for (size_t i = 0; i < t->spots.n && !err; i++) {
 		report_inlined(t, &t->spots.v[i], k->plan.object);
-	if (t->spots.n_unsearched > n_unsearched)
-		say("%s: its debug information takes too long to search; inlined copies of the named functions are not seen there",
-		    k->plan.object->path);
+		report_unsearched(t, &t->spots.v[i], k->plan.object);
+	}
 	return err ?: look_within(t, k, e);
 }
 
@@ -307,19 +327,30 @@ static int look_at_all(struct tracees *t, struct err *e)
 	return err;
 }
 
-/* A Python function has no instruction that could be probed. */
-#define NOT_OF_PYTHON "%s takes native functions only; of a Python function, --tag %s shows what it allocates"
+/*
+ * A Python function has no instruction that could be probed: its interpreter runs all of them, and
+ * one that calls another does not call itself for that.
+ */
+#define NOT_OF_PYTHON                                                                              \
+	"%s takes native functions only; of a Python function, --tag %s shows what it allocates beside all else, --filter %s only that"
 
 int tracees__check_spots(struct tracees *t, struct err *e)
 {
+	_cleanup_free_ char *names = NULL;
+	size_t len, n_later = 0;
+	FILE *later = text_stream__open(&names, &len);
 	int err = t->spots.n ? look_at_all(t, e) : 0;
 
 	for (size_t i = 0; i < t->spots.n && !err; i++) {
 		const struct spot *s = &t->spots.v[i];
 
-		/* a tag may be on stacks as a function of Python, which is in no file and whose calls are not counted */
-		if (is_found(t, s) || (s->kind == MT_SPOT_TAG && tracees__may_run_python(t)))
+		if (is_found(t, s))
 			continue;
+		/* a tag may be on stacks as a function of Python, which is in no file and whose calls are not counted */
+		if (s->kind == MT_SPOT_TAG && tracees__may_run_python(t)) {
+			fprintf(later, "%s%s", n_later++ ? ", " : "", s->text);
+			continue;
+		}
 		if (!vec_first(k, &t->files, spot__may_be_in(s, (*k)->plan.object))) {
 			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",
 			    s->option, s->text, s->part[0]);
@@ -327,11 +358,15 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		}
 		err = err_set(e, -ENOENT, "%s %s: no such function in the files that the target maps", s->option, s->text);
 		if (tracees__may_run_python(t))
-			err_hint(e, NOT_OF_PYTHON, s->option, s->text);
+			err_hint(e, NOT_OF_PYTHON, s->option, s->text, s->text);
 		else
 			err_hint(e,
 				 "a function that was inlined everywhere, or is in a file without symbols, cannot be found by name");
 	}
+	text_stream__close(later);
+	if (n_later && !err)
+		say("--tag: no mapped file has a function %s: Python may have it, now or later, which stacks will show",
+		    names);
 	return err;
 }
 
@@ -345,6 +380,6 @@ void tracees__tell_spots(struct tracees *t)
 			continue;
 		say("%s %s: no file that the target mapped has such a function", s->option, s->text);
 		if (tracees__may_run_python(t))
-			say(NOT_OF_PYTHON, s->option, s->text);
+			say(NOT_OF_PYTHON, s->option, s->text, s->text);
 	}
 }

@@ -337,7 +337,7 @@ void tracee__share_memory(struct tracees *t, struct tracee *p)
 
 	while (!sharers__find(p->process.pid, &s) && s.n > last.n) {
 		for (size_t i = 0; i < s.n; i++)
-			kernel__share(t->kernel, s.v[i], tracee__life(p)->proc);
+			kernel__share(t->kernel, s.v[i], tracee__life(p)->proc, false);
 		sharers__done(&last);
 		last = s;
 		s = (struct sharers){};

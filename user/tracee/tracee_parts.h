@@ -243,11 +243,17 @@ struct postponed {
 	uid_t user;
 };
 
+struct lent {			/* the memory of a life, to a process that is not selected */
+	pid_t pid;
+	uint32_t proc;
+};
+
 struct machine {
 	struct tracees *t;
 	const struct selection *selection;
 	struct images images;
 	struct sharers by_memory;	/* one process of each memory that was there when the trace began */
+	struct vec(struct lent) lent;
 	struct vec(pid_t) dirty;
 	size_t turn;		/* the tracee that is examined next */
 	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
@@ -270,6 +276,10 @@ bool machine__selects(const struct machine *m, pid_t pid, pid_t ppid, const char
 int machine__pass_over(struct machine *m, int err, struct err *why, struct err *e);
 /* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e);
+/* The others that share the memory of a process which was just added. */
+void machine__add_sharers(struct machine *m, pid_t pid);
+/* Processes that are not selected, and share the memory of a tracee that has exited, are a loss. */
+void machine__count_left(struct machine *m, const struct tracee *p);
 
 /* ---- machine_streams.c */
 

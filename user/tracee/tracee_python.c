@@ -181,10 +181,28 @@ static void set_up(struct tracees *t, struct tracee *p, struct known_file *k, co
 		say_verbose("%s (%d): Python 3.%u", p->process.comm, (int)p->process.pid, minor);
 }
 
+/*
+ * Whether it is Python is known by what it maps, not by what was typed: that may be a script, or a
+ * program that starts one.
+ */
+static void look_for_arenas(struct tracees *t, struct tracee *p)
+{
+	struct tracee_life *l = tracee__life(p);
+
+	if (!t->want.recording.arenas)
+		return;
+	l->has_python |= vec_first(r, &l->space,
+				   r->object && !r->gone &&
+					   is_python(tracees__known_file(t, r->object))) != NULL;
+	t->saw_arenas |= l->has_python;
+	kernel__set_arenas(t->kernel, l->proc, l->has_python);
+}
+
 void tracee__know_python(struct tracees *t, struct tracee *p)
 {
 	const struct space *space = &tracee__life(p)->space;
 
+	look_for_arenas(t, p);
 	if (t->want.recording.python == PYTHON_OFF || recording__is_growth(&t->want.recording))
 		return;
 	for (size_t i = 0; i < space->n && !tracee__life(p)->knows_python; i++) {

@@ -42,7 +42,7 @@ struct json_frame {
 	const char *function, *module, *build_id, *file, *dir;
 	uint64_t offset;
 	uint32_t line;
-	bool inlined, has_offset;
+	bool inlined, split, has_offset;
 	uint32_t place;		/* + 1, that begins with it; 0: not requested yet */
 };
 

@@ -44,6 +44,7 @@ static const struct field frame_rows[] = {
 	ROW("dir", FIELD_STR, AT(json_frame, dir), .empty = EMPTY_IS_ABSENT),
 	ROW("line", FIELD_U32, AT(json_frame, line), .empty = EMPTY_IS_ABSENT),
 	ROW("inlined", FIELD_BOOL, AT(json_frame, inlined)),
+	ROW("inlines_unknown", FIELD_BOOL, AT(json_frame, split), .empty = EMPTY_IS_ABSENT),
 };
 static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
 
@@ -52,7 +53,7 @@ static void write_frame(struct writer *w, const struct frame *f)
 	const struct line none = {}, *l = f->line ?: &none;
 	bool ambiguous = f->module && w->ambiguous[f->place->module];
 	struct json_frame row = { .function = l->function, .module = f->module, .offset = f->place->offset,
-				  .file = l->file, .inlined = f->inlined };
+				  .file = l->file, .inlined = f->inlined, .split = l->split };
 
 	if (ambiguous)
 		row.build_id = w->s->modules[f->place->module].build_id;
@@ -237,7 +238,8 @@ static uint32_t place_of(struct reader *r, const struct json_frame *v, size_t n)
 		n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct key key = { .a = (uintptr_t)v[i].function, .b = (uintptr_t)v[i].file,
-				   .c = (uint64_t)v[i].line << 32 ^ (uint64_t)chain << 1 ^ v[i].inlined };
+				   .c = (uint64_t)v[i].line << 32 ^ (uint64_t)chain << 2 ^
+					(uint64_t)v[i].split << 1 ^ v[i].inlined };
 
 		key_ids__get(&r->lines, key, &chain, NULL);
 		chain++;
@@ -249,7 +251,8 @@ static uint32_t place_of(struct reader *r, const struct json_frame *v, size_t n)
 	lines = n ? snapshot__alloc(r->s, n, sizeof(*lines)) : NULL;
 	for (size_t i = 0; i < n; i++)
 		lines[i] = (struct line){ .function = v[i].function, .file = v[i].file,
-					  .line = v[i].line, .inlined = i + 1 < n, .dir = v[i].dir };
+					  .line = v[i].line, .inlined = i + 1 < n, .dir = v[i].dir,
+					  .split = v[i].split };
 	*vec_push(&r->place_list) = (struct place){
 		.module = module, .offset = v->offset, .resolved = true, .n_lines = (uint16_t)n, .lines = lines,
 	};

@@ -420,6 +420,7 @@ static void names_lines(struct report *r)
 	else if (missing_names__find(r->s, &m))
 		words_line(r, "names", missing_names__words(&m, NULL, false, false));
 	words_line(r, "names", missing_names__of_python(r->s));
+	words_line(r, "names", missing_names__of_inlines(r->s));
 }
 
 /* ---- functions that began, ended or marked the trace */

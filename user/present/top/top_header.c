@@ -11,6 +11,7 @@
  * losses have a line of their own as soon as there are any, in a colour that
  * nothing else has.
  */
+#include <math.h>
 #include <string.h>
 
 #include "model/rss_trend.h"
@@ -244,7 +245,8 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 	int now = g->cols >= NOW_FROM ? (int)strlen(NOW) : 0;
 
 	put(g, row, col, label_cols, STYLE_LABEL, label);
-	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "", marked && !bytes && unmet__words(t->shown) ? "?" : fmt_bytes(a, bytes));
+	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "",
+		 marked && !bytes && isinf(t->shown->error.live_bytes) ? "?" : fmt_bytes(a, bytes));
 	put_right(g, row, col, BYTES_COLS + marked, STYLE_FIGURE, b);
 	/* half a figure tells something else */
 	if (*col + RATE_COLS + 1 + now <= g->cols) {
