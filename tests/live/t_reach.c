@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* What no pointer reaches: beside the fixture's own list of what it has lost, each block by its address. */
-#include "lt.h"
+#include "actors.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/io_uring.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct known {
@@ -331,22 +335,49 @@ TEST(reach_unmapped_file)
 	free(l.v);
 }
 
+/* What another process with the same memory has of the kernel. */
+TEST(reach_sibling) { search_as(t, "sibling", NULL, NULL, "registers read, but for 0 threads"); }
+
 /* Nobody can read what the kernel has of a request under way: what only that points to is no more than perhaps leaked. */
+static void want_perhaps(struct test *t, const char *how)
+{
+	struct list l;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, how);
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
+	want(t, strstr(m.c.outs.s, "Perhaps leaked, ") && strstr(m.c.outs.s, "asynchronous I/O"),
+	     "%s: %s", how, m.c.outs.s);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
 TEST(reach_aio)
 {
 	struct list l;
 	struct mt m;
 	struct fx f;
 
-	l = start(t, &f, "aio");
-	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
-	want(t, strstr(m.c.outs.s, "Perhaps leaked, ") && strstr(m.c.outs.s, "asynchronous I/O"), "%s", m.c.outs.s);
-	fx__quit(t, &f);
+	want_perhaps(t, "aio");
 	l = start(t, &f, "quiet");
 	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
 	want(t, strstr(m.c.outs.s, "Probably leaked, ") && !strstr(m.c.outs.s, "asynchronous I/O"), "%s", m.c.outs.s);
 	fx__quit(t, &f);
 	free(l.v);
+}
+
+/* A ring is seen by its mapping, and by a descriptor of any process that shares the memory. */
+TEST(reach_uring)
+{
+	struct io_uring_params p = {};
+	int fd = (int)syscall(SYS_io_uring_setup, 1, &p);
+
+	if (fd < 0)
+		skip(t, "no io_uring: %s", strerror(errno));
+	close(fd);
+	want_perhaps(t, "uring");
+	want_perhaps(t, "sibling_uring");
 }
 
 /* 20 TiB that are mapped, and 100 pages of them that are there, and have the only pointers to 100 blocks: it takes no longer than without. */
