@@ -150,6 +150,28 @@ TEST(reach_quiet_in_part)
 	fx__quit(t, &f);
 	free(l.v);
 }
+/* glibc's links in what is freed between two scans lead to the ends of blocks: no pointers to these. */
+TEST(reach_freed_between_scans)
+{
+	struct spawn s = { .argv = { fixture("reach-tool"), NULL, "--wait" } };
+	struct child c;
+	struct list l;
+	struct fx f;
+
+	l = start(t, &f, "freed");
+	s.argv[1] = pid_arg(f.c.pid);
+	child__start(t, &c, &s);
+	child__wait_out(t, &c, "again\n", 1);
+	fx__send(t, &f, 'c');
+	fx__wait_ready(t, &f);
+	must(t, write(c.in, "c", 1) == 1, "reach-tool does not listen");
+	want_eq(t, "exit of reach-tool", 0, child__wait(t, &c));
+	want_lost(t, &l, strchr(c.outs.s, '\n') + 1);
+	want(t, strstr(c.errs.s, "\n3 scans, "), "%s", c.errs.s);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
 TEST(reach_signal_stack) { search_as(t, "signals", NULL, NULL, "registers read, but for 0 threads"); }
 TEST(reach_signal_stack_paused) { search_as(t, "signals", "--pause", NULL, "registers read, but for 0 threads"); }
 TEST(reach_headless) { search_as(t, "headless", NULL, NULL, "registers read, but for 0 threads"); }
