@@ -181,6 +181,33 @@ TEST_LIMIT(reach_moving_stopped, 400) { search_as(t, NULL, "--no-bpf", NULL, "re
 /* Nothing moves then: one scan is enough. */
 TEST(reach_paused) { search_as(t, NULL, "--pause", NULL, "registers read"); }
 
+/* Where the registers of a thread were not read, what they may hold is no more than perhaps leaked. */
+TEST(reach_registers_in_part)
+{
+	/* root without BPF: threads are stopped for it */
+	const struct actor actor = {
+		.not_in_bounds = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN),
+	};
+	struct spawn s = {
+		.argv = { lt_bin, "heap", "-p", NULL, "--reachable" },
+		.become = become,
+		.become_arg = &actor,
+	};
+	struct list l;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, "vfork");
+	s.argv[3] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit", 0, child__wait(t, &m.c));
+	want(t, strstr(m.c.outs.s, "Perhaps leaked, ") && strstr(m.c.outs.s, "Registers of 1") &&
+			!strstr(m.c.outs.s, "not searched"),
+	     "%s%s", m.c.outs.s, m.c.errs.s);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
 /* With roots each block that is held has one, and the variable that holds the lists has them all. */
 TEST(reach_roots)
 {
