@@ -277,7 +277,7 @@ static uint64_t held_by(struct test *t, json_t *root, const char *kind)
 }
 
 /* A thread-local variable is a variable: a stack that points into the middle of its list does not take that from it. */
-TEST(reach_thread_locals)
+static void thread_locals(struct test *t, bool is_contained)
 {
 	static const char *const hows[] = { "quiet", "locals" };
 	uint64_t by_stacks[2], by_threads[2];
@@ -288,7 +288,13 @@ TEST(reach_thread_locals)
 		struct mt m;
 		struct fx f;
 
+		/* the fixture is the first process of the namespace; what comes next is outside again */
+		if (is_contained)
+			must(t, !unshare(CLONE_NEWPID), "unshare: %s", strerror(errno));
 		l = start(t, &f, hows[i]);
+		if (is_contained)
+			must(t, !setns(open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC), CLONE_NEWPID),
+			     "setns: %s", strerror(errno));
 		must(t, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--roots", "--json", NULL) == 0, "heap fails: %s", m.c.errs.s);
 		root = json_loads(m.c.outs.s, 0, NULL);
 		want_eq(t, "unreached blocks", l.n_lost, ju64(t, root, "heap[0].unreached.blocks"));
@@ -303,6 +309,10 @@ TEST(reach_thread_locals)
 	want(t, by_threads[1] >= by_threads[0] + 2000 && by_threads[1] < by_threads[0] + 2010, "held by threads: %" PRIu64 ", without lists %" PRIu64,
 	     by_threads[1], by_threads[0]);
 }
+
+TEST(reach_thread_locals) { thread_locals(t, false); }
+/* Of a process in a container libc knows the numbers that its threads have there. */
+TEST(reach_thread_locals_contained) { thread_locals(t, true); }
 
 static json_t *look(struct test *t, struct mt *m, const struct fx *f, const char *option, const char *env)
 {
