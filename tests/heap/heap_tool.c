@@ -7,6 +7,8 @@
  *	heap-tool roots PID ADDRESS...	whose these are
  *	heap-tool look PID [interrupted|kept]	the sums of a look of a trace that has recorded nothing yet; interrupted, as soon as pointers are searched for;
  *					kept: of its memory, which is kept when it says "ready", after a byte on standard input
+ *	heap-tool twice PID		"ready" after a census that must hold; after a byte what another one
+ *					finds: "blocks N", or why it refuses
  */
 #include <errno.h>
 #include <stdio.h>
@@ -175,6 +177,26 @@ static int cmd_look(int argc, char **argv)
 	return 0;
 }
 
+static int cmd_twice(int argc, char **argv)
+{
+	_cleanup_err_ struct err e = {};
+	struct census first = {}, second = {};
+	struct glibc g = {};
+	char c;
+
+	if (census__take(&target, &g, &first, &e) || write(1, "ready\n", 6) != 6 ||
+	    read(0, &c, 1) != 1)
+		return fail(&e);
+	if (census__take(&target, &g, &second, &e))
+		printf("%s\n", err_msg(&e));
+	else
+		printf("blocks %zu\n", second.blocks.n);
+	census__done(&first);
+	census__done(&second);
+	glibc__done(&g);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -183,6 +205,7 @@ static const struct {
 	{ "parts", cmd_parts },
 	{ "roots", cmd_roots },
 	{ "look", cmd_look },
+	{ "twice", cmd_twice },
 };
 
 int main(int argc, char **argv)

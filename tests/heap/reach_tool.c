@@ -2,8 +2,9 @@
 /*
  * Which blocks of a process no pointer reaches, by address, for live tests and measurements:
  *
- *	reach-tool PID [--scans N] [--gap MS] [--roots] [--pause] [--no-bpf]
+ *	reach-tool PID [--scans N] [--gap MS] [--roots] [--pause] [--no-bpf] [--wait]
  *
+ * --wait: before the second scan it says "again" and waits for a byte on standard input.
  * "ADDRESS USABLE direct|indirect" for each; with --roots also "root ADDRESS TID BLOCKS BYTES". What it took goes to standard error.
  */
 #include <errno.h>
@@ -18,12 +19,18 @@
 
 static struct glibc glibc;
 static uint64_t census_cpu_ns;
+static bool waits;
+static unsigned int n_takes;
 
 static int take(struct target *t, void *arg, struct census *ret, struct err *e)
 {
 	uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	int err = census__take(t, &glibc, ret, e);
+	int err;
+	char c;
 
+	if (n_takes++ == 1 && waits && (write(1, "again\n", 6) != 6 || read(0, &c, 1) != 1))
+		return err_set(e, -EIO, "nobody says when");
+	err = census__take(t, &glibc, ret, e);
 	census_cpu_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began;
 	fprintf(stderr, "census: %zu blocks, %.1f ms of CPU so far, of these %.1f for censuses\n", ret->blocks.n,
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6, census_cpu_ns / 1e6);
@@ -67,6 +74,7 @@ int main(int argc, char **argv)
 	o.gap_ns = option(argc, argv, "--gap", 200) * MS_NS;
 	o.roots = option(argc, argv, "--roots", 0);
 	o.paused = option(argc, argv, "--pause", 0);
+	waits = option(argc, argv, "--wait", 0);
 	o.registers = option(argc, argv, "--no-bpf", 0) ? NULL : registers__read;
 	err = target__open(atoi(argv[1]), NULL, &t, &e);
 	if (!err && o.paused)

@@ -255,6 +255,39 @@ TEST(heap_command_two_c_libraries) { two_c_libraries(t, NULL); }
 /* Its file does not have libc's name. */
 TEST(heap_command_copied_c_library) { two_c_libraries(t, "copied"); }
 
+/* What looks like the arenas of another one, and leads nowhere, is not taken for nothing. */
+TEST(heap_command_broken_c_library)
+{
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "twolibcs", "broken", in_dir(t, "copy.so"), NULL);
+	fx__go(t, &f);
+	want_eq(t, "exit", 1, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), NULL));
+	want(t, strstr(m.c.errs.s, "what looks like the arenas of another C library leads nowhere"),
+	     "%s", m.c.errs.s);
+	want(t, !strstr(m.c.outs.s, "in use") && strstr(m.c.outs.s, "RESIDENT MEMORY"),
+	     "%s", m.c.outs.s);
+	fx__quit(t, &f);
+}
+
+/* A C library that a static program has loaded allocates after the program's own heap was read. */
+TEST(heap_command_later_c_library)
+{
+	const char *said = " has 2 C libraries, each with a heap of its own";
+	struct fx f, tool;
+	char line[256];
+
+	fx__start(t, &f, "twolibcs.static", "later", NULL);
+	fx__start(t, &tool, "heap-tool", "twice", pid_arg(f.c.pid), NULL);
+	fx__go(t, &f);
+	fx__send(t, &tool, 'c');
+	fx__line(t, &tool, line, sizeof(line));
+	want(t, strstr(line, said), "%s", line);
+	fx__quit(t, &f);
+	child__kill(t, &tool.c, SIGKILL);
+}
+
 /* Links that were overwritten, in a process that rests: nothing came or went, and no stop would help. */
 TEST(heap_command_damaged)
 {

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* What no pointer reaches: beside the fixture's own list of what it has lost, each block by its address. */
-#include "lt.h"
+#include "actors.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/io_uring.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct known {
@@ -146,6 +150,28 @@ TEST(reach_quiet_in_part)
 	fx__quit(t, &f);
 	free(l.v);
 }
+/* glibc's links in what is freed between two scans lead to the ends of blocks: no pointers to these. */
+TEST(reach_freed_between_scans)
+{
+	struct spawn s = { .argv = { fixture("reach-tool"), NULL, "--wait" } };
+	struct child c;
+	struct list l;
+	struct fx f;
+
+	l = start(t, &f, "freed");
+	s.argv[1] = pid_arg(f.c.pid);
+	child__start(t, &c, &s);
+	child__wait_out(t, &c, "again\n", 1);
+	fx__send(t, &f, 'c');
+	fx__wait_ready(t, &f);
+	must(t, write(c.in, "c", 1) == 1, "reach-tool does not listen");
+	want_eq(t, "exit of reach-tool", 0, child__wait(t, &c));
+	want_lost(t, &l, strchr(c.outs.s, '\n') + 1);
+	want(t, strstr(c.errs.s, "\n3 scans, "), "%s", c.errs.s);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
 TEST(reach_signal_stack) { search_as(t, "signals", NULL, NULL, "registers read, but for 0 threads"); }
 TEST(reach_signal_stack_paused) { search_as(t, "signals", "--pause", NULL, "registers read, but for 0 threads"); }
 TEST(reach_headless) { search_as(t, "headless", NULL, NULL, "registers read, but for 0 threads"); }
@@ -154,6 +180,33 @@ TEST_LIMIT(reach_moving, 400) { search_as(t, NULL, NULL, NULL, "registers read")
 TEST_LIMIT(reach_moving_stopped, 400) { search_as(t, NULL, "--no-bpf", NULL, "registers stopped"); }
 /* Nothing moves then: one scan is enough. */
 TEST(reach_paused) { search_as(t, NULL, "--pause", NULL, "registers read"); }
+
+/* Where the registers of a thread were not read, what they may hold is no more than perhaps leaked. */
+TEST(reach_registers_in_part)
+{
+	/* root without BPF: threads are stopped for it */
+	const struct actor actor = {
+		.not_in_bounds = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN),
+	};
+	struct spawn s = {
+		.argv = { lt_bin, "heap", "-p", NULL, "--reachable" },
+		.become = become,
+		.become_arg = &actor,
+	};
+	struct list l;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, "vfork");
+	s.argv[3] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit", 0, child__wait(t, &m.c));
+	want(t, strstr(m.c.outs.s, "Perhaps leaked, ") && strstr(m.c.outs.s, "Registers of 1") &&
+			!strstr(m.c.outs.s, "not searched"),
+	     "%s%s", m.c.outs.s, m.c.errs.s);
+	fx__quit(t, &f);
+	free(l.v);
+}
 
 /* With roots each block that is held has one, and the variable that holds the lists has them all. */
 TEST(reach_roots)
@@ -224,7 +277,7 @@ static uint64_t held_by(struct test *t, json_t *root, const char *kind)
 }
 
 /* A thread-local variable is a variable: a stack that points into the middle of its list does not take that from it. */
-TEST(reach_thread_locals)
+static void thread_locals(struct test *t, bool is_contained)
 {
 	static const char *const hows[] = { "quiet", "locals" };
 	uint64_t by_stacks[2], by_threads[2];
@@ -235,7 +288,13 @@ TEST(reach_thread_locals)
 		struct mt m;
 		struct fx f;
 
+		/* the fixture is the first process of the namespace; what comes next is outside again */
+		if (is_contained)
+			must(t, !unshare(CLONE_NEWPID), "unshare: %s", strerror(errno));
 		l = start(t, &f, hows[i]);
+		if (is_contained)
+			must(t, !setns(open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC), CLONE_NEWPID),
+			     "setns: %s", strerror(errno));
 		must(t, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--roots", "--json", NULL) == 0, "heap fails: %s", m.c.errs.s);
 		root = json_loads(m.c.outs.s, 0, NULL);
 		want_eq(t, "unreached blocks", l.n_lost, ju64(t, root, "heap[0].unreached.blocks"));
@@ -250,6 +309,10 @@ TEST(reach_thread_locals)
 	want(t, by_threads[1] >= by_threads[0] + 2000 && by_threads[1] < by_threads[0] + 2010, "held by threads: %" PRIu64 ", without lists %" PRIu64,
 	     by_threads[1], by_threads[0]);
 }
+
+TEST(reach_thread_locals) { thread_locals(t, false); }
+/* Of a process in a container libc knows the numbers that its threads have there. */
+TEST(reach_thread_locals_contained) { thread_locals(t, true); }
 
 static json_t *look(struct test *t, struct mt *m, const struct fx *f, const char *option, const char *env)
 {
@@ -331,22 +394,49 @@ TEST(reach_unmapped_file)
 	free(l.v);
 }
 
+/* What another process with the same memory has of the kernel. */
+TEST(reach_sibling) { search_as(t, "sibling", NULL, NULL, "registers read, but for 0 threads"); }
+
 /* Nobody can read what the kernel has of a request under way: what only that points to is no more than perhaps leaked. */
+static void want_perhaps(struct test *t, const char *how)
+{
+	struct list l;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, how);
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
+	want(t, strstr(m.c.outs.s, "Perhaps leaked, ") && strstr(m.c.outs.s, "asynchronous I/O"),
+	     "%s: %s", how, m.c.outs.s);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
 TEST(reach_aio)
 {
 	struct list l;
 	struct mt m;
 	struct fx f;
 
-	l = start(t, &f, "aio");
-	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
-	want(t, strstr(m.c.outs.s, "Perhaps leaked, ") && strstr(m.c.outs.s, "asynchronous I/O"), "%s", m.c.outs.s);
-	fx__quit(t, &f);
+	want_perhaps(t, "aio");
 	l = start(t, &f, "quiet");
 	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", NULL));
 	want(t, strstr(m.c.outs.s, "Probably leaked, ") && !strstr(m.c.outs.s, "asynchronous I/O"), "%s", m.c.outs.s);
 	fx__quit(t, &f);
 	free(l.v);
+}
+
+/* A ring is seen by its mapping, and by a descriptor of any process that shares the memory. */
+TEST(reach_uring)
+{
+	struct io_uring_params p = {};
+	int fd = (int)syscall(SYS_io_uring_setup, 1, &p);
+
+	if (fd < 0)
+		skip(t, "no io_uring: %s", strerror(errno));
+	close(fd);
+	want_perhaps(t, "uring");
+	want_perhaps(t, "sibling_uring");
 }
 
 /* 20 TiB that are mapped, and 100 pages of them that are there, and have the only pointers to 100 blocks: it takes no longer than without. */

@@ -139,6 +139,9 @@ Test(heap_report, doubts_beside_blocks)
 		cr_expect_eq(!!strstr(text, "Registers"), !!rows[i].words, "%s", text);
 		cr_expect(!rows[i].words || strstr(text, rows[i].words), "%s", text);
 		free(text);
+		text = written(s, &(struct report_opts){ .width = 120, .views = VIEW_HEAP }, &len);
+		cr_expect(strstr(text, rows[i].words ? "Perhaps leaked" : "Probably leaked"), "%s", text);
+		free(text);
 		snapshot__free(s);
 	}
 }

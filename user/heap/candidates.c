@@ -112,6 +112,37 @@ static void follow_edges(struct candidates *c)
 	vec_sort(&c->fresh, by_number);
 }
 
+/*
+ * A free chunk begins with links of glibc's lists. They lead to the headers of other free chunks, and
+ * from there a link leads back. A header begins within the last word of the block in front of it: a
+ * link is no pointer to that block. Blocks that were freed since the census have links, and so has
+ * memory that the heap has taken since. at: the word's address; to: what it points to, in block b.
+ */
+static bool is_link(struct target *t, const struct heap_block *b, uint64_t at, uint64_t to)
+{
+	struct {
+		uint64_t prev_size, size, next, prev, next_larger, prev_smaller;
+	} chunk;
+
+	if (to != b->addr + b->usable - sizeof(chunk.prev_size) ||
+	    b->flags & (BLOCK_MAPPED | BLOCK_FOREIGN) ||
+	    memory__read_present(&t->memory, to, &chunk, sizeof(chunk)) != sizeof(chunk))
+		return false;
+	return chunk.prev == at - offsetof(typeof(chunk), next) ||
+	       chunk.next == at - offsetof(typeof(chunk), prev) ||
+	       chunk.prev_smaller == at - offsetof(typeof(chunk), next_larger) ||
+	       chunk.next_larger == at - offsetof(typeof(chunk), prev_smaller);
+}
+
+/* Of a word of the window that was just read. */
+static bool is_found_link(const struct search *s, const struct heap_block *blocks, uint64_t addr,
+			  const struct found_pointer *p)
+{
+	uint64_t at = addr + p->word * sizeof(uint64_t);
+
+	return is_link(s->t, &blocks[p->block], at, untagged(s->words[p->word]));
+}
+
 /* A word of a block that has left: who is pointed to leaves as well. */
 static void see_left(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
 {
@@ -120,7 +151,8 @@ static void see_left(uint64_t addr, const struct found_pointer *found, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		uint32_t from = block_index__find(&c->index, addr + found[i].word * sizeof(uint64_t));
 
-		if (from != NO_BLOCK && c->left[from])
+		if (from != NO_BLOCK && c->left[from] &&
+		    (c->left[found[i].block] || !is_found_link(c->s, c->blocks.v, addr, &found[i])))
 			leave(c, found[i].block, root_of(c, from));
 	}
 }
@@ -244,9 +276,10 @@ static void chase_words(struct chase *h, const struct heap_range *at)
 	if (!memory__read_present(&h->newer.t->memory, at->start, h->words, n * sizeof(uint64_t)))
 		return;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t candidate = block_index__find(&h->c->index, untagged(h->words[i]));
+		uint64_t addr = at->start + i * sizeof(uint64_t), to = untagged(h->words[i]);
+		uint32_t candidate = block_index__find(&h->c->index, to);
 
-		if (candidate != NO_BLOCK)
+		if (candidate != NO_BLOCK && !is_link(h->newer.t, &h->c->blocks.v[candidate], addr, to))
 			chase_candidate(h, candidate);
 	}
 }
@@ -278,6 +311,10 @@ static void look_at_once(struct chase *h, uint64_t addr, uint64_t to)
 static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg)
 {
 	struct chase *h = arg;
+
+	/* of memory that the heap has taken since the census */
+	if (addr && block != NO_BLOCK && is_link(h->newer.t, &h->now->blocks.v[block], addr, to))
+		return;
 	if (addr && h->c->n_remain && h->n_at_once < AT_ONCE_MAX && (block != NO_BLOCK || newer__may_be(&h->newer, to))) {
 		h->n_at_once++;
 		look_at_once(h, addr, to);
@@ -290,9 +327,12 @@ static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *
 
 static void see_hop(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
 {
+	struct chase *h = arg;
+
 	for (size_t i = 0; i < n; i++)
-		if (found[i].block != NO_BLOCK)
-			chase_block(arg, found[i].block);
+		if (found[i].block != NO_BLOCK &&
+		    !is_found_link(h->c->s, h->now->blocks.v, addr, &found[i]))
+			chase_block(h, found[i].block);
 }
 
 /* All that roots point to themselves, and what follows from there within the bounds. */
@@ -352,7 +392,8 @@ static void see_source(uint64_t addr, const struct found_pointer *found, size_t 
 		if (word < blocks[src->at].addr || blocks[src->at].flags & BLOCK_LIBC || c->left[found[i].block])
 			continue;
 		from = block_index__find(&c->index, word);
-		if (from == NO_BLOCK || c->left[from])
+		if ((from == NO_BLOCK || c->left[from]) &&
+		    !is_found_link(c->s, c->blocks.v, addr, &found[i]))
 			hit(c, found[i].block, root_of_block(c, &blocks[src->at]));
 	}
 }
@@ -472,6 +513,7 @@ int candidates__scan(struct candidates *c, struct search *s, const struct census
 	int err = chase__init(&h, c, s->t, now, e);
 
 	c->n_hit = 0;
+	c->s = s;
 	if (!err) {
 		leave_changed(c, now);
 		err = search_all(&h, s, o, note, e);

@@ -360,7 +360,10 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 	}
 	if (!r) {
 		r = glibc__has_another(t, g);
-		r = r < 0 ? err_set(e, r, "stopped") : refuse_second_libc(t, 1 + (size_t)r, e);
+		if (r == -EPROTO)
+			err_set(e, r, "heap layout not recognised: what looks like the arenas of another C library leads nowhere");
+		else
+			r = r < 0 ? err_set(e, r, "stopped") : refuse_second_libc(t, 1 + (size_t)r, e);
 	}
 	if (!r)
 		r = take(&k, e);

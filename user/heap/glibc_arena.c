@@ -134,7 +134,10 @@ struct place {
 	uint64_t addr;
 };
 
-/* -ENOENT: it is not; -EPROTO: it looks so, but its links, or the ring of arenas, do not lead back to it */
+/*
+ * -ENOENT: it is not. -EAGAIN: what its links lead to does not lead back, but may have moved on.
+ * -EPROTO: it looks so, but its links, or the ring of arenas, do not lead back to it.
+ */
 static int is_main_arena(const struct place *p, uint64_t *ret_off)
 {
 	struct target *t = p->t;
@@ -144,7 +147,7 @@ static int is_main_arena(const struct place *p, uint64_t *ret_off)
 	if (!links_fit(bytes, addr))
 		return -ENOENT;
 	if (!links_may_hold(p->lines, bytes, addr) || !links_hold(t, bytes, addr))
-		return n_empty_bins(bytes, addr) >= EMPTY_BINS_MIN ? -EPROTO : -ENOENT;
+		return n_empty_bins(bytes, addr) >= EMPTY_BINS_MIN ? -EPROTO : -EAGAIN;
 	for (uint64_t off = BINS_OFF_MIN; off <= BINS_OFF_MAX; off += 8)
 		if (ring_closes(t, addr, off)) {
 			*ret_off = off;
@@ -153,7 +156,13 @@ static int is_main_arena(const struct place *p, uint64_t *ret_off)
 	return -EPROTO;
 }
 
-/* -ENOENT: it is not in this mapping; -EPROTO: what looks like it is none */
+/* The one that says more. */
+static int worse(int a, int b)
+{
+	return a == -EPROTO || b == -ENOENT ? a : b;
+}
+
+/* -ENOENT: it is not in this mapping; -EAGAIN, -EPROTO: as of a place in it */
 static int search_mapping(struct target *t, struct lines *lines, const struct mapping *m, char *buf, struct glibc *g)
 {
 	uint64_t end = MIN(m->end, m->start + MODULE_BYTES_MAX);
@@ -176,7 +185,7 @@ static int search_mapping(struct target *t, struct lines *lines, const struct ma
 				g->main_arena = at + off - g->bins_off;
 				return 0;
 			}
-			found = r == -EPROTO ? r : found;
+			found = worse(found, r);
 		}
 	}
 	return found;
@@ -185,6 +194,7 @@ static int search_mapping(struct target *t, struct lines *lines, const struct ma
 /*
  * Whoever searches may lose the CPU between the read of the bins and the look at what they lead to: then all have moved on, and
  * they look like no bins. The next search is as likely as the first to be left in peace.
+ * What still looks like no bins then is none: -ENOENT.
  */
 static int search_again(struct target *t, struct lines *lines, const struct mapping *m, char *buf, struct glibc *g)
 {
@@ -192,8 +202,8 @@ static int search_again(struct target *t, struct lines *lines, const struct mapp
 
 	do {
 		r = search_mapping(t, lines, m, buf, g);
-	} while (r && r != -EINTR && --n);
-	return r;
+	} while ((r == -EAGAIN || r == -EPROTO) && --n);
+	return r == -EAGAIN ? -ENOENT : r;
 }
 
 static bool is_libc(const struct mapping *m)
@@ -226,7 +236,7 @@ static int search_all(struct target *t, struct lines *lines, char *buf, struct g
 			l->module_end = m->end;
 			if (!r || r == -EINTR)
 				return r;
-			found = r == -EPROTO ? r : found;
+			found = worse(found, r);
 		}
 	return found;
 }
@@ -248,18 +258,19 @@ int glibc__has_another(struct target *t, const struct glibc *g)
 	_cleanup_free_ char *buf = xmalloc(PIECE_BYTES + ARENA_TAIL);
 	struct lines *lines = lines__new(t);
 	struct glibc other = {};
-	int r = 0;
+	int found = -ENOENT;
 
-	for (size_t i = 0; i < t->maps.n && !r; i++) {
+	for (size_t i = 0; i < t->maps.n && found && found != -EINTR; i++) {
 		const struct mapping *m = &t->maps.v[i];
+		int r;
 
-		if (!may_have_arena(m) || is_libc(m) || (m->start <= g->main_arena && g->main_arena < m->end))
+		if (!may_have_arena(m) || (m->start <= g->main_arena && g->main_arena < m->end))
 			continue;
-		r = search_mapping(t, lines, m, buf, &other);
-		r = !r ? 1 : r == -EINTR ? r : 0;
+		r = search_again(t, lines, m, buf, &other);
+		found = !r || r == -EINTR ? r : worse(found, r);
 	}
 	lines__free(lines);
-	return r;
+	return !found ? 1 : found == -ENOENT ? 0 : found;
 }
 
 /* A tool that reads libc's symbols maps the file without code: that is no second libc. */

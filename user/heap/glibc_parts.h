@@ -155,8 +155,9 @@ bool lines__word(struct lines *l, uint64_t addr, uint64_t *ret);
 int glibc__find(struct target *t, struct glibc *g, struct err *e);
 size_t glibc__count(const struct target *t);	/* C libraries that are loaded: dlmopen and LD_AUDIT load more than one */
 /*
- * Is there a main arena beside the one that was found, in a file without libc's name: a copy, or a program that is linked
- * with a libc and loads another? 1 or 0; -EINTR
+ * Is there a main arena beside the one that was found: of a copy without libc's name, or of a
+ * program that is linked with a libc and loads another? 1 or 0; -EPROTO: what looks like one leads
+ * nowhere, or changes too fast; -EINTR
  */
 int glibc__has_another(struct target *t, const struct glibc *g);
 bool glibc__has_traces(const struct target *t);	/* of a heap: libc, and memory behind the break */

@@ -132,17 +132,20 @@ static bool is_not_over(void *arg)
 	return false;
 }
 
-/* A search that ended before its time is none. What is left takes no longer than a look without one, and is not interrupted. */
+/*
+ * A search that ended before its time is none. What is left takes no longer than a look without one
+ * and is not interrupted, so that what was found is not lost.
+ */
 static int keep_census(struct look *l, int err, struct err *e)
 {
-	if (err == -EINTR && l->o->reachable && l->has_census) {
-		l->h->search_interrupted = true;
+	if ((err && err != -EINTR) || !l->o->reachable || !l->has_census)
+		return err;
+	l->h->search_interrupted = err;
+	if (err)
 		err_done(e);
-		err = 0;
-		l->calls = (struct target_calls){ .is_over = is_not_over, .arg = l };
-		l->target.calls = &l->calls;
-	}
-	return err;
+	l->calls = (struct target_calls){ .is_over = is_not_over, .arg = l };
+	l->target.calls = &l->calls;
+	return 0;
 }
 
 /* For roots: before a stop, which these need not make longer. */

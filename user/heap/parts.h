@@ -52,6 +52,7 @@ bool modules__read(struct modules *m, uint64_t addr, void *to, size_t n);
 
 struct thread_stack {
 	int tid;		/* 0: a thread's that has ended; libc keeps it for the next one */
+	int own_tid;		/* its number in its own pid namespace, which libc knows */
 	char name[32];		/* clean */
 	uint64_t sp;		/* 0: not known */
 	uint64_t start, end;	/* without the guard; both 0: not found */

@@ -72,7 +72,7 @@ static int wait_for_next(struct search *s, uint64_t gap_ns, struct err *e)
 	for (uint64_t end = now_ns() + gap_ns, now; (now = now_ns()) < end;) {
 		struct timespec slice = { .tv_nsec = MIN(end - now, SLICE_NS) };
 
-		if (target__go_on(s->t, s->what, s->part_end))
+		if (target__go_on(s->t, REACH_AGAIN, s->part_end))
 			return err_set(e, -EINTR, "interrupted");
 		nanosleep(&slice, NULL);
 	}

@@ -46,6 +46,9 @@ struct reach_opts {
 	void *arg;
 };
 
+/* What target_calls.progress is told between two scans; in each of them "searching for pointers, ...". */
+#define REACH_AGAIN "searching for pointers again"
+
 struct reach_result {
 	struct census first;	/* owned; as the first scan saw it */
 	uint8_t *state;		/* owned; enum reach, of each block of it; those that were freed meanwhile are REACHED */

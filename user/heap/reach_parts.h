@@ -248,6 +248,7 @@ struct candidates {
 	struct block_index index;
 	struct vec(uint32_t) fresh;		/* that left, and whose pointers are still to be followed */
 	struct mark *first;			/* not owned; the first scan: with roots, who holds what */
+	const struct search *s;			/* not owned; of the scan: its words are looked at */
 };
 
 /* m is there as long as these are; its edges and its index are not. */

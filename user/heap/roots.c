@@ -233,24 +233,30 @@ void roots__parse_kept(struct roots *r, const char *text, const char *key, enum 
 }
 
 /* Where the kernel or its rules do not tell them, a scan still says what memory holds. */
-static void take_kept(struct roots *r, struct target *t, const char *what, const char *key, enum root_keeper keeper)
+static void take_kept(struct roots *r, struct target *t, pid_t of, const char *what, const char *key,
+		      enum root_keeper keeper)
 {
 	_cleanup_free_ char *text = NULL;
-	int err = process__file(t->runner, what, &text);
+	int err = process__file(of, what, &text);
 
 	target__note_untold(t, err);
 	if (!err)
 		roots__parse_kept(r, text, key, keeper);
 }
 
+static bool is_uring(const char *path)
+{
+	return !strcmp(path, "anon_inode:[io_uring]");
+}
+
 /* An epoll hands back what it was given: often the only pointer to a connection that waits. */
-static void take_epolls(struct roots *r, struct target *t)
+static void take_epolls(struct roots *r, struct target *t, pid_t of)
 {
 	char path[64], name[NAME_MAX + 96], link[32];
 	struct dirent *d;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)t->runner);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)of);
 	dir = opendir(path);
 	if (!dir)
 		target__note_untold(t, -errno);
@@ -264,16 +270,36 @@ static void take_epolls(struct roots *r, struct target *t)
 			continue;
 		}
 		link[n] = 0;
-		r->async_io |= !strcmp(link, "anon_inode:[io_uring]");
+		r->async_io |= is_uring(link);
 		if (strcmp(link, "anon_inode:[eventpoll]"))
 			continue;
 		snprintf(name, sizeof(name), "fdinfo/%s", d->d_name);
-		take_kept(r, t, name, "data:", KEPT_FOR_EPOLL);
+		take_kept(r, t, of, name, "data:", KEPT_FOR_EPOLL);
 	}
 	if (dir) {
 		target__note_untold(t, -errno);
 		closedir(dir);
 	}
+}
+
+/* Each process that shares the memory has its own timers, and may have its own descriptors. */
+static void take_all_kept(struct roots *r, struct target *t)
+{
+	for (size_t i = 0; t->runner && target__pid_at(t, i); i++) {
+		pid_t of = i ? process__runner(target__pid_at(t, i)) : t->runner;
+
+		if (!of)	/* it has ended */
+			continue;
+		take_epolls(r, t, of);
+		/* what timer_create() was given: "signal: 10/00007f..." */
+		take_kept(r, t, of, "timers", "/", KEPT_FOR_TIMER);
+	}
+	/*
+	 * Requests under way are in no file of /proc: it is only known that there may be some.
+	 * A ring whose descriptor was closed is still mapped.
+	 */
+	for (size_t i = 0; i < t->maps.n && !r->async_io; i++)
+		r->async_io = !strcmp(t->maps.v[i].path, "/[aio]") || is_uring(t->maps.v[i].path);
 }
 
 /* ---- registers */
@@ -449,12 +475,7 @@ int roots__look(struct roots *ret, struct search *s, const struct census *c, con
 	note_rewritten(&t->maps, s);
 	roots__ranges(&r, &t->maps, c, &o->thread_locals);
 	take_registers(&r, r.threads, r.n_threads);
-	take_epolls(&r, t);
-	/* what timer_create() was given: "signal: 10/00007f..." */
-	take_kept(&r, t, "timers", "/", KEPT_FOR_TIMER);
-	/* requests under way are in no file of /proc: it is only known that there may be some */
-	for (size_t i = 0; i < t->maps.n && !r.async_io; i++)
-		r.async_io = !strcmp(t->maps.v[i].path, "/[aio]");
+	take_all_kept(&r, t);
 	*ret = r;
 	return 0;
 }

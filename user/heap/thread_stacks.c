@@ -7,7 +7,7 @@
  * others in a list, and where the stack begins. It is recognised by what must hold of it, for all versions:
  *
  *	[-2] next  [-1] previous: descriptors that lead back here
- *	[0]  the thread's number
+ *	[0]  the thread's number in its own pid namespace
  *	...  some words later: start of the stack, its size, size of the guard in it
  *
  * One of them is found at the end of a mapping that lies above a guard, or from a stack pointer on; the list leads to the
@@ -35,7 +35,7 @@
 struct search {
 	struct target *t;
 	struct thread_stacks *s;
-	struct hash by_tid;	/* number → struct thread_stack */
+	struct hash by_own_tid;	/* own_tid → index of the struct thread_stack + 1 */
 	uint64_t tls_below, tls_above;	/* thread-local variables lie below the descriptor, or above it: so many bytes at most */
 	/* what was learnt of the first descriptor */
 	size_t pair;		/* words; 0: nothing was */
@@ -68,13 +68,21 @@ static uint64_t stack_pointer(struct target *t, int tid)
 static int list_threads_of(struct search *f, pid_t pid)
 {
 	_cleanup_pids_ struct pids threads = pids__of_threads(pid);
-	pid_t tid;
+	pid_t tid, own = 0;
+	bool elsewhere;
 	int r = 0;
 
+	/* its threads are in its pid namespace */
+	target__note_untold(f->t, process__own_tid(pid, &own));
+	elsewhere = own;
 	while (!r && f->s->all.n < THREADS_MAX && (tid = pids__next(&threads))) {
 		struct thread_stack *one = vec_push(&f->s->all);
 
+		own = 0;
+		if (elsewhere)
+			target__note_untold(f->t, process__own_tid(tid, &own));
 		one->tid = tid;
+		one->own_tid = own ?: tid;
 		target__note_untold(f->t, process__thread_comm(pid, tid, one->name));
 		one->sp = stack_pointer(f->t, tid);
 		r = target__go_on(f->t, "threads", 0);
@@ -91,17 +99,26 @@ static int list_threads(struct search *f)
 		return 0;
 	for (size_t i = 0; !r && target__pid_at(f->t, i); i++)
 		r = list_threads_of(f, target__pid_at(f->t, i));
-	/* the vector does not grow any more, but for those of no thread */
-	for (size_t i = 0; i < f->s->all.n && !r; i++)
-		hash__put(&f->by_tid, (uint64_t)f->s->all.v[i].tid, (void *)(uintptr_t)(i + 1));
+	/*
+	 * Processes that share the memory may be in several pid namespaces: where two threads have
+	 * the same number, that of the first process counts.
+	 */
+	for (size_t i = f->s->all.n; i-- && !r;)
+		hash__put(&f->by_own_tid, (uint64_t)f->s->all.v[i].own_tid, (void *)(uintptr_t)(i + 1));
 	return r;
 }
 
-static struct thread_stack *thread_of(struct search *f, uint32_t tid)
+static struct thread_stack *thread_of(struct search *f, uint32_t own_tid)
 {
-	size_t i = (uintptr_t)hash__get(&f->by_tid, tid);
+	size_t i = (uintptr_t)hash__get(&f->by_own_tid, own_tid);
 
 	return i ? &f->s->all.v[i - 1] : NULL;
+}
+
+/* NULL: it was not listed */
+static struct thread_stack *first_thread(struct search *f)
+{
+	return (struct thread_stack *)thread_stacks__by_tid(f->s, f->t->pid);
 }
 
 static bool is_plain(const struct mapping *m)
@@ -152,7 +169,7 @@ static bool read_pair(struct search *f, uint64_t at, struct thread_stack *to)
 }
 
 /* The address of a thread's number in its descriptor, in memory of [start, end); 0: it is not there. */
-static uint64_t find_descriptor(struct search *f, uint64_t start, uint64_t end, uint32_t tid)
+static uint64_t find_descriptor(struct search *f, uint64_t start, uint64_t end, uint32_t own_tid)
 {
 	size_t n;
 
@@ -163,7 +180,8 @@ static uint64_t find_descriptor(struct search *f, uint64_t start, uint64_t end, 
 		return 0;
 	/* the end of a stack comes first: what is further down may be a copy */
 	for (size_t i = n; i-- > 2;)
-		if ((uint32_t)f->buf[i] == tid && is_in_list(f, start + i * WORD, f->buf[i - 2], f->buf[i - 1]))
+		if ((uint32_t)f->buf[i] == own_tid &&
+		    is_in_list(f, start + i * WORD, f->buf[i - 2], f->buf[i - 1]))
 			return start + i * WORD;
 	return 0;
 }
@@ -191,13 +209,14 @@ static void follow(struct search *f, uint64_t at)
 static void find_by_pointer(struct search *f, struct thread_stack *one)
 {
 	const struct mapping *m = one->sp ? maps__find(&f->t->maps, one->sp) : NULL;
+	uint32_t tid = (uint32_t)one->own_tid;
 	uint64_t at;
 
 	if (!m || !m->write || one->tid == f->t->pid || f->n_tries >= TRIES_MAX)
 		return;
-	at = find_descriptor(f, MAX(one->sp, m->end - MIN(m->end - m->start, (uint64_t)WINDOW_BYTES)), m->end, (uint32_t)one->tid);
+	at = find_descriptor(f, MAX(one->sp, m->end - MIN(m->end - m->start, (uint64_t)WINDOW_BYTES)), m->end, tid);
 	if (!at)
-		at = find_descriptor(f, one->sp, MIN(m->end, one->sp + NEAR_BYTES), (uint32_t)one->tid);
+		at = find_descriptor(f, one->sp, MIN(m->end, one->sp + NEAR_BYTES), tid);
 	if (at && read_pair(f, at, one))
 		follow(f, at);
 	else
@@ -247,16 +266,17 @@ static void find_any(struct search *f)
  */
 static void find_first(struct search *f)
 {
+	const struct thread_stack *first = first_thread(f);
 	uint64_t searched = 0, at = 0;
 
-	for (size_t i = f->t->maps.n; i-- > 0 && searched < FIRST_MAX_BYTES && !at;) {
+	for (size_t i = f->t->maps.n; first && i-- > 0 && searched < FIRST_MAX_BYTES && !at;) {
 		const struct mapping *m = &f->t->maps.v[i];
 		uint64_t len = MIN(m->end - m->start, sizeof(f->buf)), from = is_plain(m) ? m->end - len : m->start;
 
 		if (!is_plain(m) && strcmp(m->path, "[heap]"))
 			continue;
 		searched += len;
-		at = find_descriptor(f, from, from + len, (uint32_t)f->t->pid);
+		at = find_descriptor(f, from, from + len, (uint32_t)first->own_tid);
 		if (!at)
 			continue;
 		f->s->first_tls_start = MAX(m->start, at - HEAD_BYTES - f->tls_below);
@@ -295,7 +315,7 @@ static void find_by_guard(struct search *f, struct thread_stack *one)
 
 static void find_main(struct search *f)
 {
-	struct thread_stack *first = thread_of(f, (uint32_t)f->t->pid);
+	struct thread_stack *first = first_thread(f);
 
 	for (size_t i = 0; i < f->t->maps.n && first; i++)
 		if (!strcmp(f->t->maps.v[i].path, "[stack]")) {
@@ -359,7 +379,7 @@ int thread_stacks__init(struct thread_stacks *s, struct target *t, uint64_t tls_
 		find_kept(f);
 	}
 	hash__done(&f->pointers);
-	hash__done(&f->by_tid);
+	hash__done(&f->by_own_tid);
 	free(f);
 	if (r)
 		thread_stacks__done(s);

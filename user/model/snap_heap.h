@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 /* What blocks are made of: a C++ class, or what their bytes look like. */
@@ -65,10 +66,16 @@ struct snap_unreached {
 	uint64_t unread_threads;	/* registers of these were not read; 0: of all of them, or of none */
 };
 
+static inline bool snap_unreached__lacks_registers(const struct snap_unreached *u)
+{
+	return u->unread_threads || (u->registers && !strcmp(u->registers, "not read"));
+}
+
 /* May pointers lie where nobody searched? Then what is unreached is perhaps leaked, not probably. */
 static inline bool snap_unreached__is_partial(const struct snap_unreached *u)
 {
-	return u->swapped_bytes || u->passed_over_bytes || u->unread_shared_bytes || u->async_io;
+	return u->swapped_bytes || u->passed_over_bytes || u->unread_shared_bytes || u->async_io ||
+	       snap_unreached__lacks_registers(u);
 }
 
 /* From where blocks are first reached. */

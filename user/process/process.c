@@ -260,26 +260,43 @@ static int may_inspect(pid_t pid, const struct process *p, struct err *e)
 			       "%s (%d) belongs to uid %u and this user may not inspect it", p->comm, (int)pid, p->uid);
 }
 
+/* By the text of status, which has one number for each namespace from ours on. 0: it is in ours */
+static pid_t own_number(const char *status)
+{
+	const char *line = strstr(status, "\nNSpid:\t");
+	int n = 0, first = 0;
+	pid_t own;
+
+	if (!line)
+		return 0;
+	line += strlen("\nNSpid:");
+	for (; *line == '\t' && sscanf(line, "\t%d%n", &own, &n) == 1; line += n)
+		first++;
+	return first > 1 ? own : 0;
+}
+
 int process__ids(pid_t pid, uid_t *ret_uid, pid_t *ret_own_pid)
 {
 	_cleanup_free_ char *text = NULL;
 	int err = process__file(pid, "status", &text);
-	const char *line = err ? NULL : strstr(text, "\nUid:"), *last;
+	const char *line = err ? NULL : strstr(text, "\nUid:");
 	unsigned int real, effective;
 
 	if (!line || sscanf(line + 5, "%u %u", &real, &effective) != 2)
 		return err ?: -EBADMSG;
 	*ret_uid = effective;
-	*ret_own_pid = pid;
-	/* one pid for each namespace from ours on */
-	line = strstr(text, "\nNSpid:");
-	if (!line)
-		return 0;
-	((char *)line)[1 + strcspn(line + 1, "\n")] = 0;
-	last = strrchr(line, '\t');
-	if (last && sscanf(last, "%d", ret_own_pid) != 1)
-		*ret_own_pid = pid;
+	*ret_own_pid = own_number(text) ?: pid;
 	return 0;
+}
+
+int process__own_tid(pid_t tid, pid_t *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	int err = process__file(tid, "status", &text);
+
+	if (!err)
+		*ret = own_number(text);
+	return err;
 }
 
 int process__look(pid_t pid, struct process *ret, struct err *e)

@@ -34,6 +34,8 @@ int process__read(pid_t pid, struct process *ret, struct err *e);
 int process__look(pid_t pid, struct process *ret, struct err *e);
 /* Its effective user, and its pid as it sees it itself; -errno. */
 int process__ids(pid_t pid, uid_t *ret_uid, pid_t *ret_own_pid);
+/* The number of a thread, or a process, in its own pid namespace; 0: that is ours. -errno */
+int process__own_tid(pid_t tid, pid_t *ret);
 /* Of a forked child: what its parent is, but for its pid and its age. */
 void process__copy(const struct process *from, pid_t pid, struct process *ret);
 void process__done(struct process *p);

@@ -19,6 +19,7 @@
 #include "trace/session.h"
 #include "tracee/resident.h"
 #include "util/log.h"
+#include "util/parse.h"
 #include "util/signals.h"
 
 /* Looks that nobody asked for take at most this part of a CPU. */
@@ -28,9 +29,14 @@
 #define STEP_NS (SECOND_NS / 10)
 /* A scan that nobody asked for does not hold up the end of a trace: it may take so much CPU time, */
 #define UNASKED_CPU_NS (SECOND_NS / 4)
-#define UNASKED_BLOCKS (1u << 18)	/* and with more live blocks it would take more */
-/* The same of a search for pointers that nobody asked for. */
+#define UNASKED_BLOCKS (1u << 18)	/* and is not begun with more live blocks in the trace */
+/*
+ * The same of a search for pointers that nobody asked for: its time in all. It is given up as soon as
+ * that cannot be enough. The list of blocks, which comes first, takes a quarter of it or less; and
+ * the scans that follow the first one take as long as that, if it does not reach all blocks.
+ */
 #define SEARCH_CPU_NS SECOND_NS
+#define SEARCH_BYTES (4ull << 30)	/* more is not read in that time */
 #define SEARCH_READ_NS (2 * SECOND_NS)	/* after Ctrl-C, files are read for as long, also where a file system hangs */
 /* Of a whole machine's processes, those that hold the most. */
 #define MAX_PROCESSES 64
@@ -74,7 +80,8 @@ struct heaps {
 	bool has_next;
 	uint64_t began_ns, told_ns;	/* the one under way, and when its progress was last told */
 	uint64_t took_ns, ended_ns;	/* the last one */
-	uint64_t cpu_end_ns;	/* of the thread: one that nobody asked for ends there */
+	uint64_t cpu_began_ns, cpu_end_ns;	/* of the thread, of one that nobody asked for; else 0 */
+	bool too_long;		/* it was given up */
 	bool unasked;		/* the search under way: it ends where it would have to stop the process */
 	bool lacks_registers;	/* it did */
 	uint64_t until_ns;	/* of the last one: when the raw snapshot was taken, on the programs' clock; else 0 */
@@ -159,9 +166,10 @@ static bool is_complete(const struct session *s)
 }
 
 /* A scan that nobody asked for ends when its CPU time does. */
-static bool is_out_of_time(const struct heaps *h)
+static bool is_out_of_time(struct heaps *h)
 {
-	return h->cpu_end_ns && clock_ns(CLOCK_THREAD_CPUTIME_ID) > h->cpu_end_ns;
+	h->too_long |= h->cpu_end_ns && clock_ns(CLOCK_THREAD_CPUTIME_ID) > h->cpu_end_ns;
+	return h->too_long;
 }
 
 /* Nobody asked for a search that stops the process to read its registers. */
@@ -180,7 +188,7 @@ static void report_no_search(const struct heaps *h, pid_t pid)
 {
 	if (h->lacks_registers)
 		say_verbose("the heap was not searched for pointers: --reachable does so, and stops the process for a moment to read registers");
-	else if (is_out_of_time(h))
+	else if (h->too_long)
 		say("the heap was not searched for pointers, which takes over a second: use --reachable");
 	else
 		say("%d: its memory was not searched for pointers: the search was interrupted", (int)pid);
@@ -223,7 +231,7 @@ static void look_at(struct heaps *h, const struct subject *who)
 	if (!err && to->heap.search_interrupted)
 		report_no_search(h, who->pid);
 	/* what nobody asked for need not be missed */
-	if (h->unasked && (h->lacks_registers || is_out_of_time(h)))
+	if (h->unasked && (h->lacks_registers || h->too_long))
 		to->heap.search_interrupted = false;
 	if (!err)
 		return;
@@ -449,23 +457,57 @@ static bool searches_unasked(const struct heaps *h, const struct snapshot *so_fa
 	return p && so_far && snapshot__needs_search(so_far) && resident__is_glibc(t, p);
 }
 
+/* Of one process: each scan reads all of it. */
+static bool is_too_large(const struct heaps *h)
+{
+	_cleanup_free_ char *status = NULL;
+
+	return !process__file(h->subjects.v->pid, "status", &status) &&
+	       bytes_of_line(status, "RssAnon:") > SEARCH_BYTES;
+}
+
+/* From the first scan on a search has all of its time; after it no more than half may be spent. */
+static void pace(const char *what, double part, void *arg)
+{
+	struct heaps *h = arg;
+	uint64_t spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - h->cpu_began_ns;
+
+	if (!strncmp(what, "searching", strlen("searching")) && !h->too_long)
+		h->cpu_end_ns = h->cpu_began_ns + SEARCH_CPU_NS;
+	h->too_long |= !strcmp(what, REACH_AGAIN) && part < 0.5 && spent_ns > SEARCH_CPU_NS / 2;
+	tell_progress(what, part, arg);
+}
+
+static void report_not_read(const struct heaps *h, bool too_many, bool search)
+{
+	if (too_many)
+		say("the heap was not read, because the trace has over %u live blocks: --reachable reads it and searches it for pointers", UNASKED_BLOCKS);
+	else if (h->failed.code == -EINTR && signal_asks_for_end())
+		say("the heap was not read: a signal ended the scan");
+	else if (h->failed.code == -EINTR)
+		say("the heap was not read, which takes over %s of CPU time: %s", DURATION(UNASKED_CPU_NS),
+		    search ? "--reachable reads it and searches it for pointers" : "--view heap reads it");
+}
+
 /* The scan is given up where it takes too long: then nothing of it is shown. */
 static void look_unasked(struct heaps *h, const struct snapshot *so_far)
 {
-	bool too_many = n_live_blocks(h) > UNASKED_BLOCKS, search = !too_many && searches_unasked(h, so_far);
+	bool too_many = n_live_blocks(h) > UNASKED_BLOCKS;
+	bool decides = !too_many && searches_unasked(h, so_far), search = decides && !is_too_large(h);
 
 	h->wish.reachable = h->wish.roots = h->unasked = search;
 	/* names of the variables that hold blocks are read after the search */
 	if (search && h->s->interrupted)
 		readers__end_at(now_ns() + SEARCH_READ_NS);
-	h->cpu_end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (search ? SEARCH_CPU_NS : UNASKED_CPU_NS);
+	h->cpu_began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	h->cpu_end_ns = h->cpu_began_ns + UNASKED_CPU_NS;
 	h->calls.is_over = is_too_long;
+	h->calls.progress = pace;
 	if (!too_many)
 		look_at_all(h);
-	if (h->failed.code == -EINTR && signal_asks_for_end())
-		say("the heap was not read: a signal ended the scan");
-	else if (too_many || h->failed.code == -EINTR)
-		say("the heap was not read, which takes over a second: --reachable searches it for pointers");
+	report_not_read(h, too_many, decides);
+	if (decides && !search && !h->failed.code)
+		say("the heap was not searched for pointers, which takes over a second: use --reachable");
 }
 
 static bool is_wanted(const struct session *s)

@@ -91,7 +91,7 @@ static void search_doubts(struct report *r, const struct snap_unreached *u)
 	if (u->unread_threads)
 		para__words(&r->para, "Registers of %s thread%s could not be read, those of the others once: a block that only a register points to may be among them.",
 			    EXACT(u->unread_threads), plural(u->unread_threads));
-	else if (u->registers && !strcmp(u->registers, "not read"))
+	else if (snap_unreached__lacks_registers(u))
 		para__words(&r->para, "Registers could not be read: a block that only a register points to may be among them.");
 }
 

@@ -263,6 +263,16 @@ static void free_words(const struct top *t, struct flow *f, const struct snap_he
 			     BYTES(h->trimmable_bytes));
 }
 
+/* Of a partial search. */
+static const char *not_searched(const struct snap_unreached *u)
+{
+	if (u->async_io)
+		return "pending requests (asynchronous I/O)";
+	if (u->swapped_bytes || u->passed_over_bytes || u->unread_shared_bytes)
+		return "memory on disk or unmapped";
+	return "registers";
+}
+
 static void unreached_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
 	const struct snap_unreached *u = &h->unreached;
@@ -284,7 +294,7 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 	if (u->registers && strcmp(u->registers, "read"))
 		flow__clausef(f, STYLE_DIM, "; registers %s", u->registers);
 	if (u->blocks && snap_unreached__is_partial(u))
-		flow__clausef(f, STYLE_WARN, "; %s not searched", u->async_io ? "pending requests (asynchronous I/O)" : "memory on disk or unmapped");
+		flow__clausef(f, STYLE_WARN, "; %s not searched", not_searched(u));
 }
 
 static void unreached_briefly(const struct top *t, struct flow *f, const struct snap_heap *h)
