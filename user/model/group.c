@@ -48,20 +48,6 @@ static void choose_groups(struct work *w)
 	w->to->n_processes = w->n_groups;
 }
 
-static bool same_or_none(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
-/* What all of them have in common is the group's. */
-static void keep_common(const char **sum, const char *more, bool first)
-{
-	if (first)
-		*sum = more;
-	else if (!same_or_none(*sum, more))
-		*sum = NULL;
-}
-
 /* That one of them is steady says nothing of another, of which that is not known. */
 static void add_trend(struct trend *sum, const struct trend *t, bool first)
 {
@@ -81,23 +67,10 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	g->n_ended += process__n_ended(s, p);
 	g->ended_live_blocks += process__ended_blocks(p);
 	g->ended_live_bytes += process__ended_bytes(p);
-	keep_common(&g->exe, p->exe, first);
-	keep_common(&g->cgroup, p->cgroup, first);
-	keep_common(&g->container, p->container, first);
-	keep_common(&g->pod, p->pod, first);
-	keep_common(&g->unit, p->unit, first);
-	g->runtime = g->runtime ? g->runtime : p->runtime;
-	g->ended = (first || g->ended) && p->ended;
-	fields__merge(&process_fields, g, p);
-	/* one of unknown start may be the first of them */
-	if (first || !p->wall_started_ns || (g->wall_started_ns && p->wall_started_ns < g->wall_started_ns))
-		g->wall_started_ns = p->wall_started_ns;
+	row__merge(table__member(TABLE_PROCESSES), g, p, first);
 	g->start_ticks = first ? p->start_ticks : 0;
 	if (!p->ended)
 		add_trend(&g->trend, &p->trend, first_running);
-	counters__add(&g->c, &p->c);
-	std_error__add(&g->error, &p->error);
-	fields__merge(&growth_fields, &g->growth, &p->growth);
 	g->n_threads += p->n_threads;
 	/* one of them stands for those of which nothing was seen, if nothing was of all */
 	if (p->blind.is && (!g->blind.is || g->blind.idle))
@@ -313,7 +286,7 @@ static uint64_t hash_of_site(const struct site_key *k)
 static void new_site(struct work *w, const struct site_key *k)
 {
 	struct snap_site *to = &w->to->sites[w->to->n_sites++];
-	const struct remap map = { .place_of = w->same_place };
+	const struct remap map = { .of[TABLE_PLACES] = w->same_place };
 
 	*to = *k->site;
 	to->process = k->group;
@@ -342,10 +315,7 @@ static void merge_sites(struct work *w)
 		}
 		w->merged_into[i] = *slot - 1;
 	}
-	memset(w->to->stacks_by_end, 0, sizeof(w->to->stacks_by_end));
-	for (size_t i = 0; i < w->to->n_sites; i++)
-		if (w->to->sites[i].n_stack)
-			w->to->stacks_by_end[MIN(w->to->sites[i].end, SNAPSHOT_N_ENDS - 1)]++;
+	snapshot__count_ends(w->to);
 }
 
 #define GAP_NS 2000000000ull	/* histories that begin later than that after the first allocation lack their beginning */
@@ -412,7 +382,9 @@ static void merge_histories(struct work *w)
 /* A heap is a process's own, also where rows are of several; a mark stays what it is, and whose it was is a group now. */
 static void map_rest(struct work *w)
 {
-	const struct remap map = { .site_of = w->merged_into, .process_of = w->group_of, .place_of = w->same_place };
+	const struct remap map = { .of = { [TABLE_SITES] = w->merged_into,
+					   [TABLE_PROCESSES] = w->group_of,
+					   [TABLE_PLACES] = w->same_place } };
 
 	snapshot__remap(w->to, w->from, &map);
 }

@@ -136,12 +136,8 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 		sum->oldest_at_most = site->oldest_at_most;
 	}
 	sum->peak_at_most |= sum->c.peak_bytes && site->c.peak_bytes;
-	counters__add(&sum->c, &site->c);
-	std_error__add(&sum->error, &site->error);
-	fields__merge(&site_fields, sum, site);
-	fields__merge(&move_fields, &sum->moves, &site->moves);
+	row__merge(table__member(TABLE_SITES), sum, site, false);
 	fields__merge(&variance_fields, &sum->var, &site->var);
-	sum->lifetime_sum_ns += site->lifetime_sum_ns;
 	sum->scan_blocks += site->scan_blocks;
 	sum->scan_bytes += site->scan_bytes;
 	if (site->oldest_born_ns && (!sum->oldest_born_ns || site->oldest_born_ns < sum->oldest_born_ns)) {

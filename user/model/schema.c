@@ -107,22 +107,25 @@ FIELDS(process_fields,
 	/* a row of several processes has none */
 	ROW("pid", FIELD_INT, AT(snap_process, pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("comm", FIELD_STR, AT(snap_process, comm), .missing = ""),
-	ROW("exe", FIELD_STR, AT(snap_process, exe)),
+	ROW("exe", FIELD_STR, AT(snap_process, exe), .merge = MERGE_SAME),
 	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
-	ROW("ended", FIELD_BOOL, AT(snap_process, ended)),
+	ROW("ended", FIELD_BOOL, AT(snap_process, ended), .merge = MERGE_ALL),
 	ROW("exit_signal", FIELD_INT, AT(snap_process, exit_signal), .empty = EMPTY_IS_NULL),
 	ROW("oom_killed", FIELD_BOOL, AT(snap_process, oom_killed)),
 	ROW("members", FIELD_U32, AT(snap_process, n_members), .unit = UNIT_COUNT, .empty = EMPTY_IS_NULL),
 	ROW("ended_live_blocks", FIELD_U64, AT(snap_process, ended_live_blocks), .unit = UNIT_COUNT, .empty = EMPTY_IS_ABSENT),
 	ROW("ended_live_bytes", FIELD_U64, AT(snap_process, ended_live_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
-	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .line = 6),
-	ROW("container", FIELD_STR, AT(snap_process, container)),
-	ROW("pod", FIELD_STR, AT(snap_process, pod), .empty = EMPTY_IS_ABSENT),
-	ROW("unit", FIELD_STR, AT(snap_process, unit)),
-	ROW("runtime", FIELD_STR, AT(snap_process, runtime), .empty = EMPTY_IS_ABSENT),
+	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .merge = MERGE_SAME, .line = 6),
+	ROW("container", FIELD_STR, AT(snap_process, container), .merge = MERGE_SAME),
+	ROW("pod", FIELD_STR, AT(snap_process, pod), .merge = MERGE_SAME, .empty = EMPTY_IS_ABSENT),
+	ROW("unit", FIELD_STR, AT(snap_process, unit), .merge = MERGE_SAME),
+	ROW("runtime", FIELD_STR, AT(snap_process, runtime), .merge = MERGE_FIRST,
+	    .empty = EMPTY_IS_ABSENT),
 	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("parent", FIELD_U32, AT(snap_process, parent), .empty = EMPTY_IS_NULL),
-	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .empty = EMPTY_IS_NULL, .line = 6),
+	/* one of unknown start may be the first of several */
+	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .merge = MERGE_MIN,
+	    .empty = EMPTY_IS_NULL, .line = 6),
 	ROW("start_ticks", FIELD_U64, AT(snap_process, start_ticks), .unit = UNIT_ID, .empty = EMPTY_IS_ABSENT),
 	ROW("unseen_ns", FIELD_U64, AT(snap_process, unseen_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
 	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
@@ -249,8 +252,6 @@ FIELDS(source_fields,
 );
 
 FIELDS(free_fields,
-	ROW("site", FIELD_U32, AT(snap_free, site)),
-	ROW("where", FIELD_U32, AT(snap_free, where)),
 	ROW("tid", FIELD_INT, AT(snap_free, tid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("thread", FIELD_STR, AT(snap_free, thread)),
 	ROW("calls", FIELD_U64, AT(snap_free, calls), .unit = UNIT_COUNT),
@@ -502,6 +503,13 @@ static bool is_same(const struct field *f, const void *a, const void *b)
 	const char *const *x = a, *const *y = b;
 
 	return f->type == FIELD_STR ? !strcmp(*x ?: "", *y ?: "") : !memcmp(a, b, sizes[f->type]);
+}
+
+void fields__begin(const struct fields *fields, void *sum, const void *row)
+{
+	for (const struct field *f = fields->v; f < fields->v + fields->n; f++)
+		if (f->merge)
+			memcpy((char *)sum + f->offset, field__of(f, row), sizes[f->type]);
 }
 
 void fields__merge(const struct fields *fields, void *sum, const void *row)

@@ -123,7 +123,7 @@ void frames__init(struct writer *w)
 		number_by_use(w);
 }
 
-void json__frames(struct writer *w, const struct member *m, const void *row)
+void json__frames(struct writer *w, const struct member *m)
 {
 	json__array(w->j, m->key);
 	for (size_t i = 0; i < w->n_places; i++) {
@@ -211,7 +211,7 @@ int reader__modules(struct reader *r, const struct member *m, json_t *from, void
 
 /* ---- frames, read */
 
-static int read_offset(struct reader *r, const struct member *m, json_t *from, void *row)
+int reader__offset(struct reader *r, const struct member *m, json_t *from, void *row)
 {
 	struct json_frame *f = row;
 
@@ -221,7 +221,7 @@ static int read_offset(struct reader *r, const struct member *m, json_t *from, v
 
 static const struct member frames = {
 	.kind = MEMBER_FRAMES, .key = "frames", .what = "a frame", .fields = &frame_fields,
-	MEMBERS(OWN("offset", NULL, read_offset)), .size = sizeof(struct json_frame), .max = 8000000,
+	MEMBERS(OWN(OWN_FRAME, "offset")), .size = sizeof(struct json_frame), .max = 8000000,
 };
 
 /* The place of frames that lie at one address, the innermost first. */
