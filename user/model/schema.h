@@ -61,6 +61,12 @@ enum field_empty {
 	EMPTY_IS_ABSENT,	/* no key at all, in both cases; a figure that needs to be known says that it is by a 0 */
 };
 
+/* What a figure is that a file has no key for, because the version that wrote it did not know it. */
+enum field_absent {
+	ABSENT_IS_ZERO,		/* or what the row had before */
+	ABSENT_IS_UNKNOWN,	/* its tables note it: see fields.unread */
+};
+
 /* Beside enum counter_bit: what may be known of one row and not of another. */
 enum known_of_row {
 	KNOWN_ONE = 1 << 16,		/* a process, not several in one row */
@@ -85,6 +91,7 @@ struct field {
 	unsigned int needs;		/* enum counter_bit and enum known_of_row */
 	enum field_merge merge;
 	enum field_empty empty;
+	enum field_absent absent;
 	const struct choices *choices;	/* of FIELD_ENUM */
 	int line;			/* in files it begins a line, indented by this; 0: it does not */
 	const char *missing;		/* FIELD_STR: what is read where a file has none; NULL: that leaves it as it was */
@@ -93,6 +100,7 @@ struct field {
 struct fields {
 	const struct field *v;
 	size_t n;
+	size_t unread;			/* uint64_t of the row: bit i: v[i] is not known, as no file had it; 0: there is none */
 };
 
 /* ---- members */
@@ -232,6 +240,9 @@ const void *field__of(const struct field *f, const void *row);
 unsigned int site__known(const struct snapshot *s, const struct snap_site *site);
 unsigned int process__known(const struct snapshot *s, const struct snap_process *p);
 unsigned int heap__known(const struct snapshot *s, const struct snap_heap *h);
+/* No file had it, or one of those that the row is the sum of had not. */
+bool field__is_unread(const struct fields *fields, const struct field *f, const void *row);
+void field__set_unread(const struct fields *fields, const struct field *f, void *row);
 double field__number(const struct field *f, const void *row);	/* of a figure; NAN: it is none */
 /* 0, false, NULL */
 bool field__is_empty(const struct field *f, const void *row);

@@ -10,9 +10,13 @@
 #define ROW(its_key, its_type, its_offset, ...) { .key = its_key, .type = its_type, .offset = its_offset, __VA_ARGS__ }
 #define AT(type, name) offsetof(struct type, name)
 /* A table of such rows, which are name_rows[]. */
-#define FIELDS(name, ...) \
+#define FIELDS(name, ...) FIELDS_OF(name, 0, __VA_ARGS__)
+/* The same, of rows that say which of them are not known. */
+#define FIELDS_OF(name, its_unread, ...) \
 	static const struct field name##_rows[] = { __VA_ARGS__ }; \
-	const struct fields name = { name##_rows, ARRAY_SIZE(name##_rows) }
+	_Static_assert(!(its_unread) || ARRAY_SIZE(name##_rows) <= 64, "a bit for each"); \
+	const struct fields name = { name##_rows, ARRAY_SIZE(name##_rows), its_unread }
+#define OR_UNKNOWN .absent = ABSENT_IS_UNKNOWN
 
 #define OR_ABSENT .empty = EMPTY_IS_ABSENT
 #define OF_FIELDS(its_fields, ...) { .kind = MEMBER_FIELDS, .fields = its_fields, __VA_ARGS__ }
@@ -43,8 +47,8 @@
 /* Members of a member, and fields that are nobody else's. */
 #define MEMBERS(...) .members = (const struct member[]){ __VA_ARGS__, {} }
 #define THESE(...) \
-	(&(const struct fields){ (const struct field[]){ __VA_ARGS__ }, \
-				 ARRAY_SIZE(((const struct field[]){ __VA_ARGS__ })) })
+	(&(const struct fields){ .v = (const struct field[]){ __VA_ARGS__ }, \
+				 .n = ARRAY_SIZE(((const struct field[]){ __VA_ARGS__ })) })
 #define HEAPS_MAX 100000
 
 #endif

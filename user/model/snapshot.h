@@ -268,6 +268,7 @@ struct snap_site {
 	const struct snap_share *types;	/* what its live blocks are, the largest share first */
 	size_t n_types;
 	uint64_t sampled_blocks;	/* of its live blocks, those that types were looked up of */
+	uint64_t unread;	/* fields that the file which it was read from did not have: see struct fields */
 	const struct snap_root *held;	/* --roots: from where most of its bytes are reached; NULL: not known */
 
 	/* While it is traced; views do not use these */
@@ -356,6 +357,7 @@ struct snap_process {
 	int exit_signal;	/* that ended it; 0: none, or it goes on */
 	bool oom_killed;	/* by the kernel, which had run out of memory */
 	uint64_t peak_at_ns;	/* since the trace's start */
+	uint64_t unread;	/* as of a site */
 	const struct snap_thread *threads;
 	size_t n_threads;
 	const struct snap_point *timeline;

@@ -176,8 +176,12 @@ int reader__rows(struct reader *r, const struct member *m, json_t *from, void *r
 	v = snapshot__alloc(r->s, n + 1, m->size);
 	*(const void **)((char *)row + m->offset) = v;
 	member__set_count(m, row, n);
-	if (piece)
-		return reader__elements(r, *piece, m, v);
+	if (piece) {
+		r->terse = m->terse && n > JSON_FULL_SITES;
+		err = reader__elements(r, *piece, m, v);
+		r->terse = false;
+		return err;
+	}
 	for (size_t i = 0; i < n && !err; i++)
 		err = reader__members(r, json_array_get(array, i), m, v + i * m->size);
 	return err;
@@ -239,7 +243,7 @@ static int read_mean(struct reader *r, const struct member *m, json_t *from, voi
 {
 	const struct field mean = ROW(m->key, FIELD_U64, m->offset);
 	uint64_t *sum = (uint64_t *)((char *)row + m->offset);
-	int err = reader__row(r, from, row, &(struct fields){ &mean, 1 }, "a site");
+	int err = reader__row(r, from, row, &(struct fields){ .v = &mean, .n = 1 }, "a site");
 
 	if (__builtin_mul_overflow(*sum, *(const uint64_t *)((const char *)row + m->count), sum))
 		*sum = UINT64_MAX;

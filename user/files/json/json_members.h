@@ -65,6 +65,7 @@ struct reader {
 	struct json_frame *frames;	/* owned; "frames" of the file */
 	size_t n_frames;
 	struct vec(uint32_t) stack;	/* of the site that is being read */
+	bool terse;			/* rows that are being read have no keys that are empty */
 	struct err *e;
 };
 

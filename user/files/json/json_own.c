@@ -211,7 +211,7 @@ static void write_tags(struct writer *w, const struct member *m, const void *row
 {
 	static const struct snap_tag none = { .entered = UINT64_MAX };
 	/* the first ones: those of calls and of what is live */
-	const struct fields counters = { counter_fields.v, 6 };
+	const struct fields counters = { .v = counter_fields.v, .n = 6 };
 	_cleanup_free_ struct tag_sum *sums = tags__add_up(w->s);
 
 	json__array(w->j, m->key);

@@ -46,7 +46,7 @@ static const struct field frame_rows[] = {
 	ROW("inlined", FIELD_BOOL, AT(json_frame, inlined)),
 	ROW("inlines_unknown", FIELD_BOOL, AT(json_frame, split), .empty = EMPTY_IS_ABSENT),
 };
-static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
+static const struct fields frame_fields = { .v = frame_rows, .n = ARRAY_SIZE(frame_rows) };
 
 static void write_frame(struct writer *w, const struct frame *f)
 {
