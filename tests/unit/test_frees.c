@@ -67,7 +67,7 @@ static struct snapshot *sample(void)
 	s->n_free_sites = 4;
 	s->frees = f;
 	s->n_frees = 6;
-	s->sites[c].moves = (struct snap_moves){ .calls = 936, .moved_calls = 700, .moved_bytes = 30 << 20, .grown_calls = 900,
+	s->sites[c].moves = (struct mt_moves){ .calls = 936, .moved_calls = 700, .moved_bytes = 30 << 20, .grown_calls = 900,
 						 .grown_bytes = 900 * 64, .shrunk_calls = 30, .doubled_calls = 6, .longest = 930 };
 	return s;
 }
@@ -362,7 +362,7 @@ Test(frees, realloc_that_added_nothing)
 	_cleanup_free_ char *text = NULL;
 	size_t len;
 
-	s->sites[site_of(s, 0, "realloc")].moves = (struct snap_moves){ .calls = 9, .moved_calls = 1, .moved_bytes = 9, .grown_calls = 4 };
+	s->sites[site_of(s, 0, "realloc")].moves = (struct mt_moves){ .calls = 9, .moved_calls = 1, .moved_bytes = 9, .grown_calls = 4 };
 	text = written__as(s, "text", &(struct export_opts){ .report = { .views = VIEW_ALLOCS, .top = 1 } }, &len);
 	cr_expect_not_null(strstr(text, "9 B copied"));
 	snapshot__free(s);

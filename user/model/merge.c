@@ -38,18 +38,16 @@ struct counters counters__take(struct counters *left, const struct counters *c)
 	return ret;
 }
 
+#define TAKE(its_name, shift) .its_name = c->its_name,
+
+struct counters counters__of_site(const struct mt_counts *c)
+{
+	return (struct counters){ MT_COUNTED(TAKE) };
+}
+
 struct counters counters__of_thread(const struct mt_thread_counts *c)
 {
-	return (struct counters){
-		.alloc_calls = c->alloc_calls,
-		.alloc_bytes = c->alloc_bytes,
-		.free_calls = c->free_calls,
-		.free_bytes = c->free_bytes,
-		.realloc_calls = c->realloc_calls,
-		.temp_calls = c->temp_calls,
-		.failed_calls = c->failed_calls,
-		.unknown_frees = c->unknown_frees,
-	};
+	return (struct counters){ MT_COUNTED(TAKE).unknown_frees = c->unknown_frees };
 }
 
 void std_error__add(struct std_error *sum, const struct std_error *e)

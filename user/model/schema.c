@@ -80,7 +80,7 @@ FIELDS_OF(site_fields, AT(snap_site, unread),
 	TREND(snap_site),
 );
 
-#define MOVES(name, its_unit, how) ROW(#name, FIELD_U64, AT(snap_moves, name), .unit = its_unit, .merge = how)
+#define MOVES(name, its_unit, how) ROW(#name, FIELD_U64, AT(mt_moves, name), .unit = its_unit, .merge = how)
 
 FIELDS(move_fields,
 	MOVES(calls, UNIT_COUNT, MERGE_SUM),

@@ -201,7 +201,7 @@ extern const struct fields error_fields;	/* struct std_error */
 extern const struct fields variance_fields;	/* the same, where it has variances: snap_site.var */
 extern const struct fields site_names;		/* struct snap_site: whose it is */
 extern const struct fields site_fields;		/* and what is reported of it beside its counters */
-extern const struct fields move_fields;		/* struct snap_moves */
+extern const struct fields move_fields;		/* struct mt_moves */
 extern const struct fields age_fields;		/* struct snap_age */
 extern const struct fields process_fields;	/* struct snap_process */
 extern const struct fields memory_fields;	/* struct snap_memory */

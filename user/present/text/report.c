@@ -109,7 +109,7 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 
 static void realloc_words(struct report *r, const struct snap_site *site, size_t indent)
 {
-	const struct snap_moves *m = &site->moves;
+	const struct mt_moves *m = &site->moves;
 	uint64_t steps = m->grown_calls - MIN(m->doubled_calls, m->grown_calls);
 	bool by_steps = m->grown_calls >= FEW_CALLS && steps > m->grown_calls / 2;
 
