@@ -107,6 +107,7 @@ struct mt_moves {		/* calls of realloc that gave a block for one that was known 
  */
 struct mt_rare {
 	struct mt_moves moves;
+	__u64 zero_calls;	/* allocations for which zero bytes were requested */
 };
 _Static_assert(__builtin_offsetof(struct mt_rare, moves.longest) == 0, "the first word is no sum");
 
