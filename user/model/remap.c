@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/heaps.h"
-#include "util/ids.h"
+#include "model/same_sites.h"
 #include "util/util.h"
 
 /* ---- rows of any list */
@@ -110,42 +110,26 @@ size_t rows__remap(struct snapshot *to, enum profile_table t, const void *from, 
 
 /* ---- frees */
 
-/* Free sites that have become the same: a chain of (what it had so far, the next place). */
-static void same_where(struct key_ids *chains, struct string_ids *names, const struct snap_site *w, uint32_t *ret)
-{
-	uint32_t name, at;
-
-	string_ids__get(names, w->function, &name);
-	key_ids__get(chains, (struct key){ .a = w->process, .b = name }, &at, NULL);
-	for (uint32_t i = 0; i < w->n_stack; i++)
-		key_ids__get(chains, (struct key){ .a = at, .b = w->stack[i], .c = 1 }, &at, NULL);
-	key_ids__get(chains, (struct key){ .a = at, .c = 2 }, ret, NULL);
-}
-
 /* Each once, of no frees yet. went: of which row each of n_from became part. */
 static void merge_wheres(struct snap_site *v, size_t *n, uint32_t *went, size_t n_from)
 {
 	_cleanup_free_ uint32_t *row_of = xcalloc(*n + 1, sizeof(*row_of));
-	struct key_ids chains = {}, ends = {};
-	struct string_ids names = {};
-	uint32_t chain;
+	struct same_sites same;
 	bool is_new;
 
+	same_sites__init(&same, v, *n);
 	for (size_t i = 0; i < *n; i++) {
-		same_where(&chains, &names, &v[i], &chain);
-		key_ids__get(&ends, (struct key){ .a = chain }, &row_of[i], &is_new);
+		same_sites__get(&same, &v[i], v[i].process, NULL, &row_of[i], &is_new);
 		if (!is_new)
 			continue;
 		v[row_of[i]] = v[i];
 		v[row_of[i]].c = (struct counters){};
 	}
-	*n = ends.n;
+	*n = same.n;
 	for (size_t i = 0; i < n_from; i++)
 		if (went[i] != ROW_GONE)
 			went[i] = row_of[went[i]];
-	key_ids__done(&chains);
-	key_ids__done(&ends);
-	string_ids__done(&names);
+	same_sites__done(&same);
 }
 
 static void map_frees(struct snapshot *to, const struct snapshot *from, const struct remap *map)

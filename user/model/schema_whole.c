@@ -243,15 +243,12 @@ void member__set_count(const struct member *m, void *row, size_t n)
 static void own_member(struct snapshot *s, const struct member *m, void *row)
 {
 	void *at = (char *)row + m->offset, **list = at;
-	size_t n = m->count_size ? member__count(m, row) : 0;
+	bool is_list = m->count_size || m->kind == MEMBER_POINTER;
+	size_t n = m->count_size ? member__count(m, row) : is_list && *list;
 
-	if (m->kind == MEMBER_FIELDS || m->kind == MEMBER_OBJECT) {
+	if (m->kind == MEMBER_FIELDS || m->kind == MEMBER_OBJECT)
 		row__own(s, m, at);
-		return;
-	}
-	if (m->kind == MEMBER_POINTER)
-		n = *list != NULL;
-	if (!n)
+	if (!is_list)
 		return;
 	*list = snapshot__copy(s, *list, n, m->size);
 	for (size_t i = 0; i < n && m->kind == MEMBER_STRINGS; i++)
