@@ -6,6 +6,7 @@
 #ifndef MT_ABI_PROCS_H
 #define MT_ABI_PROCS_H
 
+#include "abi_sites.h"
 #include "abi_types.h"
 
 /* ---- processes */
@@ -83,17 +84,6 @@ struct mt_request {
 	__u32 pid;
 	__u32 proc;
 	__u32 unselected;	/* MT_ASK_SHARE: traced with proc alone; outliving it is a loss */
-};
-
-struct mt_thread_counts {
-	__u64 alloc_calls;
-	__u64 alloc_bytes;
-	__u64 free_calls;	/* frees made by this thread, whichever thread allocated */
-	__u64 free_bytes;
-	__u64 realloc_calls;
-	__u64 temp_calls;
-	__u64 failed_calls;
-	__u64 unknown_frees;
 };
 
 struct mt_proc {

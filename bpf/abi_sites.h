@@ -65,19 +65,33 @@ struct mt_site {
 };
 _Static_assert(sizeof(struct mt_site) == 128, "two cache lines");
 
+/*
+ * What each event may add to, of a site and of a thread: its name, and where the point is in its
+ * amounts with --sample. They fill a cache line of a site: what is rare is in struct mt_rare.
+ */
+#define MT_COUNTED(COUNTER) \
+	COUNTER(alloc_calls, MT_CALLS_SHIFT) \
+	COUNTER(alloc_bytes, MT_BYTES_SHIFT) \
+	COUNTER(free_calls, MT_CALLS_SHIFT) \
+	COUNTER(free_bytes, MT_BYTES_SHIFT) \
+	COUNTER(realloc_calls, MT_CALLS_SHIFT) \
+	COUNTER(temp_calls, MT_CALLS_SHIFT) \
+	COUNTER(failed_calls, MT_CALLS_SHIFT)
+#define MT_COUNTER_WORD(name, shift) __u64 name;
+
 struct mt_counts {		/* per site, bank and shard */
-	__u64 alloc_calls;
-	__u64 alloc_bytes;
-	__u64 free_calls;
-	__u64 free_bytes;
-	__u64 temp_calls;
-	__u64 realloc_calls;
-	__u64 failed_calls;
+	MT_COUNTED(MT_COUNTER_WORD)
 	__u64 lifetime_ns;	/* sum over the freed */
 };
 _Static_assert(sizeof(struct mt_counts) == 64, "one cache line");
 
-struct mt_moves {		/* per site and bank: calls of realloc that gave a block for one that was known */
+struct mt_thread_counts {	/* frees: those made by this thread, whichever thread allocated */
+	MT_COUNTED(MT_COUNTER_WORD)
+	__u64 unknown_frees;	/* each is recorded, also with --sample */
+};
+
+struct mt_moves {		/* calls of realloc that gave a block for one that was known */
+	__u64 longest;		/* no sum: how often one of the blocks was passed on, at most */
 	__u64 calls;
 	__u64 moved_calls;	/* to another address */
 	__u64 moved_bytes;	/* of the old block, that went along */
@@ -85,9 +99,17 @@ struct mt_moves {		/* per site and bank: calls of realloc that gave a block for 
 	__u64 grown_bytes;
 	__u64 shrunk_calls;
 	__u64 doubled_calls;	/* of grown_calls: to 1.5 times the size or more */
-	__u64 longest;		/* no sum: how often one of the blocks was passed on, at most */
 };
-_Static_assert(sizeof(struct mt_moves) == 64, "one cache line");
+
+/*
+ * Per site and bank, of --mode full without --sample and --overhead: what is so rare that CPUs share
+ * it. Its words are sums, but for the first one.
+ */
+struct mt_rare {
+	struct mt_moves moves;
+	__u64 zero_calls;	/* allocations for which zero bytes were requested */
+};
+_Static_assert(__builtin_offsetof(struct mt_rare, moves.longest) == 0, "the first word is no sum");
 
 /* ---- --free-stacks: which blocks were freed where, and by which thread */
 

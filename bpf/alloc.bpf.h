@@ -268,6 +268,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 {
 	__u64 now, addr, caller, sp, size;
 	struct taken block, stale;
+	struct mt_rare *rare;
 	struct amount a;
 	struct charge c;
 	__u32 site, func = MT_COOKIE_FUNC(cookie);
@@ -386,6 +387,8 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 	charge_thread(&c, t, &a, is_realloc);
 	tell_call(t, MT_TOLD_ALLOC, func, site, addr, size);
 	budget_called(site, t);
+	if (!t->size && !(t->cookie & MT_COOKIE_STRING) && (rare = rare_at(site, cut)))
+		__sync_fetch_and_add(&rare->zero_calls, 1);
 	if (is_realloc && t->old_site)
 		moves_charge(t, site, addr, size, cut);
 	t->last_block = addr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What realloc does to blocks: does it move them, by how much do they grow, and
- * how often is one passed on? Charged at realloc's return, to the site of the
- * new block, so that other calls pay nothing. Which addresses and sizes there were
+ * What is rare, by site; first of all what realloc does to blocks: does it move them,
+ * by how much do they grow, and how often is one passed on? Charged at realloc's return, to the
+ * site of the new block, so that other calls pay nothing. Which addresses and sizes there were
  * is known of blocks that were in the table alone.
  *
  * A block carries how often it was passed on (MT_VAL()). With --sample and
@@ -24,8 +24,15 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct mt_moves);
-} site_moves SEC(".maps");
+	__type(value, struct mt_rare);
+} site_rare SEC(".maps");
+
+static __always_inline struct mt_rare *rare_at(__u32 site, __u64 cut)
+{
+	__u32 k = site * 2 + (cut & 1);
+
+	return bpf_map_lookup_elem(&site_rare, &k);
+}
 
 /* How often the block that realloc gives now was passed on. */
 static __always_inline __u32 moves_chain(const struct mt_thread *t)
@@ -38,12 +45,13 @@ static __always_inline __u32 moves_chain(const struct mt_thread *t)
 /* The thread's old block became one of this size at addr. */
 __noinline int moves_charge(struct mt_thread *t, __u32 site, __u64 addr, __u64 size, __u64 cut)
 {
-	__u32 k = site * 2 + (cut & 1);
-	struct mt_moves *m = bpf_map_lookup_elem(&site_moves, &k);
+	struct mt_rare *rare = rare_at(site, cut);
+	struct mt_moves *m;
 	__u64 old;
 
-	if (!m || !t)
+	if (!rare || !t)
 		return 0;
+	m = &rare->moves;
 	old = t->old_size;
 	__sync_fetch_and_add(&m->calls, 1);
 	if (addr != t->old) {

@@ -28,6 +28,35 @@ TEST(basic_recursion) { exact(t, "basic", "recursion", LED_ALL); }
 TEST(basic_sizes) { exact(t, "basic", "sizes", LED_ALL); }
 TEST(basic_unknown_frees) { exact(t, "basic", "unknown", LED_ALL); }
 
+/* By the sites of each function; a key where there are any. A realloc to zero bytes that frees its block is no allocation. */
+static void zeros(struct test *t, const char *extra, bool is_known)
+{
+	static const char *const functions[] = { "site_malloc", "site_calloc", "site_realloc", "site_posix_memalign",
+						 "leak_here", "realloc_zero" };
+	uint64_t sum[sizeof(functions) / sizeof(*functions)] = {};
+	json_t *root, *site;
+	struct fx f;
+	size_t i;
+
+	fx__start(t, &f, "basic", "zeros", NULL);
+	root = trace(t, &f, 0, extra, is_known ? NULL : "1", NULL);
+	if (is_known)
+		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	json_array_foreach(jget(root, "sites"), i, site)
+		for (size_t k = 0; jget(site, "zero_calls") && k < sizeof(sum) / sizeof(*sum); k++) {
+			want(t, ju64(t, site, "zero_calls") > 0, "wanted a key only where there are any");
+			sum[k] += strcmp(jstr(site, "stack[0].function"), functions[k]) ? 0 : ju64(t, site, "zero_calls");
+		}
+	want(t, i > 0, "sites, wanted some");
+	for (size_t k = 0; k < sizeof(sum) / sizeof(*sum); k++)
+		want_eq(t, functions[k], is_known ? ledger__note(t, &f.led, functions[k]) : 0, sum[k]);
+	fx__quit(t, &f);
+}
+
+TEST(basic_zero_calls) { zeros(t, NULL, true); }
+TEST(basic_zero_calls_with_free_stacks) { zeros(t, "--free-stacks", true); }
+TEST(basic_zero_calls_of_samples) { zeros(t, "--sample", false); }
+
 /* The same code in other clothes. Without frame pointers stacks may be short, figures may not. */
 static const char *const whats[] = { "family", "reallocs", "failures", "big", "unknown" };
 

@@ -139,7 +139,7 @@ struct snapshot *sample__asked(void)
 	s->n_free_sites = ARRAY_SIZE(free_sites);
 	s->frees = frees;
 	s->n_frees = ARRAY_SIZE(frees);
-	s->sites[VDSO].moves = (struct snap_moves){ .calls = 936, .moved_calls = 120, .moved_bytes = 31 * MIB, .grown_calls = 930,
+	s->sites[VDSO].moves = (struct mt_moves){ .calls = 936, .moved_calls = 120, .moved_bytes = 31 * MIB, .grown_calls = 930,
 						    .grown_bytes = 930 * 16, .shrunk_calls = 6, .doubled_calls = 12, .longest = 417 };
 	s->scanned = true;
 	s->scan_blocks = s->totals.live_blocks;

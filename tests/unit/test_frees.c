@@ -67,7 +67,7 @@ static struct snapshot *sample(void)
 	s->n_free_sites = 4;
 	s->frees = f;
 	s->n_frees = 6;
-	s->sites[c].moves = (struct snap_moves){ .calls = 936, .moved_calls = 700, .moved_bytes = 30 << 20, .grown_calls = 900,
+	s->sites[c].moves = (struct mt_moves){ .calls = 936, .moved_calls = 700, .moved_bytes = 30 << 20, .grown_calls = 900,
 						 .grown_bytes = 900 * 64, .shrunk_calls = 30, .doubled_calls = 6, .longest = 930 };
 	return s;
 }
@@ -362,9 +362,38 @@ Test(frees, realloc_that_added_nothing)
 	_cleanup_free_ char *text = NULL;
 	size_t len;
 
-	s->sites[site_of(s, 0, "realloc")].moves = (struct snap_moves){ .calls = 9, .moved_calls = 1, .moved_bytes = 9, .grown_calls = 4 };
+	s->sites[site_of(s, 0, "realloc")].moves = (struct mt_moves){ .calls = 9, .moved_calls = 1, .moved_bytes = 9, .grown_calls = 4 };
 	text = written__as(s, "text", &(struct export_opts){ .report = { .views = VIEW_ALLOCS, .top = 1 } }, &len);
 	cr_expect_not_null(strstr(text, "9 B copied"));
+	snapshot__free(s);
+}
+
+/* Beside the moves in the kernel's record: in files and sums, and said where there are any. */
+Test(frees, calls_of_zero_bytes)
+{
+	const struct report_opts allocs = { .views = VIEW_ALLOCS, .top = 40, .width = 120 };
+	struct snapshot *s = sample(), *again, *by_comm;
+	_cleanup_free_ char *text = NULL, *none = NULL;
+	uint64_t sum = 0, most = 0;
+
+	none = written__as(s, "text", &(struct export_opts){ .report = allocs }, NULL);
+	cr_expect_null(strstr(none, "zero bytes"));
+	s->sites[site_of(s, 2, "malloc")].rare.zero_calls = 1204;
+	s->sites[site_of(s, 3, "malloc")].rare.zero_calls = 2;
+	s->sites[site_of(s, 0, "realloc")].rare.zero_calls = 1;
+	again = written__read_back(s);
+	by_comm = snapshot__group(again, grouping__find("comm"));
+	for (size_t i = 0; i < by_comm->n_sites; i++) {
+		sum += by_comm->sites[i].rare.zero_calls;
+		most = MAX(most, by_comm->sites[i].rare.zero_calls);
+	}
+	cr_expect_eq(sum, 1207);
+	cr_expect_eq(most, 1206, "one stack of two processes");
+	text = written__as(by_comm, "text", &(struct export_opts){ .report = allocs }, NULL);
+	cr_expect(strstr(text, "1,206 calls of zero bytes"), "%s", text);
+	cr_expect(strstr(text, "1 call of zero bytes"), "%s", text);
+	snapshot__free(by_comm);
+	snapshot__free(again);
 	snapshot__free(s);
 }
 

@@ -7,6 +7,10 @@
 
 #include "files/export.h"
 #include "files/json/json_read.h"
+#include "model/group.h"
+#include "model/join.h"
+#include "model/schema.h"
+#include "present/columns.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 #include "written.h"
@@ -163,6 +167,93 @@ Test(json_read, files_of_before)
 		snapshot__free(s);
 	}
 	globfree(&found);
+}
+
+/* The keys of a file go by other names, which no version knows. */
+static struct snapshot *read_without(const char *text, const char *const *keys, size_t n)
+{
+	_cleanup_free_ char *less = xstrdup(text);
+	_cleanup_err_ struct err e = {};
+	struct snapshot *s;
+
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *quoted = xasprintf("\"%s\":", keys[i]);
+
+		for (char *at = less; (at = strstr(at, quoted)); at++)
+			at[1] = 'X';
+	}
+	cr_assert_eq(json_read__text(less, strlen(less), &s, &e), 0, "%s", err_msg(&e));
+	return s;
+}
+
+static const char *const later_keys[] = { "cross_frees", "older_blocks", "older_bytes", "lost_blocks",
+					  "lost_stacks" };
+
+static void expect_unknown(const struct snapshot *s, const char *what)
+{
+	const struct snap_site *site = array_first(x, s->sites, s->n_sites, x->c.free_calls);
+	const struct row_of r = { .s = s, .site = site, .process = &s->processes[site->process] };
+	_cleanup_free_ char *json = written__as(s, "json", NULL, NULL);
+	struct cell cell;
+
+	for (size_t i = 0; i < ARRAY_SIZE(later_keys); i++) {
+		_cleanup_free_ char *null = xasprintf("\"%s\": null", later_keys[i]);
+		_cleanup_free_ char *figure = xasprintf("\"%s\": 0", later_keys[i]);
+
+		cr_expect(strstr(json, null), "%s: %s", what, null);
+		cr_expect_null(strstr(json, figure), "%s: %s", what, figure);
+	}
+	column__cell(columns__find(&site_columns, "cross"), &r, &cell);
+	cr_expect_str_eq(cell.text, "-", "%s: %s", what, cell.text);
+	column__cell(columns__find(&site_columns, "freed"), &r, &cell);
+	cr_expect_str_neq(cell.text, "-", "%s: what the file has is there", what);
+}
+
+/* What the version that wrote a file did not know is unknown, not none, in sums too. */
+Test(json_read, what_a_file_does_not_have_is_no_zero)
+{
+	struct snapshot *s = read_profile("tests/corpus/profile-1/sample-many.json"), *old, *by_comm;
+	struct snapshot *again, *both;
+	_cleanup_free_ char *text = written__as(s, "json", NULL, NULL);
+	_cleanup_err_ struct err e = {};
+
+	old = read_without(text, later_keys, ARRAY_SIZE(later_keys));
+	expect_unknown(old, "old");
+	again = written__read_back(old);
+	written__check_same(old, again, "json", "old");
+	snapshot__free(again);
+	by_comm = snapshot__group(old, grouping__find("comm"));
+	expect_unknown(by_comm, "by comm");
+	cr_assert_eq(snapshot__join((struct snapshot *[]){ old, old }, (const char *[]){ "a", "b" }, 2,
+				    &both, &e), 0);
+	expect_unknown(both, "joined");
+	snapshot__free(both);
+	snapshot__free(by_comm);
+	snapshot__free(old);
+	/* in one that has them, a 0 is a figure */
+	cr_expect(strstr(text, "\"lost_stacks\": 0"));
+	cr_expect_null(strstr(text, "\"lost_stacks\": null"));
+	snapshot__free(s);
+}
+
+/* Where no key is a 0, what is not known has one. */
+Test(json_read, what_is_not_known_of_many_sites_stays_so)
+{
+	struct snapshot *many = sample__big(10001), *again, *twice;
+	_cleanup_free_ char *text = NULL;
+
+	many->sites[7].cross_frees = 0;
+	again = written__read_back(many);
+	field__set_unread(&site_fields, fields__find(&site_fields, "cross_frees"), &again->sites[7]);
+	text = written__as(again, "json", NULL, NULL);
+	cr_expect(strstr(text, "\"cross_frees\":null"));
+	twice = written__read_back(again);
+	for (size_t i = 0; i < twice->n_sites; i++)
+		cr_assert_eq(twice->sites[i].unread, again->sites[i].unread, "site %zu", i);
+	cr_expect_eq(twice->sites[6].unread, 0);
+	snapshot__free(many);
+	snapshot__free(again);
+	snapshot__free(twice);
 }
 
 /* --mmap: told in the file, and in what is made of it. */

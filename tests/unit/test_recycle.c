@@ -14,7 +14,7 @@ static struct malloctrace_bpf skel = { .bss = &bss };
 static struct kernel kernel = {
 	.skel = &skel,
 	.recording = RECORDING_PRESET,
-	.sizes = { .n_sites = N_SITES, .n_procs = 8, .n_shards = 1, .n_moves = 1, .n_ages = 1, .max_stacks = 8 },
+	.sizes = { .n_sites = N_SITES, .n_procs = 8, .n_shards = 1, .n_rare = 1, .n_ages = 1, .max_stacks = 8 },
 };
 static struct mt_site sites[N_SITES + 8];
 static struct mt_counts counts[(N_SITES + 8) * 2];

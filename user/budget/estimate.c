@@ -112,13 +112,21 @@ static struct site_state *state_of(struct estimate *es, const struct snap_site *
 	return es->sites[row->number];
 }
 
-static void count_more(const struct counters *c, const struct counters *last, double ret[N_SCALED])
+static uint64_t *scaled(struct counters *c, int which)
 {
-	ret[CALLS] = c->alloc_calls - last->alloc_calls;
-	ret[BYTES] = c->alloc_bytes - last->alloc_bytes;
-	ret[REALLOCS] = c->realloc_calls - last->realloc_calls;
-	ret[TEMPS] = c->temp_calls - last->temp_calls;
-	ret[FAILS] = c->failed_calls - last->failed_calls;
+	static const size_t at[N_SCALED] = {
+		[CALLS] = offsetof(struct counters, alloc_calls),     [BYTES] = offsetof(struct counters, alloc_bytes),
+		[REALLOCS] = offsetof(struct counters, realloc_calls), [TEMPS] = offsetof(struct counters, temp_calls),
+		[FAILS] = offsetof(struct counters, failed_calls),
+	};
+
+	return (uint64_t *)((char *)c + at[which]);
+}
+
+static void count_more(struct counters c, struct counters last, double ret[N_SCALED])
+{
+	for (int k = 0; k < N_SCALED; k++)
+		ret[k] = *scaled(&c, k) - *scaled(&last, k);
 }
 
 /* A site is taken for the thread's that called it last. */
@@ -146,7 +154,7 @@ static void report_site(struct estimate *es, const struct stretch *at, struct si
 	double more[N_SCALED], rate[N_SCALED], doubt[2];
 	struct weight looked = {};
 
-	count_more(&row->c, &s->last, more);
+	count_more(row->c, s->last, more);
 	if (row->c.free_calls > s->last.free_calls)
 		s->freed_ns = at->to_ns;
 	s->last = row->c;
@@ -287,10 +295,9 @@ struct whole_calls {
 static struct whole_calls whole_calls_of(const struct proc_state *p, const struct site_looks *looks,
 					 const struct counters *seen)
 {
-	static const struct counters none;
 	struct whole_calls w;
 
-	count_more(seen, &none, w.v);
+	count_more(*seen, (struct counters){}, w.v);
 	for (int k = 0; k < N_SCALED; k++) {
 		w.unseen[k] = site_looks__unseen(looks, &p->looks, k);
 		w.v[k] += w.unseen[k];
@@ -343,11 +350,8 @@ static void estimate_site(struct estimate *es, struct snap_site *row, const stru
 	}
 	row->var = (struct std_error){ .alloc_calls = w.var[CALLS], .alloc_bytes = w.var[BYTES],
 				       .live_blocks = var[CALLS], .live_bytes = var[BYTES] };
-	row->c.alloc_calls = whole(w.v[CALLS]);
-	row->c.alloc_bytes = whole(w.v[BYTES]);
-	row->c.realloc_calls = whole(w.v[REALLOCS]);
-	row->c.temp_calls = whole(w.v[TEMPS]);
-	row->c.failed_calls = whole(w.v[FAILS]);
+	for (int k = 0; k < N_SCALED; k++)
+		*scaled(&row->c, k) = whole(w.v[k]);
 	cross = part(row->cross_frees, row->c.free_calls);
 	/* sums in another order: none is missing, if it is by less than one */
 	row->c.free_calls = w.v[CALLS] - live[CALLS] < 1 ? 0 :

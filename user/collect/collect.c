@@ -38,7 +38,7 @@ static void list_tables(struct collect *c, struct table_at ret[N_TABLES])
 		{ skel->maps.site_index, (void **)&t->index },
 		{ skel->maps.site_counts, (void **)&t->counts },
 		{ skel->maps.site_vars, (void **)&t->vars },
-		{ skel->maps.site_moves, (void **)&t->moves },
+		{ skel->maps.site_rare, (void **)&t->rare },
 		{ skel->maps.free_links, (void **)&t->links },
 		{ skel->maps.free_ages, (void **)&t->ages },
 		{ skel->maps.stack_words, (void **)&t->words },

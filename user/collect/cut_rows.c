@@ -13,7 +13,6 @@
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
 #include "model/merge.h"
-#include "model/schema.h"
 #include "probe/kernel.h"
 #include "util/util.h"
 
@@ -152,27 +151,22 @@ static void read_counts(struct collect *c, struct snap_site *row)
 	add_words(&sum, &m->bank[1], sizeof(struct mt_counts));
 	if (c->kernel->recording.sample_bytes)
 		sampler__round_counts(&sum);
-	row->c.alloc_calls = sum.alloc_calls;
-	row->c.alloc_bytes = sum.alloc_bytes;
-	row->c.free_calls = sum.free_calls;
-	row->c.free_bytes = sum.free_bytes;
-	row->c.temp_calls = sum.temp_calls;
-	row->c.realloc_calls = sum.realloc_calls;
-	row->c.failed_calls = sum.failed_calls;
+	row->c = counters__of_site(&sum);
 	row->lifetime_sum_ns = sum.lifetime_ns;
 }
 
-/* Where realloc was never called there is nothing to read. */
-static void read_moves(struct collect *c, struct snap_site *row, uint32_t bank)
+static void read_rare(struct collect *c, struct snap_site *row, uint32_t bank)
 {
 	struct memory *m = &c->sites[row->number];
+	uint64_t longest;
 
-	if (c->kernel->sizes.n_moves <= 1 || !row->c.realloc_calls)
+	if (c->kernel->sizes.n_rare <= 1)
 		return;
-	_Static_assert(sizeof(row->moves) == sizeof(*c->tables.moves), "the same members");
-	memcpy(&m->moves[bank], &c->tables.moves[row->number * 2ull + bank], sizeof(m->moves[bank]));
-	row->moves = m->moves[0];
-	fields__merge(&move_fields, &row->moves, &m->moves[1]);
+	memcpy(&m->rare[bank], &c->tables.rare[row->number * 2ull + bank], sizeof(m->rare[bank]));
+	longest = MAX(m->rare[0].moves.longest, m->rare[1].moves.longest);
+	row->rare = m->rare[0];
+	add_words(&row->rare, &m->rare[1], sizeof(row->rare));
+	row->rare.moves.longest = longest;
 }
 
 struct snap_site *cut_rows__new_site(struct collect *c)
@@ -223,7 +217,7 @@ static void read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint3
 		row->hash = s->hash;
 		tables__stack(&c->tables, stack, row);
 	}
-	read_moves(c, row, bank);
+	read_rare(c, row, bank);
 	row->cross_frees = __atomic_load_n(&s->cross_frees, __ATOMIC_RELAXED);
 	if (c->kernel->recording.sample_bytes)
 		weigh_site(c, row, bank);

@@ -32,7 +32,7 @@ struct tables {
 	struct mt_counts *counts;
 	struct mt_vars *vars;	/* --sample alone */
 	struct mt_ages *ages;	/* --overhead alone */
-	struct mt_moves *moves;	/* of site i: 2i and 2i + 1 */
+	struct mt_rare *rare;	/* of site i: 2i and 2i + 1 */
 	struct mt_link *links;	/* --free-stacks alone */
 	uint32_t n_links;
 	uint64_t sample_bytes;	/* 0: every block is there */

@@ -154,8 +154,8 @@ static void zero_site(struct collect *c, uint32_t site)
 	memset(&c->tables.counts[site * n], 0, n * sizeof(*c->tables.counts));
 	if (c->kernel->recording.sample_bytes)
 		memset(&c->tables.vars[site * n], 0, n * sizeof(*c->tables.vars));
-	if (c->kernel->sizes.n_moves > 1)
-		memset(&c->tables.moves[site * 2ull], 0, 2 * sizeof(*c->tables.moves));
+	if (c->kernel->sizes.n_rare > 1)
+		memset(&c->tables.rare[site * 2ull], 0, 2 * sizeof(*c->tables.rare));
 	if (c->kernel->sizes.n_ages > 1)
 		memset(&c->tables.ages[site], 0, sizeof(*c->tables.ages));
 	memset(&c->sites[site], 0, sizeof(c->sites[site]));

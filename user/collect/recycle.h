@@ -10,7 +10,7 @@
 struct memory {
 	struct mt_counts bank[2];
 	struct mt_vars vars[2];
-	struct snap_moves moves[2];
+	struct mt_rare rare[2];
 	uint64_t at_peak_bytes;
 };
 

@@ -249,13 +249,12 @@ static const char *options_of(const struct filter *f)
 	return names[(f->has_only ? 1 : 0) | (f->has_hide ? 2 : 0) | (f->has_suppressions ? 4 : 0)];
 }
 
-static void hide(struct snap_hidden *h, const struct snap_site *site)
+static void hide(struct snap_hidden *h, const struct counters *c)
 {
-	h->n_sites++;
-	h->alloc_calls += site->c.alloc_calls;
-	h->alloc_bytes += site->c.alloc_bytes;
-	h->live_blocks += site->c.live_blocks;
-	h->live_bytes += site->c.live_bytes;
+	const struct snap_hidden one = { NULL, 1, c->alloc_calls, c->alloc_bytes,
+					 c->live_blocks, c->live_bytes };
+
+	fields__merge(&hidden_fields, h, &one);
 }
 
 struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter *f)
@@ -263,20 +262,17 @@ struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter 
 	struct snapshot *to = snapshot__like(s);
 	_cleanup_free_ unsigned char *places = match_all(f, s);
 	_cleanup_free_ uint32_t *site_of = xcalloc(s->n_sites + 1, sizeof(*site_of));
-
-	to->n_sites = 0;
-	to->sites = snapshot__alloc(to, s->n_sites + 1, sizeof(*to->sites));
-	to->hidden.by = options_of(f);
-	for (size_t i = 0; i < s->n_sites; i++) {
-		bool shown = is_shown(f, &s->sites[i], places);
-
-		site_of[i] = shown ? (uint32_t)to->n_sites : ROW_GONE;
-		if (shown)
-			to->sites[to->n_sites++] = s->sites[i];
-		else
-			hide(&to->hidden, &s->sites[i]);
-	}
 	/* what a heap itself says stays; lists of blocks are narrowed to those of the sites that are left */
-	snapshot__remap(to, s, &(struct remap){ .site_of = site_of, .drop_older = f->has_only });
+	const struct remap map = { .of[TABLE_SITES] = site_of, .drop_older = f->has_only };
+
+	to->hidden.by = options_of(f);
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (!is_shown(f, &s->sites[i], places)) {
+			site_of[i] = ROW_GONE;
+			hide(&to->hidden, &s->sites[i].c);
+		}
+	to->sites = snapshot__alloc(to, s->n_sites + 1, sizeof(*to->sites));
+	to->n_sites = rows__remap(to, TABLE_SITES, s->sites, s->n_sites, to->sites, &map, site_of);
+	snapshot__remap(to, s, &map);
 	return to;
 }

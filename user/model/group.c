@@ -15,6 +15,7 @@
 #include "model/heaps.h"
 #include "model/merge.h"
 #include "model/remap.h"
+#include "model/same_sites.h"
 #include "model/schema.h"
 #include "model/trends.h"
 #include "util/hash.h"
@@ -32,7 +33,6 @@ struct work {
 	uint32_t *group_of;	/* by process */
 	uint32_t *same_place;	/* by place: the first at the same offset of the same code */
 	uint32_t *merged_into;	/* by site: the site of to */
-	struct id_table index;	/* of what is numbered at the moment */
 };
 
 /* ---- what belongs to which group */
@@ -46,20 +46,6 @@ static void choose_groups(struct work *w)
 	w->groups = snapshot__alloc(w->to, w->n_groups + 1, sizeof(*w->groups));
 	w->to->processes = w->groups;
 	w->to->n_processes = w->n_groups;
-}
-
-static bool same_or_none(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
-/* What all of them have in common is the group's. */
-static void keep_common(const char **sum, const char *more, bool first)
-{
-	if (first)
-		*sum = more;
-	else if (!same_or_none(*sum, more))
-		*sum = NULL;
 }
 
 /* That one of them is steady says nothing of another, of which that is not known. */
@@ -81,23 +67,10 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	g->n_ended += process__n_ended(s, p);
 	g->ended_live_blocks += process__ended_blocks(p);
 	g->ended_live_bytes += process__ended_bytes(p);
-	keep_common(&g->exe, p->exe, first);
-	keep_common(&g->cgroup, p->cgroup, first);
-	keep_common(&g->container, p->container, first);
-	keep_common(&g->pod, p->pod, first);
-	keep_common(&g->unit, p->unit, first);
-	g->runtime = g->runtime ? g->runtime : p->runtime;
-	g->ended = (first || g->ended) && p->ended;
-	fields__merge(&process_fields, g, p);
-	/* one of unknown start may be the first of them */
-	if (first || !p->wall_started_ns || (g->wall_started_ns && p->wall_started_ns < g->wall_started_ns))
-		g->wall_started_ns = p->wall_started_ns;
+	row__merge(table__member(TABLE_PROCESSES), g, p, first);
 	g->start_ticks = first ? p->start_ticks : 0;
 	if (!p->ended)
 		add_trend(&g->trend, &p->trend, first_running);
-	counters__add(&g->c, &p->c);
-	std_error__add(&g->error, &p->error);
-	fields__merge(&growth_fields, &g->growth, &p->growth);
 	g->n_threads += p->n_threads;
 	/* one of them stands for those of which nothing was seen, if nothing was of all */
 	if (p->blind.is && (!g->blind.is || g->blind.idle))
@@ -282,70 +255,40 @@ static void find_same_code(struct work *w)
 
 /* ---- sites */
 
-struct site_key {
-	const struct work *w;
-	const struct snap_site *site;
-	uint32_t group;
-};
-
-static bool same_site(const void *arg, uint32_t number)
-{
-	const struct site_key *k = arg;
-	const struct snap_site *a = k->site, *b = &k->w->to->sites[number];
-
-	if (b->process != k->group || a->n_stack != b->n_stack || strcmp(a->function, b->function))
-		return false;
-	for (uint32_t i = 0; i < a->n_stack; i++)
-		if (k->w->same_place[a->stack[i]] != b->stack[i])
-			return false;
-	return true;
-}
-
-static uint64_t hash_of_site(const struct site_key *k)
-{
-	uint64_t hash = hash__mix(hash__string(k->site->function), k->group);
-
-	for (uint32_t i = 0; i < k->site->n_stack; i++)
-		hash = hash__mix(hash, k->w->same_place[k->site->stack[i]]);
-	return hash;
-}
-
-static void new_site(struct work *w, const struct site_key *k)
+static void new_site(struct work *w, const struct snap_site *site, uint32_t group)
 {
 	struct snap_site *to = &w->to->sites[w->to->n_sites++];
-	const struct remap map = { .place_of = w->same_place };
+	const struct remap map = { .of[TABLE_PLACES] = w->same_place };
 
-	*to = *k->site;
-	to->process = k->group;
+	*to = *site;
+	to->process = group;
 	to->tid = 0;
 	to->thread = NULL;
-	to->stack = remap__stack(w->to, &map, k->site->stack, to->n_stack);
+	to->stack = remap__stack(w->to, &map, site->stack, to->n_stack);
 }
 
 static void merge_sites(struct work *w)
 {
 	const struct snapshot *s = w->from;
+	struct same_sites same;
+	bool is_new;
 
 	w->merged_into = xcalloc(s->n_sites + 1, sizeof(*w->merged_into));
-	id_table__init(&w->index, s->n_sites);
 	w->to->sites = snapshot__alloc(w->to, s->n_sites + 1, sizeof(*w->to->sites));
 	w->to->n_sites = 0;
+	same_sites__init(&same, w->to->sites, s->n_sites);
 	for (size_t i = 0; i < s->n_sites; i++) {
-		struct site_key key = { w, &s->sites[i], w->group_of[s->sites[i].process] };
-		uint32_t *slot = id_table__find(&w->index, hash_of_site(&key), same_site, &key);
+		const struct snap_site *site = &s->sites[i];
+		uint32_t group = w->group_of[site->process];
 
-		if (*slot) {
-			site__add(&w->to->sites[*slot - 1], key.site);
-		} else {
-			new_site(w, &key);
-			*slot = w->to->n_sites;
-		}
-		w->merged_into[i] = *slot - 1;
+		same_sites__get(&same, site, group, w->same_place, &w->merged_into[i], &is_new);
+		if (is_new)
+			new_site(w, site, group);
+		else
+			site__add(&w->to->sites[w->merged_into[i]], site);
 	}
-	memset(w->to->stacks_by_end, 0, sizeof(w->to->stacks_by_end));
-	for (size_t i = 0; i < w->to->n_sites; i++)
-		if (w->to->sites[i].n_stack)
-			w->to->stacks_by_end[MIN(w->to->sites[i].end, SNAPSHOT_N_ENDS - 1)]++;
+	same_sites__done(&same);
+	snapshot__count_ends(w->to);
 }
 
 #define GAP_NS 2000000000ull	/* histories that begin later than that after the first allocation lack their beginning */
@@ -412,7 +355,9 @@ static void merge_histories(struct work *w)
 /* A heap is a process's own, also where rows are of several; a mark stays what it is, and whose it was is a group now. */
 static void map_rest(struct work *w)
 {
-	const struct remap map = { .site_of = w->merged_into, .process_of = w->group_of, .place_of = w->same_place };
+	const struct remap map = { .of = { [TABLE_SITES] = w->merged_into,
+					   [TABLE_PROCESSES] = w->group_of,
+					   [TABLE_PLACES] = w->same_place } };
 
 	snapshot__remap(w->to, w->from, &map);
 }
@@ -467,7 +412,6 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 		merge_histories(&w);
 		map_rest(&w);
 	}
-	id_table__done(&w.index);
 	free(w.group_of);
 	free(w.same_place);
 	free(w.merged_into);

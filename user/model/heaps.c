@@ -150,50 +150,18 @@ void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_
 	string_ids__done(&names);
 }
 
-/* ---- copies of what was found in memory, from one snapshot into another. Strings are those that the tables of fields name. */
-
-#define COPY(s, fields, from, n) rows__copy(s, &(fields), from, n, sizeof(*(from)))
-
-static const struct snap_class *copy_classes(struct snapshot *s, const struct snap_class *from, size_t n)
-{
-	struct snap_class *to = COPY(s, class_fields, from, n);
-
-	for (size_t i = 0; i < n; i++)
-		to[i].types = COPY(s, share_fields, from[i].types, from[i].n_types);
-	return to;
-}
+/* ---- copies of what was found in memory, from one snapshot into another */
 
 const struct snap_root *snap_root__copy(struct snapshot *s, const struct snap_root *root)
 {
-	return COPY(s, root_fields, root, 1);
-}
-
-static const struct snap_part *copy_parts(struct snapshot *s, const struct snap_part *from, size_t n)
-{
-	struct snap_part *to = COPY(s, part_fields, from, n);
-
-	for (size_t i = 0; i < n; i++)
-			to[i].stack = snapshot__copy(s, from[i].stack, from[i].n_stack, sizeof(*to[i].stack));
-	return to;
+	return rows__copy(s, &root_fields, root, 1, sizeof(*root));
 }
 
 struct snap_heap snap_heap__copy(struct snapshot *s, const struct snap_heap *h)
 {
 	struct snap_heap to = *h;
 
-	fields__own(s, &heap_fields, &to);
-	fields__own(s, &unreached_fields, &to.unreached);
-	to.comm = snapshot__strdup(s, h->comm);
-	to.older_classes = copy_classes(s, h->older_classes, h->n_older_classes);
-	to.older_types = COPY(s, type_fields, h->older_types, h->n_older_types);
-	to.arenas = COPY(s, arena_fields, h->arenas, h->n_arenas);
-	to.classes = copy_classes(s, h->classes, h->n_classes);
-	to.types = COPY(s, type_fields, h->types, h->n_types);
-	to.unreached.classes = copy_classes(s, h->unreached.classes, h->unreached.n_classes);
-	to.unreached.types = COPY(s, type_fields, h->unreached.types, h->unreached.n_types);
-	to.roots = COPY(s, root_fields, h->roots, h->n_roots);
-	to.parts = copy_parts(s, h->parts, h->n_parts);
-	to.list = COPY(s, block_fields, h->list, h->n_list);
+	row__own(s, table__member(TABLE_HEAPS), &to);
 	return to;
 }
 

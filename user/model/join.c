@@ -58,23 +58,13 @@ int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb,
 /* What was recorded alike is the same in all: see above. */
 static void join_conditions(struct snapshot *to, const struct snapshot *s)
 {
-	static const struct fields *const tables[] = { &tool_fields, &host_fields, &recording_fields, &scan_fields, &folded_fields, &stack_fields, &overhead_fields };
-
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		fields__merge(tables[i], to, s);
-	fields__merge(&hidden_fields, &to->hidden, &s->hidden);
-	counters__add(&to->totals, &s->totals);
-	std_error__add(&to->error, &s->error);
+	row__merge(&profile_whole, to, s, false);
 	/* of two moments, or two machines, no one figure is */
-	to->machine = (struct snap_machine){ .known = to->machine.known && s->machine.known };
-	to->recording.free_stacks &= s->recording.free_stacks;
+	to->machine = (struct snap_machine){ .known = to->machine.known };
 	to->known &= s->known;
-	to->scanned &= s->scanned;
-	to->losses_total += s->losses_total;
 	to->trigger = NULL;
 	/* their times count from other moments */
 	to->started_on = to->stopped_on = to->waiting_for = NULL;
-	to->n_marks = 0;
 }
 
 /* By name, in the order in which they first appear. */
@@ -112,18 +102,18 @@ static void join_tag(struct snapshot *to, struct tag_numbers *numbers, const str
 		tags[at].entered = UINT64_MAX;
 	else
 		tags[at].entered += t->entered;
-	*ret = at + 1;
+	*ret = at;
 }
 
-/* Those of s, whose sites are in `to` from first_site on. */
-static void join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s, size_t first_site)
+/* By number of s: what it is in `to`. */
+static const uint32_t *join_tags(struct snapshot *to, struct tag_numbers *numbers,
+				 const struct snapshot *s)
 {
 	uint32_t *number = snapshot__alloc(to, s->n_tags + 1, sizeof(*number));
 
 	for (size_t i = 0; i < s->n_tags; i++)
-		join_tag(to, numbers, &s->tags[i], &number[i + 1]);
-	for (size_t i = first_site; i < to->n_sites; i++)
-		to->sites[i].tag = number[to->sites[i].tag];
+		join_tag(to, numbers, &s->tags[i], &number[i]);
+	return number;
 }
 
 static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
@@ -134,92 +124,72 @@ static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
 	return 0;
 }
 
-/* The lists of a snapshot. Rows of most are put one after the other; some have rules of their own. */
-#define LIST(its_v, its_n, ...) \
-	{ .v = offsetof(struct snapshot, its_v), .n = offsetof(struct snapshot, its_n), \
-	  .size = sizeof(*((struct snapshot *)NULL)->its_v), __VA_ARGS__ }
-
-static const struct list {
-	size_t v, n, size;	/* where the pointer and the number are; of a row */
-	bool own_rules;
-} lists[] = {
-	LIST(processes, n_processes), LIST(sites, n_sites), LIST(places, n_places), LIST(modules, n_modules),
-	LIST(probes, n_probes), LIST(free_sites, n_free_sites), LIST(frees, n_frees), LIST(sources, n_sources),
-	LIST(heaps, n_heaps, .own_rules = true), LIST(tags, n_tags, .own_rules = true),
-	LIST(losses, n_losses, .own_rules = true), LIST(edges, n_edges, .own_rules = true),
-};
-
-static size_t *n_of(const struct snapshot *s, const struct list *l)
+static void *rows_of(const struct snapshot *s, const struct member *m)
 {
-	return (size_t *)((char *)s + l->n);
+	return *(void **)((char *)s + m->offset);
 }
 
-static char **rows_of(const struct snapshot *s, const struct list *l)
+/* A list without rows, and with room for those of all. */
+static void make_room(struct snapshot *to, size_t v, size_t n, size_t n_rows, size_t size)
 {
-	return (char **)((char *)s + l->v);
+	*(void **)((char *)to + v) = snapshot__alloc(to, n_rows + 1, size);
+	*(size_t *)((char *)to + n) = 0;
 }
 
-/* Lists without rows, and with room for those of all. */
-static void make_room(struct snapshot *to, struct snapshot *const *v, size_t n)
+static void make_rooms(struct snapshot *to, struct snapshot *const *v, size_t n)
 {
-	for (const struct list *l = lists; l < lists + ARRAY_SIZE(lists); l++) {
-		size_t all = 0;
+	size_t n_losses = 0, n_edges = 0;
+
+	for (enum profile_table t = TABLE_NONE + 1; t < N_TABLES; t++) {
+		const struct member *m = table__member(t);
+		size_t n_rows = 0;
 
 		for (size_t i = 0; i < n; i++)
-			all += *n_of(v[i], l);
-		*rows_of(to, l) = snapshot__alloc(to, all + 1, l->size);
-		*n_of(to, l) = 0;
+			n_rows += member__count(m, v[i]);
+		make_room(to, m->offset, m->count, n_rows, m->size);
 	}
+	for (size_t i = 0; i < n; i++) {
+		n_losses += v[i]->n_losses;
+		n_edges += v[i]->n_edges;
+	}
+	make_room(to, offsetof(struct snapshot, losses), offsetof(struct snapshot, n_losses),
+		  n_losses, sizeof(*to->losses));
+	make_room(to, offsetof(struct snapshot, edges), offsetof(struct snapshot, n_edges), n_edges,
+		  sizeof(*to->edges));
 }
 
-static void append_rows(struct snapshot *to, const struct snapshot *s)
+/* Rows of most lists are put one after the other. */
+static void append_rows(struct snapshot *to, const struct snapshot *s, const struct remap *map)
 {
-	for (const struct list *l = lists; l < lists + ARRAY_SIZE(lists); l++) {
-		size_t n = l->own_rules ? 0 : *n_of(s, l);
+	size_t n;
 
-		if (n)
-			memcpy(*rows_of(to, l) + *n_of(to, l) * l->size, *rows_of(s, l), n * l->size);
-		*n_of(to, l) += n;
+	for (enum profile_table t = TABLE_NONE + 1; t < N_TABLES; t++) {
+		const struct member *m = table__member(t);
+		const void *from = t == TABLE_HEAPS ? heaps__named(to, s) : rows_of(s, m);
+		char *v = (char *)rows_of(to, m) + map->base[t] * m->size;
+
+		if (m->apart)
+			continue;
+		n = rows__remap(to, t, from, member__count(m, s), v, map, NULL);
+		member__set_count(m, to, map->base[t] + n);
 	}
-}
-
-static void map_site(struct snapshot *to, struct snap_site *site, const struct remap *map)
-{
-	site->process += map->process_base;
-	site->stack = remap__stack(to, map, site->stack, site->n_stack);
 }
 
 static void join_one(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s)
 {
-	const struct remap map = { .process_base = (uint32_t)to->n_processes, .site_base = (uint32_t)to->n_sites,
-				   .place_base = (uint32_t)to->n_places };
-	size_t first_module = to->n_modules, first_where = to->n_free_sites, first_free = to->n_frees;
+	struct remap map = { .of[TABLE_TAGS] = join_tags(to, numbers, s) };
 
-	append_rows(to, s);
-	for (size_t i = map.process_base; i < to->n_processes; i++) {
+	for (enum profile_table t = TABLE_NONE + 1; t < N_TABLES; t++)
+		map.base[t] = (uint32_t)member__count(table__member(t), to);
+	append_rows(to, s, &map);
+	for (size_t i = map.base[TABLE_PROCESSES]; i < to->n_processes; i++) {
 		struct snap_process *p = (struct snap_process *)&to->processes[i];
 
 		p->id = (uint32_t)i + 1;
-		p->parent = new_id(s, p->parent, map.process_base);
+		p->parent = new_id(s, p->parent, map.base[TABLE_PROCESSES]);
 	}
-	for (size_t i = map.place_base; i < to->n_places; i++)
-		if (to->places[i].module >= 0)
-			to->places[i].module += (int)first_module;
-	for (size_t i = map.site_base; i < to->n_sites; i++) {
-		map_site(to, &to->sites[i], &map);
-		if (!to->recording.older_ns)
-			to->sites[i].older_blocks = to->sites[i].older_bytes = 0;
-	}
-	for (size_t i = first_where; i < to->n_free_sites; i++)
-		map_site(to, (struct snap_site *)&to->free_sites[i], &map);
-	for (size_t i = first_free; i < to->n_frees; i++) {
-		struct snap_free *f = (struct snap_free *)&to->frees[i];
-
-		f->site += map.site_base;
-		f->where += (uint32_t)first_where;
-	}
-	join_tags(to, numbers, s, map.site_base);
-	to->n_heaps += remap__heaps(to, (struct snap_heap *)to->heaps + to->n_heaps, s, &map);
+	for (size_t i = map.base[TABLE_SITES]; i < to->n_sites && !to->recording.older_ns; i++)
+		to->sites[i].older_blocks = to->sites[i].older_bytes = 0;
 	join_counters((struct snap_counter *)to->losses, &to->n_losses, s->losses, s->n_losses);
 	join_counters((struct snap_counter *)to->edges, &to->n_edges, s->edges, s->n_edges);
 }
@@ -244,11 +214,12 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	to = snapshot__like(v[0]);
 	for (size_t i = 1; i < n; i++)
 		join_conditions(to, v[i]);
-	if (n > 1)
-		to->n_taken = 0;
-	make_room(to, v, n);
+	make_rooms(to, v, n);
 	for (size_t i = 0; i < n; i++)
 		join_one(to, &numbers, v[i]);
+	/* nor do their moments */
+	if (n > 1)
+		to->n_taken = to->n_marks = 0;
 	string_ids__done(&numbers.names);
 	key_ids__done(&numbers.tags);
 	/* of some of them it is not known where blocks were freed: rows of the others would seem to be all */

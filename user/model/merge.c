@@ -38,18 +38,16 @@ struct counters counters__take(struct counters *left, const struct counters *c)
 	return ret;
 }
 
+#define TAKE(its_name, shift) .its_name = c->its_name,
+
+struct counters counters__of_site(const struct mt_counts *c)
+{
+	return (struct counters){ MT_COUNTED(TAKE) };
+}
+
 struct counters counters__of_thread(const struct mt_thread_counts *c)
 {
-	return (struct counters){
-		.alloc_calls = c->alloc_calls,
-		.alloc_bytes = c->alloc_bytes,
-		.free_calls = c->free_calls,
-		.free_bytes = c->free_bytes,
-		.realloc_calls = c->realloc_calls,
-		.temp_calls = c->temp_calls,
-		.failed_calls = c->failed_calls,
-		.unknown_frees = c->unknown_frees,
-	};
+	return (struct counters){ MT_COUNTED(TAKE).unknown_frees = c->unknown_frees };
 }
 
 void std_error__add(struct std_error *sum, const struct std_error *e)
@@ -136,12 +134,8 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 		sum->oldest_at_most = site->oldest_at_most;
 	}
 	sum->peak_at_most |= sum->c.peak_bytes && site->c.peak_bytes;
-	counters__add(&sum->c, &site->c);
-	std_error__add(&sum->error, &site->error);
-	fields__merge(&site_fields, sum, site);
-	fields__merge(&move_fields, &sum->moves, &site->moves);
+	row__merge(table__member(TABLE_SITES), sum, site, false);
 	fields__merge(&variance_fields, &sum->var, &site->var);
-	sum->lifetime_sum_ns += site->lifetime_sum_ns;
 	sum->scan_blocks += site->scan_blocks;
 	sum->scan_bytes += site->scan_bytes;
 	if (site->oldest_born_ns && (!sum->oldest_born_ns || site->oldest_born_ns < sum->oldest_born_ns)) {

@@ -15,6 +15,7 @@ void counters__add(struct counters *sum, const struct counters *c);
 void counters__add_counts(struct counters *sum, const struct counters *c);	/* all but the peak */
 /* Takes c from *left, as far as it has that, and hands back what was taken: a raw snapshot may be older than a message. */
 struct counters counters__take(struct counters *left, const struct counters *c);
+struct counters counters__of_site(const struct mt_counts *c);
 struct counters counters__of_thread(const struct mt_thread_counts *c);
 /* Of what both know. */
 void memory__add(struct snap_memory *sum, const struct snap_memory *m);

@@ -76,35 +76,19 @@ static void take_processes(struct snapshot *to, const struct snapshot *s, const 
 	to->reading.unsure_blocks = MIN(to->reading.unsure_blocks, to->totals.live_blocks);
 }
 
-static void take_sites(struct snapshot *to, const struct snapshot *s, const uint32_t *process_of, uint32_t *site_of)
-{
-	to->sites = snapshot__alloc(to, s->n_sites + 1, sizeof(*to->sites));
-	to->n_sites = 0;
-	memset(to->stacks_by_end, 0, sizeof(to->stacks_by_end));
-	for (size_t i = 0; i < s->n_sites; i++) {
-		uint32_t process = process_of[s->sites[i].process];
-		struct snap_site *site = &to->sites[to->n_sites];
-
-		site_of[i] = ROW_GONE;
-		if (process == ROW_GONE)
-			continue;
-		site_of[i] = (uint32_t)to->n_sites++;
-		*site = s->sites[i];
-		site->process = process;
-		if (site->n_stack)
-			to->stacks_by_end[MIN(site->end, SNAPSHOT_N_ENDS - 1)]++;
-	}
-}
-
 struct snapshot *snapshot__narrow(const struct snapshot *s, const struct narrowing *n)
 {
 	_cleanup_free_ uint32_t *process_of = xcalloc(s->n_processes + 1, sizeof(*process_of)), *site_of = xcalloc(s->n_sites + 1, sizeof(*site_of));
+	const struct remap map = { .of = { [TABLE_PROCESSES] = process_of,
+					   [TABLE_SITES] = site_of } };
 	struct snapshot *to = snapshot__like(s);
 
 	/* it is no machine any more */
 	to->machine = (struct snap_machine){};
 	take_processes(to, s, n, process_of);
-	take_sites(to, s, process_of, site_of);
-	snapshot__remap(to, s, &(struct remap){ .site_of = site_of, .process_of = process_of });
+	to->sites = snapshot__alloc(to, s->n_sites + 1, sizeof(*to->sites));
+	to->n_sites = rows__remap(to, TABLE_SITES, s->sites, s->n_sites, to->sites, &map, site_of);
+	snapshot__count_ends(to);
+	snapshot__remap(to, s, &map);
 	return to;
 }

@@ -58,21 +58,23 @@ FIELDS(site_names,
 	ROW("function", FIELD_STR, AT(snap_site, function), .missing = ""),
 );
 
-FIELDS(site_fields,
-	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .unit = UNIT_COUNT, .needs = HAS_LIFETIMES, .merge = MERGE_SUM),
+FIELDS_OF(site_fields, AT(snap_site, unread),
+	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .unit = UNIT_COUNT, OR_UNKNOWN, .needs = HAS_LIFETIMES, .merge = MERGE_SUM),
 	ROW("guessed_calls", FIELD_U64, AT(snap_site, guessed_calls), .unit = UNIT_COUNT, .needs = KNOWN_FAULT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("zero_calls", FIELD_U64, AT(snap_site, rare.zero_calls), .unit = UNIT_COUNT,
+	    .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("evicted_stacks", FIELD_U64, AT(snap_site, evicted_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("peak_at_most", FIELD_BOOL, AT(snap_site, peak_at_most), .needs = HAS_PEAK_BYTES, .merge = MERGE_ANY, .empty = EMPTY_IS_ABSENT),
-	ROW("at_peak_bytes", FIELD_U64, AT(snap_site, at_peak_bytes), .unit = UNIT_BYTES, .needs = HAS_PEAK_BYTES, .merge = MERGE_SUM),
-	ROW("min_size", FIELD_U64, AT(snap_site, min_size), .unit = UNIT_BYTES),	/* of a site without calls it is 0 and means nothing */
-	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .unit = UNIT_BYTES, .merge = MERGE_MAX),
+	ROW("at_peak_bytes", FIELD_U64, AT(snap_site, at_peak_bytes), .unit = UNIT_BYTES, OR_UNKNOWN, .needs = HAS_PEAK_BYTES, .merge = MERGE_SUM),
+	ROW("min_size", FIELD_U64, AT(snap_site, min_size), .unit = UNIT_BYTES, OR_UNKNOWN),	/* of a site without calls it is 0 and means nothing */
+	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .unit = UNIT_BYTES, OR_UNKNOWN, .merge = MERGE_MAX),
 	ROW("oldest_ns", FIELD_U64, AT(snap_site, oldest_ns), .unit = UNIT_NS, .needs = HAS_LIVE_BLOCKS),
 	ROW("oldest_at_most", FIELD_BOOL, AT(snap_site, oldest_at_most), .empty = EMPTY_IS_ABSENT),
 	ROW("first_ns", FIELD_U64, AT(snap_site, first_ns), .unit = UNIT_NS, .merge = MERGE_MIN),
 	ROW("last_ns", FIELD_U64, AT(snap_site, last_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
 	ROW("most_calls_per_s", FIELD_U64, AT(snap_site, most_calls_per_s), .unit = UNIT_PER_S, .needs = HAS_ALLOC_CALLS, .merge = MERGE_MAX, .empty = EMPTY_IS_NULL),
-	ROW("older_blocks", FIELD_U64, AT(snap_site, older_blocks), .unit = UNIT_COUNT, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
-	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .unit = UNIT_BYTES, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
+	ROW("older_blocks", FIELD_U64, AT(snap_site, older_blocks), .unit = UNIT_COUNT, OR_UNKNOWN, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
+	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .unit = UNIT_BYTES, OR_UNKNOWN, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
 	ROW("unreached_blocks", FIELD_U64, AT(snap_site, unreached_blocks), .unit = UNIT_COUNT, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM),
 	ROW("looked_blocks", FIELD_U64, AT(snap_site, looked_blocks), .unit = UNIT_COUNT, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("sampled_blocks", FIELD_U64, AT(snap_site, sampled_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
@@ -80,7 +82,7 @@ FIELDS(site_fields,
 	TREND(snap_site),
 );
 
-#define MOVES(name, its_unit, how) ROW(#name, FIELD_U64, AT(snap_moves, name), .unit = its_unit, .merge = how)
+#define MOVES(name, its_unit, how) ROW(#name, FIELD_U64, AT(mt_moves, name), .unit = its_unit, .merge = how)
 
 FIELDS(move_fields,
 	MOVES(calls, UNIT_COUNT, MERGE_SUM),
@@ -102,43 +104,46 @@ FIELDS(age_fields,
 
 /* ---- processes */
 
-FIELDS(process_fields,
+FIELDS_OF(process_fields, AT(snap_process, unread),
 	ROW("id", FIELD_U32, AT(snap_process, id)),
 	/* a row of several processes has none */
 	ROW("pid", FIELD_INT, AT(snap_process, pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("comm", FIELD_STR, AT(snap_process, comm), .missing = ""),
-	ROW("exe", FIELD_STR, AT(snap_process, exe)),
-	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
-	ROW("ended", FIELD_BOOL, AT(snap_process, ended)),
+	ROW("exe", FIELD_STR, AT(snap_process, exe), .merge = MERGE_SAME),
+	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .unit = UNIT_NS, OR_UNKNOWN, .merge = MERGE_MAX),
+	ROW("ended", FIELD_BOOL, AT(snap_process, ended), .merge = MERGE_ALL),
 	ROW("exit_signal", FIELD_INT, AT(snap_process, exit_signal), .empty = EMPTY_IS_NULL),
 	ROW("oom_killed", FIELD_BOOL, AT(snap_process, oom_killed)),
 	ROW("members", FIELD_U32, AT(snap_process, n_members), .unit = UNIT_COUNT, .empty = EMPTY_IS_NULL),
 	ROW("ended_live_blocks", FIELD_U64, AT(snap_process, ended_live_blocks), .unit = UNIT_COUNT, .empty = EMPTY_IS_ABSENT),
 	ROW("ended_live_bytes", FIELD_U64, AT(snap_process, ended_live_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
-	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .line = 6),
-	ROW("container", FIELD_STR, AT(snap_process, container)),
-	ROW("pod", FIELD_STR, AT(snap_process, pod), .empty = EMPTY_IS_ABSENT),
-	ROW("unit", FIELD_STR, AT(snap_process, unit)),
-	ROW("runtime", FIELD_STR, AT(snap_process, runtime), .empty = EMPTY_IS_ABSENT),
+	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .merge = MERGE_SAME, .line = 6),
+	ROW("container", FIELD_STR, AT(snap_process, container), .merge = MERGE_SAME),
+	ROW("pod", FIELD_STR, AT(snap_process, pod), .merge = MERGE_SAME, .empty = EMPTY_IS_ABSENT),
+	ROW("unit", FIELD_STR, AT(snap_process, unit), .merge = MERGE_SAME),
+	ROW("runtime", FIELD_STR, AT(snap_process, runtime), .merge = MERGE_FIRST,
+	    .empty = EMPTY_IS_ABSENT),
 	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("parent", FIELD_U32, AT(snap_process, parent), .empty = EMPTY_IS_NULL),
-	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .empty = EMPTY_IS_NULL, .line = 6),
+	/* one of unknown start may be the first of several */
+	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .merge = MERGE_MIN,
+	    .empty = EMPTY_IS_NULL, .line = 6),
 	ROW("start_ticks", FIELD_U64, AT(snap_process, start_ticks), .unit = UNIT_ID, .empty = EMPTY_IS_ABSENT),
-	ROW("unseen_ns", FIELD_U64, AT(snap_process, unseen_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
-	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
-	ROW("lost_stacks", FIELD_U64, AT(snap_process, lost_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
+	ROW("unseen_ns", FIELD_U64, AT(snap_process, unseen_ns), .unit = UNIT_NS, OR_UNKNOWN, .merge = MERGE_MAX),
+	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .unit = UNIT_COUNT, OR_UNKNOWN, .merge = MERGE_SUM),
+	ROW("lost_stacks", FIELD_U64, AT(snap_process, lost_stacks), .unit = UNIT_COUNT, OR_UNKNOWN, .merge = MERGE_SUM),
 	ROW("missed_frees", FIELD_U64, AT(snap_process, missed_frees), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("heaps_not_read", FIELD_U64, AT(snap_process, n_heaps_unread), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("live_unsure_blocks", FIELD_U64, AT(snap_process, unsure_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes), .unit = UNIT_BYTES, .needs = KNOWN_RSS, .line = 6),
 	ROW("peak_rss_bytes", FIELD_U64, AT(snap_process, most_rss_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_NULL),
-	ROW("rss_at_attach_bytes", FIELD_U64, AT(snap_process, rss_at_attach_bytes), .unit = UNIT_BYTES),
+	ROW("rss_at_attach_bytes", FIELD_U64, AT(snap_process, rss_at_attach_bytes), .unit = UNIT_BYTES, OR_UNKNOWN),
 	ROW("swap_bytes", FIELD_U64, AT(snap_process, swap_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
 	ROW("swap_at_attach_bytes", FIELD_U64, AT(snap_process, swap_at_attach_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
 	ROW("hugetlb_bytes", FIELD_U64, AT(snap_process, hugetlb_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
 	ROW("hugetlb_at_attach_bytes", FIELD_U64, AT(snap_process, hugetlb_at_attach_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_ABSENT),
 	ROW("peak_at_ns", FIELD_U64, AT(snap_process, peak_at_ns), .unit = UNIT_NS, .needs = HAS_PEAK_BYTES | KNOWN_ONE),
-	ROW("probe_hits", FIELD_U64, AT(snap_process, probe_hits), .unit = UNIT_COUNT, .merge = MERGE_SUM),
+	ROW("probe_hits", FIELD_U64, AT(snap_process, probe_hits), .unit = UNIT_COUNT, OR_UNKNOWN, .merge = MERGE_SUM),
 	TREND(snap_process),
 );
 
@@ -202,7 +207,7 @@ FIELDS(point_fields,
 	ROW("swap_bytes", FIELD_U64, AT(snap_point, swap_bytes), .empty = EMPTY_IS_ABSENT),
 	ROW("hugetlb_bytes", FIELD_U64, AT(snap_point, hugetlb_bytes), .empty = EMPTY_IS_ABSENT),
 );
-const struct fields history_fields = { point_fields_rows, 2 };
+const struct fields history_fields = { .v = point_fields_rows, .n = 2 };
 
 FIELDS(size_fields,
 	ROW("below", FIELD_BOUND, AT(snap_size, below)),
@@ -249,8 +254,6 @@ FIELDS(source_fields,
 );
 
 FIELDS(free_fields,
-	ROW("site", FIELD_U32, AT(snap_free, site)),
-	ROW("where", FIELD_U32, AT(snap_free, where)),
 	ROW("tid", FIELD_INT, AT(snap_free, tid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("thread", FIELD_STR, AT(snap_free, thread)),
 	ROW("calls", FIELD_U64, AT(snap_free, calls), .unit = UNIT_COUNT),
@@ -433,6 +436,22 @@ bool field__is_empty(const struct field *f, const void *row)
 	return !memcmp(field__of(f, row), none, sizes[f->type]);
 }
 
+static uint64_t bit_of(const struct fields *fields, const struct field *f)
+{
+	return 1ull << (f - fields->v);
+}
+
+bool field__is_unread(const struct fields *fields, const struct field *f, const void *row)
+{
+	return fields->unread && *(const uint64_t *)((const char *)row + fields->unread) & bit_of(fields, f);
+}
+
+void field__set_unread(const struct fields *fields, const struct field *f, void *row)
+{
+	if (fields->unread && f->absent == ABSENT_IS_UNKNOWN)
+		*(uint64_t *)((char *)row + fields->unread) |= bit_of(fields, f);
+}
+
 double field__number(const struct field *f, const void *row)
 {
 	const void *at = field__of(f, row);
@@ -504,8 +523,24 @@ static bool is_same(const struct field *f, const void *a, const void *b)
 	return f->type == FIELD_STR ? !strcmp(*x ?: "", *y ?: "") : !memcmp(a, b, sizes[f->type]);
 }
 
+/* What one of them does not know, the sum does not. */
+static void merge_unread(const struct fields *fields, void *sum, const void *row)
+{
+	if (fields->unread)
+		*(uint64_t *)((char *)sum + fields->unread) |= *(const uint64_t *)((const char *)row + fields->unread);
+}
+
+void fields__begin(const struct fields *fields, void *sum, const void *row)
+{
+	merge_unread(fields, sum, row);
+	for (const struct field *f = fields->v; f < fields->v + fields->n; f++)
+		if (f->merge)
+			memcpy((char *)sum + f->offset, field__of(f, row), sizes[f->type]);
+}
+
 void fields__merge(const struct fields *fields, void *sum, const void *row)
 {
+	merge_unread(fields, sum, row);
 	for (size_t i = 0; i < fields->n; i++) {
 		const struct field *f = &fields->v[i];
 		void *to = (char *)sum + f->offset;

@@ -124,6 +124,47 @@ FIELDS(block_fields,
 	ROW("reach", FIELD_ENUM, AT(snap_block, reach), .choices = &reach_choices),
 );
 
+/* ---- members */
+
+static const struct member class_members[] = {
+	ROWS("types", &share_fields, snap_class, types, n_types, .any = AT(snap_class, n_types)), {},
+};
+
+#define CLASSES(type, v, n, ...) \
+	ROWS("classes", &class_fields, type, v, n, .members = class_members, .row_line = 8, \
+	     __VA_ARGS__)
+#define TYPES(type, v, n, ...) ROWS("types", &type_fields, type, v, n, .row_line = 8, __VA_ARGS__)
+
+const struct member heap_members[] = {
+	PROCESS(snap_heap),
+	OF_FIELDS(THESE(ROW("pid", FIELD_INT, AT(snap_heap, pid)),
+			ROW("comm", FIELD_STR, AT(snap_heap, comm))), .own = OWN_WHOSE),
+	OF_FIELDS(&heap_fields),
+	OBJECT("in_use", &heap_in_use_fields, .needs = KNOWN_HEAP, .line = 6),
+	OBJECT("free", &heap_free_fields, .needs = KNOWN_HEAP, .line = 6),
+	OBJECT("skipped", &heap_skipped_fields, .needs = KNOWN_HEAP, .line = 6),
+	ROWS("arenas", &arena_fields, snap_heap, arenas, n_arenas, .line = 6, .row_line = 8),
+	CLASSES(snap_heap, classes, n_classes, .line = 6),
+	TYPES(snap_heap, types, n_types, .line = 6),
+	OBJECT("older", &heap_older_fields, .flag = AT(snap_heap, older_known), .line = 6,
+	       MEMBERS(CLASSES(snap_heap, older_classes, n_older_classes),
+		       TYPES(snap_heap, older_types, n_older_types))),
+	OBJECT("unreached", &unreached_fields, .offset = AT(snap_heap, unreached), .line = 6,
+	       .needs = KNOWN_SEARCHED,
+	       MEMBERS(CLASSES(snap_unreached, classes, n_classes),
+		       TYPES(snap_unreached, types, n_types))),
+	ROWS("roots", &root_fields, snap_heap, roots, n_roots, .line = 6, .row_line = 8,
+	     .flag = AT(snap_heap, roots_known)),
+	ROWS("parts", &part_fields, snap_heap, parts, n_parts, .line = 6, .row_line = 8,
+	     MEMBERS(STACK(snap_part, OR_ABSENT))),	/* --mmap: where it was mapped */
+	OF_FIELDS(THESE(ROW("blocks_of", FIELD_U64, AT(snap_heap, n_list_of))), .line = 6,
+		  .any = AT(snap_heap, n_list), OR_ABSENT),
+	ROWS("blocks", &block_fields, snap_heap, list, n_list, .row_line = 8,
+	     .any = AT(snap_heap, n_list), OR_ABSENT,
+	     MEMBERS(INDEX("site", snap_block, site, TABLE_SITES, .none = INDEX_PLUS_1))),
+	{},
+};
+
 _Static_assert(sizeof(enum root_kind) == sizeof(unsigned int) && sizeof(enum part_kind) == sizeof(unsigned int) &&
 		       sizeof(((struct snap_block *)NULL)->reach) == sizeof(unsigned int),
 	       "FIELD_ENUM");

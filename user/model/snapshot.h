@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bpf/abi_sites.h"
 #include "model/snap_heap.h"
 #include "recording/recording.h"
 
@@ -110,17 +111,7 @@ struct trend {
 	bool why_unreached;	/* the reasons say how many blocks no pointer was found to */
 };
 
-#define MOVES_LONGEST_MAX 65535
-
-/* What realloc did at a site; all 0 where it was never called. */
-struct snap_moves {
-	uint64_t calls;		/* that gave a block for a known one */
-	uint64_t moved_calls, moved_bytes;	/* of these, to another address; what had to be copied then */
-	uint64_t grown_calls, grown_bytes;	/* to a larger size, by how much in all */
-	uint64_t shrunk_calls;
-	uint64_t doubled_calls;	/* of grown_calls: to 1.5 times the size or more; the others grow step by step */
-	uint64_t longest;	/* how often one block was passed on, at most; MOVES_LONGEST_MAX: so often, or more */
-};
+#define MOVES_LONGEST_MAX 65535	/* of moves.longest: so often, or more */
 
 struct snap_age {		/* live blocks by age */
 	uint64_t below_ns;	/* UINT64_MAX: all the rest */
@@ -249,7 +240,10 @@ struct snap_site {
 	uint64_t older_blocks, older_bytes;	/* live blocks older than recording.older_ns */
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
 	uint64_t guessed_calls;	/* of page faults: those whose size is a guess */
-	struct snap_moves moves;
+	union {
+		struct mt_rare rare;	/* as the programs count it; all 0 where they do not */
+		struct mt_moves moves;	/* what realloc did; all 0 where it was never called */
+	};
 	const struct snap_age *ages;	/* holds if snapshot.scanned */
 	size_t n_ages;
 	uint32_t tag;		/* index into tags + 1; 0: none */
@@ -268,6 +262,7 @@ struct snap_site {
 	const struct snap_share *types;	/* what its live blocks are, the largest share first */
 	size_t n_types;
 	uint64_t sampled_blocks;	/* of its live blocks, those that types were looked up of */
+	uint64_t unread;	/* fields that the file which it was read from did not have: see struct fields */
 	const struct snap_root *held;	/* --roots: from where most of its bytes are reached; NULL: not known */
 
 	/* While it is traced; views do not use these */
@@ -356,6 +351,7 @@ struct snap_process {
 	int exit_signal;	/* that ended it; 0: none, or it goes on */
 	bool oom_killed;	/* by the kernel, which had run out of memory */
 	uint64_t peak_at_ns;	/* since the trace's start */
+	uint64_t unread;	/* as of a site */
 	const struct snap_thread *threads;
 	size_t n_threads;
 	const struct snap_point *timeline;

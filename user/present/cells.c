@@ -110,6 +110,7 @@ static unsigned int known_of(const struct row_of *r)
 
 /* What is read of a row. */
 struct figure {
+	const struct fields *fields;
 	const struct field *field;
 	const void *at;		/* the part of the row that has it */
 	const struct field *over;	/* NULL: none */
@@ -119,7 +120,7 @@ struct figure {
 static struct figure read_figure(const struct column *c, const struct row_of *r)
 {
 	const struct field_ref *is = r->older && c->older ? c->older : c->field;
-	struct figure f = { .field = fields__find(is->fields, is->key), .at = part_of(r, is->fields) };
+	struct figure f = { .fields = is->fields, .field = fields__find(is->fields, is->key), .at = part_of(r, is->fields) };
 
 	if (c->over) {
 		f.over = fields__find(c->over->fields, c->over->key);
@@ -130,7 +131,7 @@ static struct figure read_figure(const struct column *c, const struct row_of *r)
 
 static bool is_known(const struct column *c, const struct row_of *r, const struct figure *f)
 {
-	if (!f->at || f->field->needs & ~known_of(r) || (f->field->empty == EMPTY_IS_NULL && field__is_empty(f->field, f->at)))
+	if (!f->at || f->field->needs & ~known_of(r) || field__is_unread(f->fields, f->field, f->at) || (f->field->empty == EMPTY_IS_NULL && field__is_empty(f->field, f->at)))
 		return false;
 	if (c->any_age && r->older)
 		return false;

@@ -40,7 +40,7 @@ struct table_sizes {
 	uint32_t n_ages;		/* sites whose frees are counted by age */
 	/* --free-stacks: (site, where freed, thread), a power of two; 1: not recorded */
 	uint32_t n_links;
-	uint32_t n_moves;		/* what realloc does, twice per site; 1: not recorded */
+	uint32_t n_rare;		/* struct mt_rare, twice per site; 1: not recorded */
 	uint32_t calls_bytes;		/* of the ring of --events; else a page */
 	uint64_t bytes;			/* of kernel memory, all together */
 };

@@ -116,7 +116,7 @@ static int choose(const struct kernel_opts *o, const struct memcg *own, struct t
 	s.n_unwind_pages = s.n_unwind_rows / 8;
 	s.n_ages = recording__has_budget(r) ? s.n_sites + s.n_procs : 1;
 	s.n_links = r->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
-	s.n_moves = r->mode == MT_MODE_FULL && !recording__is_estimated(r) ? (s.n_sites + s.n_procs) * 2 : 1;
+	s.n_rare = r->mode == MT_MODE_FULL && !recording__is_estimated(r) ? (s.n_sites + s.n_procs) * 2 : 1;
 	/* sparse mappings have two nodes each, and each process a few of its own */
 	s.n_parts = r->mmap ? s.n_over : r->arenas ? MIN(s.n_over, MAX_ARENAS) : 1;
 	s.n_nodes = recording__has_mappings(r) ? 2 * s.n_parts + 8 * s.n_procs : 1;
@@ -129,7 +129,7 @@ static int choose(const struct kernel_opts *o, const struct memcg *own, struct t
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
 		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) +
 		  s.ring_bytes + s.calls_bytes + s.n_scratch * sizeof(struct mt_scratch) + s.n_vars * sizeof(struct mt_vars) +
-		  s.n_ages * sizeof(struct mt_ages) + s.n_moves * sizeof(struct mt_moves) +
+		  s.n_ages * sizeof(struct mt_ages) + s.n_rare * sizeof(struct mt_rare) +
 		  (uint64_t)s.n_links * sizeof(struct mt_link) +
 		  (s.n_parts + s.n_nodes + s.n_map_calls) * 16ull + s.n_mapped * sizeof(struct mt_mapped);
 	if (s.bytes + OWN_BYTES > own->room_bytes)
@@ -288,27 +288,17 @@ uint64_t sampler__bytes(uint64_t n)
 	return (n + (1ull << (MT_BYTES_SHIFT - 1))) >> MT_BYTES_SHIFT;
 }
 
+#define ROUND(name, shift) c->name = (c->name + (1ull << ((shift) - 1))) >> (shift);
+
 /* lifetime_ns is a sum over whole weights already */
 void sampler__round_counts(struct mt_counts *c)
 {
-	c->alloc_calls = sampler__calls(c->alloc_calls);
-	c->alloc_bytes = sampler__bytes(c->alloc_bytes);
-	c->free_calls = sampler__calls(c->free_calls);
-	c->free_bytes = sampler__bytes(c->free_bytes);
-	c->temp_calls = sampler__calls(c->temp_calls);
-	c->realloc_calls = sampler__calls(c->realloc_calls);
-	c->failed_calls = sampler__calls(c->failed_calls);
+	MT_COUNTED(ROUND)
 }
 
 void sampler__round_thread(struct mt_thread_counts *c)
 {
-	c->alloc_calls = sampler__calls(c->alloc_calls);
-	c->alloc_bytes = sampler__bytes(c->alloc_bytes);
-	c->free_calls = sampler__calls(c->free_calls);
-	c->free_bytes = sampler__bytes(c->free_bytes);
-	c->realloc_calls = sampler__calls(c->realloc_calls);
-	c->temp_calls = sampler__calls(c->temp_calls);
-	c->failed_calls = sampler__calls(c->failed_calls);
+	MT_COUNTED(ROUND)
 }
 
 int sampler__fill(int weights_fd, int logs_fd, uint64_t sample_bytes)

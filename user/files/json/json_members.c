@@ -11,23 +11,6 @@
 /* Far beyond what malloctrace writes: a process keeps a few thousand points. */
 #define ROWS_MAX 1000000
 
-static size_t count_of(const struct member *m, const void *row)
-{
-	const void *at = (const char *)row + m->count;
-
-	return m->count_size == sizeof(uint32_t) ? *(const uint32_t *)at : *(const size_t *)at;
-}
-
-static void set_count(const struct member *m, void *row, size_t n)
-{
-	void *at = (char *)row + m->count;
-
-	if (m->count_size == sizeof(uint32_t))
-		*(uint32_t *)at = (uint32_t)n;
-	else
-		*(size_t *)at = n;
-}
-
 /* ---- writing */
 
 void json__u64_or_null(struct json *j, const char *key, bool known, uint64_t n)
@@ -83,13 +66,29 @@ static void write_strings(struct json *j, const struct member *m, const char *co
 	json__array_end(j);
 }
 
+static void write_index(struct writer *w, const struct member *m, uint32_t index)
+{
+	bool plus = m->none == INDEX_PLUS_1;
+
+	if (m->table == TABLE_PROCESSES)
+		json__u64(w->j, m->key, w->s->processes[index].id);
+	else
+		json__u64_or_null(w->j, m->key, !plus || index, index - plus);
+}
+
+/* A sum is not in the file; the mean is what all readers want. */
+static void write_mean(struct writer *w, const struct member *m, uint64_t sum, uint64_t n)
+{
+	json__u64_or_null(w->j, m->key, n, n ? sum / n : 0);
+}
+
 static void write_there(struct writer *w, const struct member *m, const void *row,
 			unsigned int known)
 {
 	const void *at = (const char *)row + m->offset;
 
-	if (m->write) {
-		m->write(w, m, row);
+	if (json_owns[m->own].write) {
+		json_owns[m->own].write(w, m, row);
 		return;
 	}
 	switch (m->kind) {
@@ -103,13 +102,23 @@ static void write_there(struct writer *w, const struct member *m, const void *ro
 		write_object(w, m, m->key, *(const void *const *)at, known);
 		break;
 	case MEMBER_ROWS:
-		write_rows(w, m, *(const char *const *)at, count_of(m, row), known);
+		write_rows(w, m, *(const char *const *)at, member__count(m, row), known);
 		break;
 	case MEMBER_STRINGS:
-		write_strings(w->j, m, *(const char *const *const *)at, count_of(m, row));
+		write_strings(w->j, m, *(const char *const *const *)at, member__count(m, row));
+		break;
+	case MEMBER_INDEX:
+		write_index(w, m, *(const uint32_t *)at);
+		break;
+	case MEMBER_MEAN:
+		write_mean(w, m, *(const uint64_t *)at,
+			   *(const uint64_t *)((const char *)row + m->count));
 		break;
 	case MEMBER_STACK:
 		json__stack(w, m, row);
+		break;
+	case MEMBER_FRAMES:
+		json__frames(w, m);
 		break;
 	default:
 		break;
@@ -166,9 +175,13 @@ int reader__rows(struct reader *r, const struct member *m, json_t *from, void *r
 		return err;
 	v = snapshot__alloc(r->s, n + 1, m->size);
 	*(const void **)((char *)row + m->offset) = v;
-	set_count(m, row, n);
-	if (piece)
-		return reader__elements(r, *piece, m, v);
+	member__set_count(m, row, n);
+	if (piece) {
+		r->terse = m->terse && n > JSON_FULL_SITES;
+		err = reader__elements(r, *piece, m, v);
+		r->terse = false;
+		return err;
+	}
 	for (size_t i = 0; i < n && !err; i++)
 		err = reader__members(r, json_array_get(array, i), m, v + i * m->size);
 	return err;
@@ -192,8 +205,49 @@ static int read_strings(struct reader *r, const struct member *m, json_t *array,
 			return err_set(r->e, -EINVAL, "%s: %s: want strings", what, m->key);
 	}
 	*(const void **)((char *)row + m->offset) = v;
-	set_count(m, row, n);
+	member__set_count(m, row, n);
 	return 0;
+}
+
+static int read_process(struct reader *r, const struct member *m, json_t *v, uint32_t *to)
+{
+	if (!json_is_integer(v) || json_integer_value(v) < 0)
+		return err_set(r->e, -EINVAL, "a site: process: want the id of a process");
+	if (!key_ids__find(&r->process_ids, (struct key){ .a = (uint64_t)json_integer_value(v) },
+			   to))
+		return err_set(r->e, -EINVAL, "a site: process: no process has the id %lld",
+			       (long long)json_integer_value(v));
+	return 0;
+}
+
+/* It is of a list that was read before. */
+static int read_index(struct reader *r, const struct member *m, json_t *v, uint32_t *to,
+		      const char *what)
+{
+	const struct member *list = table__member(m->table);
+	bool plus = m->none == INDEX_PLUS_1;
+
+	if (m->table == TABLE_PROCESSES)
+		return read_process(r, m, v, to);
+	if (plus && !json_value__is_there(v))
+		return 0;
+	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	    (uint64_t)json_integer_value(v) >= member__count(list, r->s))
+		return err_set(r->e, -EINVAL, "%s: %s: want the number of %s", what, m->key,
+			       list->what);
+	*to = (uint32_t)json_integer_value(v) + plus;
+	return 0;
+}
+
+static int read_mean(struct reader *r, const struct member *m, json_t *from, void *row)
+{
+	const struct field mean = ROW(m->key, FIELD_U64, m->offset);
+	uint64_t *sum = (uint64_t *)((char *)row + m->offset);
+	int err = reader__row(r, from, row, &(struct fields){ .v = &mean, .n = 1 }, "a site");
+
+	if (__builtin_mul_overflow(*sum, *(const uint64_t *)((const char *)row + m->count), sum))
+		*sum = UINT64_MAX;
+	return err;
 }
 
 static int read_member(struct reader *r, const struct member *m, json_t *from, void *row,
@@ -206,6 +260,8 @@ static int read_member(struct reader *r, const struct member *m, json_t *from, v
 
 	if (m->flag)
 		*(bool *)((char *)row + m->flag) = there;
+	if (json_owns[m->own].read)
+		return json_owns[m->own].read(r, m, from, row);
 	switch (m->kind) {
 	case MEMBER_FIELDS:
 		return reader__row(r, from, at, m->fields, what);
@@ -223,10 +279,14 @@ static int read_member(struct reader *r, const struct member *m, json_t *from, v
 		return reader__rows(r, m, from, row);
 	case MEMBER_STRINGS:
 		return read_strings(r, m, v, row, what);
+	case MEMBER_INDEX:
+		return read_index(r, m, v, at, what);
+	case MEMBER_MEAN:
+		return read_mean(r, m, from, row);
 	case MEMBER_STACK:
 		return reader__stack(r, m, from, row);
 	default:
-		return m->read ? m->read(r, m, from, row) : 0;
+		return 0;
 	}
 }
 

@@ -186,7 +186,7 @@ static bool is_key(const struct span *key, const char *name)
 /* The key, and the member that it is of; NULL: it is not known here. */
 static const char *find_key(const struct span *key, const struct member **ret)
 {
-	for (const struct member *m = json_whole.members; m->kind; m++) {
+	for (const struct member *m = profile_whole.members; m->kind; m++) {
 		*ret = m;
 		if (m->key && is_key(key, m->key))
 			return m->key;
@@ -241,7 +241,8 @@ static int cut_up(struct reader *r, struct span all)
 static int read_all(struct reader *r, struct span all)
 {
 	struct snapshot *s = r->s;
-	int err = cut_up(r, all) ?: reader__frames(r) ?: reader__members(r, r->whole, &json_whole, s);
+	int err = cut_up(r, all) ?: reader__frames(r) ?:
+		  reader__members(r, r->whole, &profile_whole, s);
 
 	if (err)
 		return err;

@@ -46,7 +46,7 @@ static const struct field frame_rows[] = {
 	ROW("inlined", FIELD_BOOL, AT(json_frame, inlined)),
 	ROW("inlines_unknown", FIELD_BOOL, AT(json_frame, split), .empty = EMPTY_IS_ABSENT),
 };
-static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
+static const struct fields frame_fields = { .v = frame_rows, .n = ARRAY_SIZE(frame_rows) };
 
 static void write_frame(struct writer *w, const struct frame *f)
 {
@@ -123,7 +123,7 @@ void frames__init(struct writer *w)
 		number_by_use(w);
 }
 
-void json__frames(struct writer *w, const struct member *m, const void *row)
+void json__frames(struct writer *w, const struct member *m)
 {
 	json__array(w->j, m->key);
 	for (size_t i = 0; i < w->n_places; i++) {
@@ -211,7 +211,7 @@ int reader__modules(struct reader *r, const struct member *m, json_t *from, void
 
 /* ---- frames, read */
 
-static int read_offset(struct reader *r, const struct member *m, json_t *from, void *row)
+int reader__offset(struct reader *r, const struct member *m, json_t *from, void *row)
 {
 	struct json_frame *f = row;
 
@@ -221,7 +221,7 @@ static int read_offset(struct reader *r, const struct member *m, json_t *from, v
 
 static const struct member frames = {
 	.kind = MEMBER_FRAMES, .key = "frames", .what = "a frame", .fields = &frame_fields,
-	MEMBERS(OWN("offset", NULL, read_offset)), .size = sizeof(struct json_frame), .max = 8000000,
+	MEMBERS(OWN(OWN_FRAME, "offset")), .size = sizeof(struct json_frame), .max = 8000000,
 };
 
 /* The place of frames that lie at one address, the innermost first. */

@@ -75,13 +75,17 @@ void json__row(struct json *j, const struct fields *fields, const void *row, uns
 {
 	for (size_t i = 0; i < fields->n; i++) {
 		const struct field *f = &fields->v[i];
-		bool unknown = f->needs & ~known, empty = field__is_empty(f, row);
+		bool unread = field__is_unread(fields, f, row), empty = field__is_empty(f, row);
+		bool unknown = f->needs & ~known || unread;
 
 		if (f->line)
 			json__line(j, f->line);
 		if (f->empty == EMPTY_IS_ABSENT && (unknown || (empty && (!f->needs || f->type == FIELD_BOOL))))
 			continue;
-		if (unknown || (f->empty == EMPTY_IS_NULL && empty))
+		/* where empty keys are left out no key is a 0 */
+		if (unread)
+			json__unknown(j, f->key);
+		else if (unknown || (f->empty == EMPTY_IS_NULL && empty))
 			json__null(j, f->key);
 		else
 			value(j, f, field__of(f, row));
@@ -222,6 +226,8 @@ int reader__row(struct reader *r, json_t *from, void *to, const struct fields *f
 			*(double *)at = INFINITY;
 		else if (f->missing)
 			*(const char **)at = f->missing;
+		else if (v || !r->terse)
+			field__set_unread(fields, f, to);
 	}
 	return err;
 }

@@ -180,12 +180,16 @@ void json__bool(struct json *j, const char *key, bool b)
 	fputs(b ? "true" : "false", j->out);
 }
 
-void json__null(struct json *j, const char *key)
+void json__unknown(struct json *j, const char *key)
 {
-	if (leaves_out(j, key, true))
-		return;
 	begin(j, key);
 	fputs("null", j->out);
+}
+
+void json__null(struct json *j, const char *key)
+{
+	if (!leaves_out(j, key, true))
+		json__unknown(j, key);
 }
 
 void json__str(struct json *j, const char *key, const char *s)

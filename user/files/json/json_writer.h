@@ -28,6 +28,7 @@ void json__i64(struct json *j, const char *key, int64_t n);
 void json__double(struct json *j, const char *key, double d);	/* all digits it has; what is no number is null */
 void json__bool(struct json *j, const char *key, bool b);
 void json__null(struct json *j, const char *key);
+void json__unknown(struct json *j, const char *key);	/* null, also where empty keys are left out */
 void json__str(struct json *j, const char *key, const char *s);	/* NULL: null */
 void json__hex(struct json *j, const char *key, uint64_t n);	/* a string, "0x1f" */
 /* Half of a profile is numbers: a fifth of what printf takes. */

@@ -109,7 +109,7 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 
 static void realloc_words(struct report *r, const struct snap_site *site, size_t indent)
 {
-	const struct snap_moves *m = &site->moves;
+	const struct mt_moves *m = &site->moves;
 	uint64_t steps = m->grown_calls - MIN(m->doubled_calls, m->grown_calls);
 	bool by_steps = m->grown_calls >= FEW_CALLS && steps > m->grown_calls / 2;
 
@@ -156,6 +156,9 @@ static void notes(struct report *r, const struct view *v, const struct snap_site
 		para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
 			   PERCENT(site->c.realloc_calls, r->s->totals.realloc_calls),
 				BYTES(site->min_size), BYTES(site->max_size));
+	if (v->bit == VIEW_ALLOCS && site->rare.zero_calls)
+		para__item(&r->para, "%s call%s of zero bytes", EXACT(site->rare.zero_calls),
+			   plural(site->rare.zero_calls));
 	para__end(&r->para);
 	if (v->bit == VIEW_REALLOC)
 		realloc_words(r, site, indent);
