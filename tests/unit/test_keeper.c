@@ -518,16 +518,19 @@ static const struct kid *swaps;	/* its page for that of a file, once the place h
 int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 {
 	int __clone(int (*)(void *), void *, int, void *, ...);
+	pid_t *parent, *child;
 	va_list rest;
-	pid_t *parent;
+	void *tls;
 	char byte;
 
 	va_start(rest, arg);
 	parent = va_arg(rest, pid_t *);
+	tls = va_arg(rest, void *);
+	child = va_arg(rest, pid_t *);
 	va_end(rest);
 	if (swaps && (write(swaps->in, "", 1) != 1 || read(swaps->out, &byte, 1) != 1))
 		return -1;
-	return __clone(fn, stack, flags, arg, parent);
+	return __clone(fn, stack, flags, arg, parent, tls, child);
 }
 
 static int keep_one_that_swaps(const struct fuse_made *f)
