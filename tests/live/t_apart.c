@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,6 +187,67 @@ TEST(readers_have_no_rights)
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	want_gone(t, &p);
+	fx__quit(t, &f);
+}
+
+/* A child of this process that is a copy of it and waits in a read; 0: none. */
+static pid_t waiting_copy_of(pid_t parent)
+{
+	char *own = read_proc(parent, "cmdline"), want[16];
+	DIR *proc = opendir("/proc");
+	pid_t found = 0;
+	struct dirent *d;
+
+	snprintf(want, sizeof(want), "%d 0x", SYS_read);
+	while (own && proc && !found && (d = readdir(proc))) {
+		pid_t pid = (pid_t)atoi(d->d_name);
+		char *cmdline, *call;
+
+		if (pid <= 0 || status_field(pid, "PPid", 10) != (uint64_t)parent)
+			continue;
+		cmdline = read_proc(pid, "cmdline");
+		call = read_proc(pid, "syscall");
+		if (cmdline && call && !strcmp(cmdline, own) && !strncmp(call, want, strlen(want)))
+			found = pid;
+		free(cmdline);
+		free(call);
+	}
+	if (proc)
+		closedir(proc);
+	free(own);
+	return found;
+}
+
+/* --overhead: what a probe hit costs is measured in a copy of malloctrace, which has its socket alone. */
+TEST(readers_beside_a_meter)
+{
+	struct timespec moment = { 0, 1000 * 1000 };
+	unsigned int left = patience_s(20) * 100;
+	size_t n_fds = 0;
+	char path[64];
+	struct dirent *d;
+	struct fx f;
+	struct mt m;
+	pid_t meter;
+	DIR *fds;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--overhead", "1", "--json", NULL);
+	while (!(meter = waiting_copy_of(m.c.pid)) && left--)
+		nanosleep(&moment, NULL);
+	must(t, meter, "nothing was measured");
+	must(t, !kill(meter, SIGSTOP), "kill: %s", strerror(errno));
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)meter);
+	fds = opendir(path);
+	must(t, fds != NULL, "%s: %s", path, strerror(errno));
+	while ((d = readdir(fds)))
+		n_fds += d->d_name[0] != '.';
+	closedir(fds);
+	kill(meter, SIGCONT);
+	want_eq(t, "descriptors of the child that is measured", 1, n_fds);
+	mt__wait_attached(t, &m);
+	mt__stop_json(t, &m, SIGINT, 0);
+	fx__go(t, &f);
 	fx__quit(t, &f);
 }
 

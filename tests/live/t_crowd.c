@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Very many processes, each with an account of its own that must be met. */
-#include "lt.h"
+#include "actors.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -205,13 +205,28 @@ TEST_ALONE(crowd_goes)
 #define N_THICKETS 18
 #define N_TRACED_THICKETS 16
 
-/* Processes that map code very often: each is read up to a bound, so many of one user, and all that are not like that come first. */
-TEST_ALONE(crowd_of_mappings)
+/* What is said of the process's stacks comes before the first of the others. */
+static bool comes_first(const char *text, pid_t pid, const char *others)
+{
+	char stacks[64];
+	const char *own, *other = strstr(text, others);
+
+	snprintf(stacks, sizeof(stacks), " (%d) by ", (int)pid);
+	own = strstr(text, stacks);
+	return own && other && own < other;
+}
+
+/*
+ * Processes that map code very often: of one user's so many are read that they have 131,072 of these
+ * mappings, and those of others come first, also one that began later.
+ */
+static void want_few_of_crowd(struct test *t, const char *n_mappings, uint64_t n_cut)
 {
 	const char *program = in_dir(t, "thicket");
-	struct spawn s = { .argv = { program, "9000" }, .uid = 65533 };
+	struct spawn s = { .argv = { program, n_mappings }, .uid = 65533 };
 	struct child thickets[N_THICKETS];
 	uint64_t n_said = 0;
+	struct fx ordinary;
 	const char *said;
 	json_t *root;
 	struct mt m;
@@ -224,19 +239,64 @@ TEST_ALONE(crowd_of_mappings)
 		fx__wait_line(t, &f, "ready");
 		thickets[i] = f.c;
 	}
-	mt__start(t, &m, "-a", "--json", NULL);
+	start_fixture(t, &ordinary, "basic", 65532, true, "family");
+	mt__start(t, &m, "-a", "-v", "--json", NULL);
 	mt__wait_attached(t, &m);
 	root = mt__stop_json(t, &m, SIGINT, 0);
+	want(t, comes_first(m.c.errs.s, ordinary.c.pid, "stacks of thicket ("),
+	     "an ordinary process was read after the crowd");
 	/* others of the machine may be left out for other reasons */
 	want(t, ju64(t, root, "left_out") >= N_THICKETS - N_TRACED_THICKETS, "left_out, got %" PRIu64, ju64(t, root, "left_out"));
-	want(t, strstr(m.c.errs.s, "malloctrace: 2 processes with more than 8192 mappings are left out: of one user, 16 of these are traced\n") != NULL,
+	want(t, strstr(m.c.errs.s, "malloctrace: 2 processes are left out: the processes of their user map code more than 131072 times\n") != NULL,
 	     "wanted to be told of 2, got: %.600s", m.c.errs.s);
 	for (said = m.c.errs.s; (said = strstr(said, " has more than 8192 code mappings: ")); said++)
 		n_said++;
-	want_eq(t, "processes of which it is said", N_TRACED_THICKETS, n_said);
+	want_eq(t, "processes of which it is said", n_cut, n_said);
+	n_said = 0;
+	for (said = m.c.errs.s; (said = strstr(said, "stacks of thicket (")); said++)
+		n_said++;
+	want_eq(t, "processes of the crowd that are traced", N_TRACED_THICKETS, n_said);
+	fx__go(t, &ordinary);
+	fx__quit(t, &ordinary);
 	for (size_t i = 0; i < N_THICKETS; i++) {
 		close(thickets[i].in);
 		thickets[i].in = -1;
 		want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &thickets[i]));
+	}
+}
+
+TEST_ALONE(crowd_of_mappings) { want_few_of_crowd(t, "9000", N_TRACED_THICKETS); }
+/* Each of them has fewer than are listed of one process. */
+TEST_ALONE(crowd_of_mappings_of_all) { want_few_of_crowd(t, "8100", 0); }
+
+/* The same of those that come later: by then their user has no more room. */
+TEST_ALONE(crowd_of_mappings_later)
+{
+	const char *program = in_dir(t, "thicket");
+	struct spawn s = { .argv = { program, "8100" }, .uid = 65533 };
+	struct fx thickets[N_THICKETS] = {};
+	json_t *root;
+	struct mt m;
+
+	copy_file(t, fixture("thicket"), program);
+	for (size_t i = 0; i < N_TRACED_THICKETS; i++) {
+		child__start(t, &thickets[i].c, &s);
+		fx__wait_line(t, &thickets[i], "ready");
+	}
+	mt__start(t, &m, "-a", "-v", "--json", NULL);
+	mt__wait_attached(t, &m);
+	want(t, !strstr(m.c.errs.s, "map code more than"), "one was left out at the beginning: %.600s", m.c.errs.s);
+	for (size_t i = N_TRACED_THICKETS; i < N_THICKETS; i++) {
+		child__start(t, &thickets[i].c, &s);
+		fx__wait_line(t, &thickets[i], "ready");
+		child__wait_err(t, &m.c, "malloctrace: thicket",
+				" code mappings, and its user's processes too many", patience_s(60));
+	}
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	json_decref(root);
+	for (size_t i = 0; i < N_THICKETS; i++) {
+		close(thickets[i].c.in);
+		thickets[i].c.in = -1;
+		want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &thickets[i].c));
 	}
 }

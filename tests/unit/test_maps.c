@@ -212,3 +212,17 @@ Test(maps, not_allowed_says_what_to_do)
 	cr_assert(WIFEXITED(status));
 	cr_assert_eq(WEXITSTATUS(status), 0);
 }
+
+/* Pages that may be executed, and those between them that may not. */
+Test(maps, code_is_counted)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before = maps__n_code(getpid(), 60000);
+	char *at = mmap(NULL, 11 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert_neq(at, MAP_FAILED);
+	cr_expect_gt(before, 1);
+	for (size_t i = 1; i < 11; i += 2)
+		cr_assert_eq(mprotect(at + i * page, page, PROT_READ | PROT_EXEC), 0);
+	cr_expect_eq(maps__n_code(getpid(), 60000), before + 5);
+	cr_expect_eq(maps__n_code(getpid(), 3), 3, "more than that in all");
+}

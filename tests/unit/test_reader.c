@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -450,6 +451,94 @@ Test(reader, readers_without_memory)
 	cr_expect_str_eq(told, "/a/file: its reader ran out of memory");
 	shutdown(starter, SHUT_RDWR);
 	cr_assert_eq(pthread_join(thread, NULL), 0);
+}
+
+#define N_PLAYED 16
+
+/* Readers whose answer is their number, up from 1. */
+static void *play_readers(void *arg)
+{
+	struct pollfd at[1 + N_PLAYED] = { { .fd = (int)(intptr_t)arg, .events = POLLIN } };
+	nfds_t n = 1;
+
+	while (poll(at, n, -1) > 0 && !(at[0].revents & POLLHUP)) {
+		struct reader_head head, done = { .what = FRAME_DONE, .len = 1 };
+		struct starter_request q;
+		int passed = -1;
+
+		for (nfds_t i = 1; i < n; i++) {
+			char number = (char)i;
+
+			if (at[i].revents && reader_socket__get(at[i].fd, &head, sizeof(head), &passed, 0) > 0)
+				cr_assert(write(at[i].fd, &done, sizeof(done)) > 0 && write(at[i].fd, &number, 1) > 0);
+			else if (at[i].revents)
+				at[i].events = 0, at[i].fd = -1;
+		}
+		if (passed >= 0)
+			close(passed);
+		if (!at[0].revents || reader_socket__get(at[0].fd, &q, sizeof(q), &passed, 0) <= 0)
+			continue;
+		if (!q.end) {
+			cr_assert_lt(n, ARRAY_SIZE(at));
+			at[n++] = (struct pollfd){ .fd = passed, .events = POLLIN };
+		}
+		reader_socket__put(at[0].fd, &(struct starter_answer){ .pid = INT32_MAX }, sizeof(struct starter_answer), -1, 0);
+	}
+	return NULL;
+}
+
+static int file_of(uid_t uid, mode_t mode)
+{
+	char path[] = "/tmp/mt-owned-XXXXXX";
+	int made = mkstemp(path), fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	cr_assert(made >= 0 && fd >= 0 && !fchmod(made, mode) && !fchown(made, uid, uid));
+	close(made);
+	unlink(path);
+	return fd;
+}
+
+/* Which of them reads it? 0: none. */
+static int reader_of(int fd)
+{
+	wire_cleanup struct wire args = {}, answer = {};
+	struct reader_call c = call_about(fd, &args);
+
+	return !reader__ask(&c, &answer) && answer.n == 1 ? answer.v[0] : 0;
+}
+
+/* Whoever takes a reader over by a file of theirs does not answer for a file of somebody else's. */
+Test(reader, no_reader_for_files_of_two_owners)
+{
+	int starter = play_starter(0), root, users[3], copy, anyones;
+	pthread_t thread;
+
+	if (geteuid())
+		cr_skip_test("skipped: only root has files of others");
+	root = file_of(0, 0755);
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		users[i] = file_of(12345 + i, 0755);
+	copy = memfd_create("copy", 0);
+	anyones = file_of(0, 0777);
+	readers__set_apart(on_lost);
+	cr_assert_eq(pthread_create(&thread, NULL, play_readers, (void *)(intptr_t)starter), 0);
+	cr_expect_eq(reader_of(root), 1);
+	cr_expect_eq(reader_of(users[0]), 2);
+	cr_expect_eq(reader_of(users[0]), 2);
+	cr_expect_eq(reader_of(users[1]), 3);
+	cr_expect_eq(reader_of(root), 1);
+	/* the one that rested longest ends */
+	cr_expect_eq(reader_of(users[2]), 4);
+	cr_expect_eq(reader_of(users[0]), 5);
+	cr_expect_eq(reader_of(root), 1);
+	/* of a copy it is not known whose it is, and this file may have been written to by anybody */
+	cr_expect_eq(reader_of(copy), 6);
+	cr_expect_eq(reader_of(copy), 7);
+	cr_expect_eq(reader_of(anyones), 8);
+	cr_expect_eq(reader_of(anyones), 9);
+	cr_expect_eq(n_told, 0, "%s", told);
+	shutdown(starter, SHUT_RDWR);
+	pthread_join(thread, NULL);
 }
 
 static void *ask_with(void *arg)

@@ -2,6 +2,7 @@
 /* Answers about a file: of true ones malloctrace makes the same as if it had read the file itself, and what it makes of others can be used. */
 #include <elf.h>
 #include <criterion/criterion.h>
+#include <link.h>
 #include <malloc.h>
 
 #include "cli/commands.h"
@@ -386,6 +387,139 @@ Test(reader, points_are_verified_in_any_order)
 		cr_expect(i >= 2 * n || one.is, "%zu", i);
 	}
 	free(all);
+}
+
+/* ---- what lies behind a function, or between its instructions */
+
+#define X86_RET 0xc3
+#define ARM_NOP 0x1f, 0x20, 0x03, 0xd5
+#define ARM_RET 0xc0, 0x03, 0x5f, 0xd6
+#define ARM_B(words) words, 0, 0, 0x14
+#define ARM_BL(words) words, 0, 0, 0x94
+#define ARM_CBZ(words) (words) << 5, 0, 0, 0xb4
+
+/* A function f is at the beginning of the code, perhaps a function g behind it: what is where? */
+static const struct {
+	const char *name;
+	uint16_t machine;
+	uint8_t size;		/* of f; 0: its symbol does not say */
+	uint8_t g;		/* 0: there is none */
+	uint8_t code[64];
+	struct {
+		uint8_t at;
+		unsigned int is;
+	} want[6];		/* up to one that is at 0 */
+} pieces[] = {
+	{ "a table behind a return", EM_X86_64, 3, 0,
+	  { 0x31, 0xc0, X86_RET, 0x90, X86_RET, X86_RET, 0xeb, 0x10 },
+	  { { 2, POINT_RETURN }, { 3, 0 }, { 4, 0 }, { 5, 0 }, { 6, 0 } } },
+	{ "the same without a size", EM_X86_64, 0, 0,
+	  { 0x31, 0xc0, X86_RET, 0x90, X86_RET, X86_RET, 0xeb, 0x10 },
+	  { { 2, POINT_RETURN }, { 3, 0 }, { 4, 0 }, { 5, 0 }, { 6, 0 } } },
+	{ "behind a call that does not return", EM_X86_64, 5, 0,
+	  { 0xe8, 0, 1, 0, 0, 0x90, X86_RET },
+	  { { 5, 0 }, { 6, 0 } } },
+	{ "between a jump and where it leads", EM_X86_64, 6, 0,
+	  { 0xeb, 0x03, X86_RET, 0x90, 0x90, X86_RET },
+	  { { 2, 0 }, { 3, 0 }, { 5, POINT_RETURN } } },
+	{ "both ways of a branch", EM_X86_64, 6, 0,
+	  { 0x74, 0x02, 0x90, X86_RET, 0x90, X86_RET },
+	  { { 3, POINT_RETURN }, { 5, POINT_RETURN } } },
+	{ "what only another function comes to", EM_X86_64, 5, 16,
+	  { 0x74, 0x0e, X86_RET, 0x90, X86_RET, 0x90, X86_RET, [16] = 0xeb, 0xf2 },
+	  { { 2, POINT_RETURN }, { 4, POINT_RETURN }, { 6, 0 } } },
+	{ "behind a jump that a table chooses", EM_X86_64, 8, 0,
+	  { 0xff, 0xe0, 0x90, X86_RET },
+	  { { 2, 0 }, { 3, 0 } } },
+	{ "a table behind a return", EM_AARCH64, 8, 0,
+	  { ARM_NOP, ARM_RET, ARM_NOP, ARM_RET },
+	  { { 4, POINT_RETURN }, { 8, 0 }, { 12, 0 } } },
+	{ "the same without a size", EM_AARCH64, 0, 0,
+	  { ARM_NOP, ARM_RET, ARM_NOP, ARM_RET },
+	  { { 4, POINT_RETURN }, { 8, 0 }, { 12, 0 } } },
+	{ "behind a call that does not return", EM_AARCH64, 4, 0,
+	  { ARM_BL(8), ARM_RET },
+	  { { 4, 0 } } },
+	{ "between a jump and where it leads", EM_AARCH64, 12, 0,
+	  { ARM_B(2), ARM_RET, ARM_RET },
+	  { { 4, 0 }, { 8, POINT_RETURN } } },
+	{ "both ways of a branch", EM_AARCH64, 12, 0,
+	  { ARM_CBZ(2), ARM_RET, ARM_RET },
+	  { { 4, POINT_RETURN }, { 8, POINT_RETURN } } },
+};
+
+static unsigned int found_at(const struct object *obj, uint64_t offset)
+{
+	struct verified_point v = { .offset = offset };
+
+	verify__points(obj, &v, 1);
+	return v.is & (POINT_RETURN | POINT_JUMP);
+}
+
+Test(reader, only_code_that_is_reached_is_probed)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+		struct maker k;
+		struct plan_of p;
+
+		make(&k, pieces[i].machine, ET_DYN, pieces[i].code, sizeof(pieces[i].code));
+		add(&k, "f", 0, pieces[i].size, STB_GLOBAL, STT_FUNC);
+		if (pieces[i].g)
+			add(&k, "g", pieces[i].g, 2, STB_GLOBAL, STT_FUNC);
+		open_made(&p, &k, false);
+		for (size_t n = 0; pieces[i].want[n].at; n++)
+			cr_expect_eq(found_at(p.obj, CODE_AT + pieces[i].want[n].at), pieces[i].want[n].is,
+				     "%s, machine %u: %u", pieces[i].name, pieces[i].machine,
+				     pieces[i].want[n].at);
+		close_plan(&p);
+	}
+}
+
+/* Without a symbol; it ends in a call that does not return, and a table of returns lies behind it. */
+__asm__(".text\n"
+	".balign 16\n"
+	".cfi_startproc\n"
+	".Lunnamed:\n"
+#if defined(__aarch64__)
+	"	bl .Lunnamed\n"
+	".cfi_endproc\n"
+	"	ret\n"
+	"	ret\n"
+#else
+	"	call .Lunnamed\n"
+	".cfi_endproc\n"
+	"	.byte 0xc3, 0xc3, 0xc3\n"
+#endif
+	".balign 16\n"
+	".section .data.rel.ro, \"aw\"\n"
+	".balign 8\n"
+	".local unnamed_function\n"
+	"unnamed_function:\n"
+	"	.quad .Lunnamed\n"
+	".text\n");
+extern const uint64_t unnamed_function;
+
+static int note_base(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	*(uint64_t *)arg = info->dlpi_addr;
+	return 1;	/* the program is the first */
+}
+
+Test(reader, unwind_entries_say_where_functions_end)
+{
+	struct objects *objects = objects__new();
+	struct verified_point v = {};
+	uint64_t base = 0, offset;
+	struct object *obj;
+
+	dl_iterate_phdr(note_base, &base);
+	cr_assert_eq(objects__get_path(objects, "/proc/self/exe", &obj, NULL), 0);
+	cr_assert(object__vaddr_to_offset(obj, unnamed_function - base, &offset));
+	v.offset = offset;
+	verify__points(obj, &v, 1);
+	cr_expect_eq(v.is & POINT_START, POINT_START);
+	for (unsigned int at = 4; at < 12; at++)
+		cr_expect_eq(found_at(obj, offset + at), 0, "%u", at);
 }
 
 /* A counter is what the kernel writes to in every process that maps the file. */

@@ -198,9 +198,26 @@ struct server {
 	pthread_t thread;
 	const char *file;	/* what every request gets; NULL: 404 */
 	size_t claims;		/* the bytes that it says to have; 0: as many as it has */
+	const char *encoding;	/* a header's line; NULL: none */
+	bool chunked;		/* it says of no size */
 	char request[512];	/* the first line of the last one */
 	int n_requests;
 };
+
+#define CHUNK ((size_t)1 << 16)
+
+static bool put_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t put = send(fd, bytes, n, MSG_NOSIGNAL);
+
+		if (put <= 0)
+			return false;
+		bytes += put;
+		n -= put;
+	}
+	return true;
+}
 
 static void *serve(void *arg)
 {
@@ -218,16 +235,24 @@ static void *serve(void *arg)
 		v->n_requests++;
 		if (v->file)
 			read_small_file(v->file, &body, &len);
-		snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-			 body ? "200 OK" : "404 Not Found", v->claims ? v->claims : len);
-		if (send(fd, head, strlen(head), MSG_NOSIGNAL) > 0)
-			for (size_t at = 0; at < len;) {
-				ssize_t put = send(fd, body + at, len - at, MSG_NOSIGNAL);
+		if (v->chunked)
+			snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n%s\r\n",
+				 v->encoding ?: "");
+		else
+			snprintf(head, sizeof(head),
+				 "HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n",
+				 body ? "200 OK" : "404 Not Found", v->claims ? v->claims : len, v->encoding ?: "");
+		put_all(fd, head, strlen(head));
+		for (size_t at = 0; at < len; at += CHUNK) {
+			size_t n = MIN(len - at, CHUNK);
 
-				if (put <= 0)
-					break;
-				at += put;
-			}
+			snprintf(head, sizeof(head), "%zx\r\n", n);
+			if ((v->chunked && !put_all(fd, head, strlen(head))) || !put_all(fd, body + at, n) ||
+			    (v->chunked && !put_all(fd, "\r\n", 2)))
+				break;
+		}
+		if (v->chunked)
+			put_all(fd, "0\r\n\r\n", 5);
 		close(fd);
 	}
 	return NULL;
@@ -395,6 +420,41 @@ Test(sym_sources, debuginfod_sends_too_much)
 	cr_expect_eq(strncmp(v.request, "GET /buildid/1011", 17), 0, "%s", v.request);
 	debuginfod__free(d);
 	server__stop(&v);
+}
+
+/* Unpacked it is too large, whatever arrives: nothing is taken of it, and the server is asked for others. */
+static void want_bounded(struct server *v)
+{
+	struct debuginfod_calls calls = { .done = note_done, .most_bytes = 4 << 20 };
+	struct debuginfod *d = NULL;
+	int done = 0;
+
+	signal(SIGXFSZ, SIG_IGN);	/* as malloctrace does */
+	shell("cd %s && head -c 64M /dev/zero >zeros && gzip -k zeros && head -c 1M /dev/zero >small", dir);
+	v->file = in_dir(v->encoding ? "zeros.gz" : "zeros");
+	server__start(v);
+	have_library(&d);
+	debuginfod__free(d);
+	calls.arg = &done;
+	cr_assert_eq(debuginfod__new(&calls, &d, NULL), 0);
+	cr_expect_eq(debuginfod__get(d, "00112233445566778899aabbccddeeff00112233", "/x"), -EFBIG);
+	cr_expect_eq(done, -EFBIG);
+	shell("cd %s && test -z \"$(find cache -size +4096k)\"", dir);
+	v->file = in_dir("small");
+	v->encoding = NULL;
+	cr_expect_geq(debuginfod__get(d, "10112233445566778899aabbccddeeff00112233", "/y"), 0);
+	cr_expect_eq(done, 0);
+	debuginfod__free(d);
+	server__stop(v);
+}
+
+static char gzipped[] = "Content-Encoding: gzip\r\n";
+
+Test(sym_sources, debuginfod_sends_a_bomb) { want_bounded(&(struct server){ .encoding = gzipped }); }
+Test(sym_sources, debuginfod_sends_chunks) { want_bounded(&(struct server){ .chunked = true }); }
+Test(sym_sources, debuginfod_sends_a_bomb_in_chunks)
+{
+	want_bounded(&(struct server){ .encoding = gzipped, .chunked = true });
 }
 
 /* ---- JIT */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -141,20 +142,24 @@ static __attribute__((noinline)) void pairs(unsigned int depth, unsigned int n)
 		release(allocate(64));
 }
 
-/* A byte requests a slice and is answered by the CPU time it took; the end of the file ends the child. */
+/*
+ * A byte requests a slice and is answered by the CPU time it took; the end of the file ends the
+ * child. It keeps no other descriptor.
+ */
 static _Noreturn void serve(int fd, pid_t parent)
 {
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (getppid() != parent || dup2(fd, STDIN_FILENO) < 0 ||
+	    syscall(__NR_close_range, STDIN_FILENO + 1, ~0u, 0))
 		_exit(1);
-	while (read(fd, &byte, 1) == 1) {
+	while (read(STDIN_FILENO, &byte, 1) == 1) {
 		uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
 
 		pairs(DEPTH, PAIRS);
 		took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
-		if (write(fd, &took_ns, sizeof(took_ns)) != sizeof(took_ns))
+		if (write(STDIN_FILENO, &took_ns, sizeof(took_ns)) != sizeof(took_ns))
 			break;
 	}
 	_exit(0);
@@ -168,10 +173,8 @@ static int child_start(struct child *c, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		return err_set(e, -errno, "socketpair: %s", strerror(errno));
 	c->pid = fork();
-	if (!c->pid) {
-		close(fds[0]);
+	if (!c->pid)
 		serve(fds[1], self);
-	}
 	close(fds[1]);
 	c->fd = fds[0];
 	return c->pid < 0 ? err_set(e, -errno, "fork: %s", strerror(errno)) : 0;

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <lzma.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -331,7 +332,9 @@ int minidebug__open(struct elffile *f, Elf *file)
  * libdebuginfod is loaded when it is requested: it brings a whole HTTP library along, which nothing
  * else needs. Files are kept in its own cache ($DEBUGINFOD_CACHE_PATH, ~/.cache/debuginfod_client).
  * However slowly and however much a server sends, the bytes of a file and the time for all files
- * are bounded, and a signal that asks for the end ends a download, so that the report comes.
+ * are bounded, and a signal that asks for the end ends a download, so that the report comes. The
+ * library reports the bytes that arrive, not those that it unpacks (Content-Encoding: gzip): so the
+ * kernel bounds what it writes. Other threads are under that limit as well, for that time.
  *
  * The functions used are part of its ABI since 0.179 (2020).
  */
@@ -342,7 +345,7 @@ int minidebug__open(struct elffile *f, Elf *file)
 #define STALL_NS (30 * SECOND_NS)
 #define WHOLE_NS (600 * SECOND_NS)	/* for all files */
 #define AFTER_SIGNAL_NS (5 * SECOND_NS)	/* the same, once a signal has ended the trace */
-#define BYTES_MAX (1l << 30)		/* of a file */
+#define BYTES_MAX (1l << 30)		/* of a file, unless debuginfod_calls says otherwise */
 #define PROGRESS_NS (200 * MS_NS)
 
 struct client;			/* libdebuginfod's own */
@@ -376,7 +379,7 @@ static int reason_to_end(const struct debuginfod *d, long total, uint64_t now)
 	/* one that had ended the trace before has shortened left_ns */
 	if (signal_asks_for_end() || signals__end_ns() > d->begin_ns)
 		return -EINTR;
-	if (d->done > BYTES_MAX || total > BYTES_MAX)
+	if (d->done > d->calls.most_bytes || total > d->calls.most_bytes)
 		return -EFBIG;
 	if (took > d->left_ns || now - d->moved_ns > STALL_NS || (took > PATIENCE_NS && (uint64_t)d->done < took / SECOND_NS * LOWEST_RATE))
 		return -ETIMEDOUT;
@@ -422,6 +425,7 @@ int debuginfod__new(const struct debuginfod_calls *calls, struct debuginfod **re
 	d = xcalloc(1, sizeof(*d));
 	if (calls)
 		d->calls = *calls;
+	d->calls.most_bytes = d->calls.most_bytes ?: BYTES_MAX;
 	d->left_ns = WHOLE_NS;
 	d->lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (d->lib) {
@@ -451,6 +455,24 @@ void debuginfod__free(struct debuginfod *d)
 	free(d);
 }
 
+/* As the library's function. SIGXFSZ is ignored (signals__begin()): a write beyond the limit fails. */
+static int find_bounded(struct debuginfod *d, const char *build_id, char **path)
+{
+	struct rlimit was, bound;
+	int fd;
+
+	if (getrlimit(RLIMIT_FSIZE, &was))
+		return -errno;
+	bound = was;
+	bound.rlim_cur = MIN(was.rlim_cur, (rlim_t)d->calls.most_bytes);
+	if (setrlimit(RLIMIT_FSIZE, &bound))
+		return -errno;
+	/* a length of 0 says that the id is hex digits */
+	fd = d->find(d->client, (const unsigned char *)build_id, 0, path);
+	setrlimit(RLIMIT_FSIZE, &was);
+	return fd;
+}
+
 int debuginfod__get(struct debuginfod *d, const char *build_id, const char *path)
 {
 	char *file = NULL;
@@ -470,13 +492,15 @@ int debuginfod__get(struct debuginfod *d, const char *build_id, const char *path
 	if (signals__end_ns())
 		d->left_ns = MIN(d->left_ns, AFTER_SIGNAL_NS);
 	busy = d;
-	/* a length of 0 says that the id is hex digits */
-	fd = d->find(d->client, (const unsigned char *)build_id, 0, &file);
+	fd = find_bounded(d, build_id, &file);
 	busy = NULL;
 	free(file);
 	d->left_ns -= MIN(d->left_ns, now_ns() - d->begin_ns);
 	if (fd < 0 && d->why)
 		fd = d->why;
+	/* libdebuginfod's error for a write that failed */
+	if (fd == -EIO)
+		fd = -EFBIG;
 	d->dead = fd < 0 && fd != -ENOENT && fd != -EFBIG;
 	if (d->calls.done)
 		d->calls.done(path, fd < 0 ? fd : 0, d->calls.arg);

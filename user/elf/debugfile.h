@@ -64,6 +64,7 @@ struct debuginfod_calls {	/* any may be NULL */
 	/* It ended; err: 0, -ENOENT if no server has the file, else why it failed. */
 	void (*done)(const char *path, int err, void *arg);
 	void *arg;
+	long most_bytes;	/* of a file; 0: a GiB */
 };
 
 /* The servers are those of $DEBUGINFOD_URLS. Fails with what to do if it is not set or libdebuginfod is not there. */
@@ -72,8 +73,8 @@ void debuginfod__free(struct debuginfod *d);
 
 /*
  * An open debug file, which the caller owns, or -errno. Its build id is still to
- * be compared. path is for messages. -EFBIG: it has more than a GiB. The time for
- * all files is bounded, once a signal has ended the trace by a few seconds; SIGINT
+ * be compared. path is for messages. -EFBIG: it has more than a GiB,
+ * unpacked, or cannot be stored. The time for all files is bounded, once a signal has ended the trace by a few seconds; SIGINT
  * and SIGTERM, blocked or noted (signals__note_end), end it. After a server that
  * cannot be reached or is too slow no server is asked again.
  */

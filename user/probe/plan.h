@@ -234,6 +234,7 @@ struct verified_point {
 	unsigned int is;	/* the above; 0: no point to be probed */
 	uint64_t vaddr, start;	/* ELF addresses, of the point and of the function that it is in */
 	uint64_t named;		/* the same of a function before it that has the name */
+	bool is_met;		/* control comes to it */
 };
 
 /*

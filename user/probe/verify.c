@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns nothing beyond a call. The file is hostile, and this process has rights: tables are read with pread into buffers of a fixed
- * size, nothing in them but addresses is used, and names are compared. What always holds: a point is in a segment that is
- * executable by the file's own headers, and on an instruction that decoding from the nearest function start comes to. What takes
- * too long verifies nothing.
+ * Owns nothing beyond a call. The file is hostile, and this process has rights: it reads tables
+ * with pread into buffers of a fixed size, uses only addresses and sizes from them, and compares
+ * names. Of the unwind tables it reads the search table and, of the functions in question, the first
+ * 16 bytes of their entries, for the length.
+ *
+ * What always holds: a point is in a segment that is executable by the file's own headers, and on
+ * an instruction that control reaches from the start of a function, within the size that its symbol or
+ * its unwind entry gives; where neither gives one, up to the next start. Bytes behind a return or a
+ * jump, a table perhaps, are code only if a branch leads there. What takes too long or too much
+ * memory verifies nothing.
  */
 #include "probe/plan.h"
 
@@ -20,12 +26,28 @@
 #define MAX_POINTS 65536
 #define MAX_ENTRIES (16u << 20)		/* of a table */
 #define MAX_NOTES_BYTES (16u << 20)
-#define MAX_CODE_BYTES (64u << 10)	/* from a start to a point */
+#define MAX_CODE_BYTES (64u << 10)	/* of a function */
+#define MAX_ALL_CODE_BYTES (32u << 20)
+#define MAX_ROUNDS 8			/* of jumps to functions that were not known before */
 #define MAX_PROLOGUE_INSNS 12
 #define MAX_PROLOGUE_BYTES (MAX_PROLOGUE_INSNS * 16)
 #define MAX_NAME_BYTES 256
 #define MOST_NS (2 * SECOND_NS)		/* of CPU time: millions of symbols take a tenth of it */
 #define UNKNOWN UINT64_MAX
+
+/* An address, and the function that it is in. */
+struct place {
+	uint64_t vaddr;
+	uint64_t start, end;	/* end is start where nothing says how long the function is */
+	uint64_t next;		/* where another one begins behind vaddr */
+	uint64_t fde;		/* the address of its entry in the unwind table; 0: none */
+};
+
+struct code {			/* a function, or what is known of it */
+	uint64_t start, end;
+	uint8_t *bytes;		/* owned */
+	bool *is_seen;		/* behind them: instructions that control comes to */
+};
 
 struct file {
 	const struct object *obj;
@@ -36,6 +58,13 @@ struct file {
 	size_t n;
 	struct verified_point **known;	/* owned; those of v whose vaddr is known, by it */
 	size_t n_known;
+	struct decoder *decoder;
+	struct vec(struct place) places;	/* by vaddr; no two have the same */
+	struct vec(struct code) code;
+	size_t n_code_bytes;
+	struct vec(uint64_t) todo;	/* addresses that control comes to, in what was read, */
+	struct vec(uint64_t) unread;	/* and elsewhere */
+	size_t n_missing;	/* points that it has not come to yet */
 };
 
 static bool read_at(const struct file *f, uint64_t off, void *buf, size_t len)
@@ -68,6 +97,13 @@ static uint64_t vaddr_at(const struct file *f, uint64_t off, uint32_t flag)
 	return s ? s->p_vaddr + (off - s->p_offset) : UNKNOWN;
 }
 
+/* The same of an address; flags: all of them. */
+static const Elf64_Phdr *segment_of(const struct file *f, uint64_t vaddr, uint32_t flags)
+{
+	return array_first(one, f->ph, f->n_ph, one->p_type == PT_LOAD && (one->p_flags & flags) == flags &&
+			vaddr >= one->p_vaddr && vaddr - one->p_vaddr < one->p_filesz);
+}
+
 /* ---- where functions begin */
 
 static size_t first_from(const struct file *f, uint64_t vaddr)
@@ -75,13 +111,21 @@ static size_t first_from(const struct file *f, uint64_t vaddr)
 	return sorted__count(p, f->known, f->n_known, (*p)->vaddr < vaddr);
 }
 
-/* Of the first point behind it alone: verify__points() passes it on to the others. */
-static void note_start(struct file *f, uint64_t vaddr)
+/* Only in the first place behind it and the one before it: locate() passes it on to the others. */
+static void note_start(struct file *f, uint64_t vaddr, uint64_t size, uint64_t fde)
 {
-	size_t i = first_from(f, vaddr);
+	size_t i = sorted__count(p, f->places.v, f->places.n, p->vaddr < vaddr);
+	uint64_t end = vaddr + MIN(size, UINT64_MAX - vaddr);
+	struct place *p = &f->places.v[i];
 
-	if (i < f->n_known && (f->known[i]->start == UNKNOWN || vaddr > f->known[i]->start))
-		f->known[i]->start = vaddr;
+	if (i)
+		p[-1].next = MIN(p[-1].next, vaddr);
+	if (i == f->places.n || (p->start != UNKNOWN && p->start > vaddr))
+		return;
+	if (p->start != vaddr)
+		*p = (struct place){ p->vaddr, vaddr, vaddr, p->next, 0 };
+	p->end = MAX(p->end, end);
+	p->fde = p->fde ?: fde;
 }
 
 /* "malloc", "malloc@@GLIBC_2.17" */
@@ -121,7 +165,7 @@ static void read_symbols(struct file *f, const Elf64_Shdr *sh, const Elf64_Shdr 
 		for (size_t k = 0; k < here; k++)
 			if (chunk[k].st_shndx != SHN_UNDEF &&
 			    (ELF64_ST_TYPE(chunk[k].st_info) == STT_FUNC || ELF64_ST_TYPE(chunk[k].st_info) == STT_GNU_IFUNC)) {
-				note_start(f, chunk[k].st_value);
+				note_start(f, chunk[k].st_value, chunk[k].st_size, 0);
 				note_name(f, strings, &chunk[k]);
 			}
 	}
@@ -145,8 +189,28 @@ static void read_unwind_starts(struct file *f, const Elf64_Phdr *ph)
 		if (stint__is_over() || !read_at(f, ph->p_offset + sizeof(hdr) + i * sizeof(*pairs), pairs, here * sizeof(*pairs)))
 			return;
 		for (size_t k = 0; k < here; k++)
-			note_start(f, ph->p_vaddr + (uint64_t)(int64_t)pairs[k][0]);
+			note_start(f, ph->p_vaddr + (uint64_t)(int64_t)pairs[k][0], 0,
+				   ph->p_vaddr + (uint64_t)(int64_t)pairs[k][1]);
 	}
+}
+
+/* In the form that compilers write: 32 bits, relative to itself. Any other misses the start. */
+static void read_unwind_size(const struct file *f, struct place *p)
+{
+	const Elf64_Phdr *s = segment_of(f, p->fde, 0);
+	struct {
+		uint32_t len, cie;
+		int32_t start;
+		uint32_t size;
+	} fde;
+	uint64_t start;
+
+	if (!s || s->p_offset > INT64_MAX / 2 ||
+	    !read_at(f, s->p_offset + (p->fde - s->p_vaddr), &fde, sizeof(fde)))
+		return;
+	start = p->fde + offsetof(__typeof__(fde), start) + (uint64_t)(int64_t)fde.start;
+	if (start == p->start && fde.size <= UINT64_MAX - start)
+		p->end = MAX(p->end, start + fde.size);
 }
 
 /* ---- USDT */
@@ -202,51 +266,152 @@ static void read_sections(struct file *f)
 	}
 }
 
-/* ---- code */
+COMPARATOR(by_value, uint64_t, ORDER(*a, *b))
 
-/* Decodes on from the start, which all of these points have, to the last one of them. What it does not come to is no point. */
-static void decode(struct decoder *d, const uint8_t *code, size_t len, struct verified_point **v, size_t n)
+/* Of these addresses, which it sorts: the places, by what the tables say. */
+static void locate(struct file *f, uint64_t *v, size_t n)
 {
-	bool in_prologue = true, is_quiet = true;
-	uint64_t start = v[0]->start;
-	size_t n_insns = 0;
+	f->places.n = 0;
+	qsort(v, n, sizeof(*v), by_value);
+	for (size_t i = 0; i < n; i++)
+		if (!i || v[i] != v[i - 1])
+			*vec_push(&f->places) = (struct place){ v[i], UNKNOWN, UNKNOWN, UNKNOWN, 0 };
+	for (size_t i = 0; i < f->n_ph; i++)
+		if (f->ph[i].p_type == PT_GNU_EH_FRAME && f->ph[i].p_offset <= INT64_MAX / 2)
+			read_unwind_starts(f, &f->ph[i]);
+	read_sections(f);
+	for (size_t i = f->places.n; i-- > 1;)
+		f->places.v[i - 1].next = MIN(f->places.v[i - 1].next, f->places.v[i].next);
+	for (size_t i = 0; i < f->places.n && !stint__is_over(); i++) {
+		struct place *p = &f->places.v[i];
 
-	for (uint64_t at = start; !stint__is_over();) {
-		struct insn i = decoder__at(d, code + (at - start), len - (at - start), at);
-
-		for (; n && v[0]->vaddr <= at; v++, n--)
-			if (v[0]->vaddr == at)
-				v[0]->is |= (at == start ? POINT_START : 0) | (is_quiet ? POINT_QUIET : 0) | (v[0]->named == start ? POINT_NAMED : 0) |
-					    (in_prologue && n_insns < MAX_PROLOGUE_INSNS ? POINT_PROLOGUE : 0) |
-					    (i.flow == FLOW_RETURN ? POINT_RETURN : 0) | (i.flow == FLOW_JUMP ? POINT_JUMP : 0);
-		is_quiet &= i.is_quiet;
-		in_prologue &= i.flow == FLOW_NEXT || i.flow == FLOW_NOP;
-		n_insns++;
-		at += i.len;
-		if (i.flow == FLOW_BAD || !n || at > v[n - 1]->vaddr)
-			return;
+		if (p->start != UNKNOWN && p->fde)
+			read_unwind_size(f, p);
+		if (i && p->start == UNKNOWN)
+			*p = (struct place){ p->vaddr, p[-1].start, p[-1].end, p->next, p[-1].fde };
 	}
 }
 
-/* Points of one function, by their addresses; how many of v these are. */
-static size_t look_at_code(const struct file *f, struct decoder *d, struct verified_point **v, size_t n)
+/* Where what is known of its function ends. */
+static uint64_t end_of(const struct place *p)
 {
-	const struct verified_point *first = v[0], *last = first;
-	const Elf64_Phdr *s = segment_at(f, first->offset, PF_X);
-	uint64_t before = first->vaddr - first->start, off = first->offset - before;
-	_cleanup_free_ uint8_t *code = NULL;
-	size_t len, k = 1;
+	return p->end > p->start ? p->end : p->next;
+}
 
-	if (first->start == UNKNOWN || before > MAX_CODE_BYTES || first->offset - s->p_offset < before)
-		return 1;
-	for (; k < n && v[k]->start == first->start && v[k]->vaddr - first->start <= MAX_CODE_BYTES && segment_at(f, v[k]->offset, PF_X) == s; k++)
-		last = v[k];
-	/* with as much behind the last point as an instruction may have */
-	len = last->vaddr - first->start + MIN(s->p_filesz - (last->offset - s->p_offset), (uint64_t)16);
-	code = xmalloc(len);
-	if (read_at(f, off, code, len))
-		decode(d, code, len, v, k);
-	return k;
+/* ---- code */
+
+/* Control comes to this instruction. */
+static void meet(struct file *f, uint64_t at, const struct insn *i, unsigned int is)
+{
+	for (size_t k = first_from(f, at); k < f->n_known && f->known[k]->vaddr == at; k++) {
+		struct verified_point *p = f->known[k];
+
+		f->n_missing -= !p->is_met;
+		p->is_met = true;
+		p->is |= is | (is && p->named == p->start ? POINT_NAMED : 0) |
+			 (i->flow == FLOW_RETURN ? POINT_RETURN : 0) |
+			 (i->flow == FLOW_JUMP ? POINT_JUMP : 0);
+	}
+}
+
+/* The first instructions of a function, up to one that may not go on to the next. */
+static void look_at_prologue(struct file *f, const struct place *p)
+{
+	uint8_t code[MAX_PROLOGUE_BYTES];
+	const Elf64_Phdr *s = segment_of(f, p->start, PF_X);
+	size_t len = s ? MIN(MIN(s->p_vaddr + s->p_filesz, end_of(p)) - p->start, sizeof(code)) : 0;
+	bool is_quiet = true, is_prologue = true;
+
+	if (!len || s->p_offset > INT64_MAX / 2 ||
+	    !read_at(f, s->p_offset + (p->start - s->p_vaddr), code, len))
+		return;
+	for (size_t n = 0, at = 0; n < MAX_PROLOGUE_INSNS && at < len && is_prologue; n++) {
+		struct insn i = decoder__at(f->decoder, code + at, len - at, p->start + at);
+
+		meet(f, p->start + at, &i,
+		     POINT_PROLOGUE | (n ? 0 : POINT_START) | (is_quiet ? POINT_QUIET : 0));
+		is_quiet &= i.is_quiet;
+		is_prologue = i.flow == FLOW_NEXT || i.flow == FLOW_NOP;
+		at += i.len;
+	}
+}
+
+static struct code *code_at(struct file *f, uint64_t at)
+{
+	return vec_first(c, &f->code, at >= c->start && at < c->end);
+}
+
+/* is_target: a jump leads there, so it is code even outside of all functions in the tables. */
+static bool read_code(struct file *f, const struct place *p, bool is_target)
+{
+	bool is_inside = p->start != UNKNOWN && p->vaddr < end_of(p);
+	bool is_near = is_inside && p->vaddr - p->start < MAX_CODE_BYTES;
+	uint64_t start = is_near ? p->start : p->vaddr, end = is_inside ? end_of(p) : p->next;
+	const Elf64_Phdr *s = segment_of(f, start, PF_X);
+	struct code c = { .start = start };
+	size_t len;
+
+	if (!s || s->p_offset > INT64_MAX / 2 || !(is_near || is_target))
+		return false;
+	if (code_at(f, p->vaddr))
+		return true;
+	len = MIN(MIN(end - start, s->p_filesz - (start - s->p_vaddr)), (uint64_t)MAX_CODE_BYTES);
+	if (f->n_code_bytes + len > MAX_ALL_CODE_BYTES)
+		return false;
+	c.end = start + len;
+	c.bytes = xcalloc(2, len);
+	c.is_seen = (bool *)(c.bytes + len);
+	if (!read_at(f, s->p_offset + (start - s->p_vaddr), c.bytes, len)) {
+		free(c.bytes);
+		return false;
+	}
+	f->n_code_bytes += len;
+	*vec_push(&f->code) = c;
+	return true;
+}
+
+/* From there to where control goes elsewhere, or where it was before. */
+static void follow(struct file *f, uint64_t at)
+{
+	struct code *c = code_at(f, at);
+	bool goes_on = true;
+
+	if (!c && f->unread.n < MAX_POINTS)
+		*vec_push(&f->unread) = at;
+	while (c && goes_on && at < c->end && f->n_missing && !stint__is_over()) {
+		size_t off = at - c->start;
+		struct insn i;
+
+		if (c->is_seen[off])
+			return;
+		c->is_seen[off] = true;
+		i = decoder__at(f->decoder, c->bytes + off, c->end - at, at);
+		meet(f, at, &i, 0);
+		if (i.flow == FLOW_JUMP || i.flow == FLOW_BRANCH)
+			*vec_push(&f->todo) = i.target;
+		goes_on = i.flow == FLOW_NEXT || i.flow == FLOW_NOP || i.flow == FLOW_CALL ||
+			  i.flow == FLOW_BRANCH;
+		at += i.len;
+	}
+}
+
+static void look_at_code(struct file *f)
+{
+	for (size_t round = 0; round < MAX_ROUNDS && f->n_missing && !stint__is_over(); round++) {
+		for (size_t i = 0; i < f->places.n; i++) {
+			const struct place *p = &f->places.v[i];
+
+			if (read_code(f, p, round))
+				*vec_push(&f->todo) = round ? p->vaddr : p->start;
+		}
+		f->unread.n = 0;
+		while (f->todo.n && f->n_missing && !stint__is_over())
+			follow(f, f->todo.v[--f->todo.n]);
+		if (!f->unread.n)
+			return;
+		if (f->n_missing)
+			locate(f, f->unread.v, f->unread.n);
+	}
 }
 
 COMPARATOR(by_vaddr, struct verified_point *const, ORDER((*a)->vaddr, (*b)->vaddr))
@@ -262,30 +427,51 @@ static void sort_points(struct file *f)
 	qsort(f->known, f->n_known, sizeof(*f->known), by_vaddr);
 }
 
+/* Of each point the function, and what is at its start. */
+static void locate_points(struct file *f)
+{
+	_cleanup_free_ uint64_t *v = xcalloc(f->n_known, sizeof(*v));
+	uint64_t last = UNKNOWN;
+
+	for (size_t i = 0; i < f->n_known; i++)
+		v[i] = f->known[i]->vaddr;
+	locate(f, v, f->n_known);
+	for (size_t i = 0, k = 0; i < f->n_known; i++) {
+		k += f->places.v[k].vaddr < f->known[i]->vaddr;
+		f->known[i]->start = f->places.v[k].start;
+	}
+	for (size_t i = 0; i < f->places.n && !stint__is_over(); i++) {
+		if (f->places.v[i].start != last)
+			look_at_prologue(f, &f->places.v[i]);
+		last = f->places.v[i].start;
+	}
+}
+
 void verify__points(const struct object *obj, struct verified_point *v, size_t n)
 {
 	_cleanup_stint_ struct stint stint = stint__begin_for(MOST_NS);
 	struct file f = { .obj = obj, .v = v, .n = n };
-	struct decoder *d;
 
 	for (size_t i = 0; i < n; i++)
-		v[i] = (struct verified_point){ v[i].offset, v[i].counter, v[i].name, 0, UNKNOWN, UNKNOWN, UNKNOWN };
+		v[i] = (struct verified_point){ v[i].offset, v[i].counter, v[i].name, 0,
+						UNKNOWN, UNKNOWN, UNKNOWN, false };
 	if (!n || n > MAX_POINTS)
 		return;
 	read_headers(&f);
 	sort_points(&f);
-	for (size_t i = 0; i < f.n_ph; i++)
-		if (f.ph[i].p_type == PT_GNU_EH_FRAME && f.ph[i].p_offset <= INT64_MAX / 2)
-			read_unwind_starts(&f, &f.ph[i]);
-	if (f.n_ph)
-		read_sections(&f);
-	for (size_t i = 1; i < f.n_known; i++)
-		if (f.known[i]->start == UNKNOWN)
-			f.known[i]->start = f.known[i - 1]->start;
-	d = f.n_ph ? decoder__new(f.eh.e_machine) : NULL;
-	for (size_t i = 0; i < f.n_known && d && !stint__is_over();)
-		i += look_at_code(&f, d, f.known + i, f.n_known - i);
-	decoder__free(d);
+	f.n_missing = f.n_known;
+	f.decoder = f.n_known ? decoder__new(f.eh.e_machine) : NULL;
+	if (f.decoder) {
+		locate_points(&f);
+		look_at_code(&f);
+	}
+	decoder__free(f.decoder);
+	for (size_t i = 0; i < f.code.n; i++)
+		free(f.code.v[i].bytes);
+	vec_done(&f.code);
+	vec_done(&f.places);
+	vec_done(&f.todo);
+	vec_done(&f.unread);
 	free(f.known);
 	free(f.ph);
 }

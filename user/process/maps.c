@@ -138,17 +138,20 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 	return 0;
 }
 
-bool maps__are_more_than(pid_t pid, size_t n)
+size_t maps__n_code(pid_t pid, size_t most)
 {
 	_cleanup_free_ char *buf = xmalloc(COUNT_BYTES);
 	_cleanup_close_ int fd = process__open(pid, "maps", 0);
-	size_t lines = 0;
+	size_t lines = 0, n = 0, column = 0;	/* the column counts from the first space on */
 	ssize_t got;
 
-	while (fd >= 0 && lines <= n && (got = read(fd, buf, COUNT_BYTES)) > 0)
-		for (ssize_t i = 0; i < got; i++)
+	while (fd >= 0 && lines <= most && (got = read(fd, buf, COUNT_BYTES)) > 0)
+		for (ssize_t i = 0; i < got; i++) {
 			lines += buf[i] == '\n';
-	return lines > n;
+			n += column == 3 && buf[i] == 'x';
+			column = buf[i] == '\n' ? 0 : column + (column || buf[i] == ' ');
+		}
+	return lines > most ? most : MIN(n, most);
 }
 
 /* ---- without text */

@@ -32,8 +32,8 @@ struct maps {
 /* text need not end in a newline; a line that makes no sense is skipped. */
 void maps__parse(const char *text, size_t len, struct maps *ret);
 int maps__read(pid_t pid, struct maps *ret, struct err *e);
-/* Has the process more of them than this? It is no slower for one that has far more. */
-bool maps__are_more_than(pid_t pid, size_t n);
+/* How many of them have code; of a process that has more than `most` in all: most. */
+size_t maps__n_code(pid_t pid, size_t most);
 /*
  * The same as maps__read() by a descriptor of /proc/PID/maps, from Linux 6.11 on: asked of the memory that it was opened with, also when the process is no more
  * or is another program. -ENOTTY: this kernel has only text; -ESRCH: that memory is gone; -EFBIG: it would take more than max_bytes.

@@ -7,6 +7,10 @@
  * is asked for. A reader that died is tried once more with a fresh one: it may have been somebody else, or what it kept of
  * other files. One that was too slow is not.
  *
+ * A shared reader has read files of one owner on one file system only: whoever takes it over by a
+ * file cannot answer for another owner's. It is ended before it would be given one, and the starter
+ * forks a fresh one.
+ *
  * Locks, in this order: a reader's own, for as long as a request takes; desk.talk, for as long as the starter takes to answer;
  * desk.lock, which nobody waits for another process with: every record of a process asks whether it is one of ours.
  */
@@ -17,6 +21,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "reader/lockdown.h"
@@ -30,9 +35,18 @@
 #define WISHES_MAX 256	/* each function of --within looks for a debug file at several paths */
 #define N_SHARED 3
 
+/* Who may have made a file. */
+struct origin {
+	bool is_anyones;	/* it may be anyone's, whatever its owner */
+	dev_t dev;
+	uid_t uid;		/* -1: there is no file */
+};
+
 struct reader {
 	pthread_mutex_t lock;
 	int fd;			/* -1: it is not running */
+	struct origin origin;	/* of all that a shared one has read */
+	uint64_t used_ns;
 	pid_t pid;		/* 0: not running, or a test's; written with desk.lock, too */
 	struct reader *next;	/* of all; desk.lock */
 };
@@ -329,13 +343,58 @@ bool readers__own(pid_t pid, pid_t *ret_parent)
 
 /* ---- a request */
 
-static struct reader *take_shared(void)
+/* What may be written to is a copy of ours: of a file that somebody else serves, or of a process's memory. */
+static struct origin origin_of(int file)
 {
-	for (size_t i = 0; i < N_SHARED; i++)
-		if (!pthread_mutex_trylock(&desk.shared[i].lock))
-			return &desk.shared[i];
-	pthread_mutex_lock(&desk.shared[0].lock);
-	return &desk.shared[0];
+	struct stat st;
+
+	if (file < 0)
+		return (struct origin){ .uid = (uid_t)-1 };
+	if ((fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY || fstat(file, &st) ||
+	    st.st_mode & S_IWOTH || (!st.st_uid && st.st_mode & S_IWGRP))
+		return (struct origin){ .is_anyones = true };
+	return (struct origin){ .dev = st.st_dev, .uid = st.st_uid };
+}
+
+static bool is_same_origin(const struct origin *a, const struct origin *b)
+{
+	return !a->is_anyones && !b->is_anyones && a->dev == b->dev && a->uid == b->uid;
+}
+
+/* One that has read files of the same origin, else one that is not running, else the least recently used. */
+static uint64_t fitness(const struct reader *r, const struct origin *o)
+{
+	if (r->fd < 0)
+		return UINT64_MAX - 1;
+	return is_same_origin(&r->origin, o) ? UINT64_MAX : UINT64_MAX - 2 - r->used_ns;
+}
+
+static struct reader *take_shared(const struct origin *o)
+{
+	struct reader *best = NULL;
+
+	for (size_t i = 0; i < N_SHARED && !desk.lent; i++) {
+		struct reader *r = &desk.shared[i];
+
+		if (pthread_mutex_trylock(&r->lock))
+			continue;
+		if (best && fitness(best, o) >= fitness(r, o)) {
+			pthread_mutex_unlock(&r->lock);
+			continue;
+		}
+		if (best)
+			pthread_mutex_unlock(&best->lock);
+		best = r;
+	}
+	if (!best) {
+		best = &desk.shared[0];
+		pthread_mutex_lock(&best->lock);
+	}
+	if (best->fd >= 0 && !desk.lent && !is_same_origin(&best->origin, o))
+		end(best);
+	best->origin = *o;
+	best->used_ns = now_ns();
+	return best;
 }
 
 /* What may be written to is a copy of ours: a reader that somebody has taken over could change it, and points are verified by it. */
@@ -460,6 +519,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 	uint64_t begun_ns = now_ns();
 	struct wait w = {};
 	_cleanup_close_ int file = c->fd < 0 ? -1 : read_only(c->fd);
+	struct origin origin = origin_of(c->fd);
 	bool tired = false;
 	int err = 0, status = 0;
 	char why[256];
@@ -477,7 +537,7 @@ static int ask(struct reader_call *c, struct wire *ret)
 	if (r)
 		pthread_mutex_lock(&r->lock);
 	else
-		r = take_shared();
+		r = take_shared(&origin);
 	for (int tries = 0; tries < (desk.lent ? 1 : 2) && o == DIED; tries++) {
 		ret->n = 0;
 		err = start(r);

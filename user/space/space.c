@@ -16,7 +16,6 @@
 /* What goes beyond this has no names. */
 #define MAX_RANGES 65536
 #define MAX_GONE 2048
-#define MAX_LISTED 8192		/* mappings of files with code that are listed at a reading: */
 #define FIRST_LISTED 256	/* the first, where a program is, and the last, where its libraries are */
 #define MAX_ADDED 64		/* between two readings, which show what of it is gone again */
 #define MAX_ANON 4096		/* pieces */
@@ -359,7 +358,9 @@ static size_t count_files(const struct maps *maps)
 /* The nth of n_files mappings is beyond the bound; last: the one before it that was, or NULL. */
 static bool is_beyond(struct space *s, struct objects *objects, const struct mapping *m, size_t nth, size_t n_files, const struct mapping **last)
 {
-	if (n_files <= MAX_LISTED || nth < FIRST_LISTED || n_files - nth <= MAX_LISTED - FIRST_LISTED)
+	size_t most = s->most_listed ?: SPACE_MOST_LISTED, first = MIN((size_t)FIRST_LISTED, most / 2);
+
+	if (n_files <= most || nth < first || n_files - nth <= most - first)
 		return false;
 	s->n_unlisted++;
 	if (!*last || !mapping__is_same_file(*last, m))

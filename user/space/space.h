@@ -78,6 +78,7 @@ struct space {
 	struct space_written written;	/* code of files that need not be what the files have */
 	uint64_t look_began_ns, looked_ns;	/* when all of it was last read: in between; 0: never */
 	size_t tidy_at;		/* number of ranges from which on those that are gone are looked for */
+	size_t most_listed;	/* mappings of files with code, at the next reading; 0: SPACE_MOST_LISTED */
 	size_t n_unlisted;	/* mappings of files with code that are in no range, at the last reading: there are too many */
 	size_t n_ended;		/* ranges whose place was taken, since the start */
 	uint64_t replaced_ns;	/* the first time that code was found to have taken the place of other code, 0: never */
@@ -88,6 +89,7 @@ struct space {
  * Reads the process's mappings; *ret_new counts files that are new, or gone. Files that cannot be
  * opened are kept by name.
  */
+#define SPACE_MOST_LISTED 8192
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e);
 /*
  * One more, from a record of the time t_ns; only a file that no process has mapped before is looked

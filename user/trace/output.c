@@ -47,7 +47,7 @@ static void on_done(const char *path, int err, void *arg)
 	else if (err == -ENOENT)
 		say("debuginfod: no server has a debug file of %s", path);
 	else if (err == -EFBIG)
-		say("debuginfod: the debug file of %s has more than 1 GiB, and was not downloaded", path);
+		say("debuginfod: the debug file of %s was not downloaded: it has more than 1 GiB, or cannot be stored", path);
 	else
 		say("debuginfod: %s: %s; no more files are requested", path, strerror(-err));
 }

@@ -34,7 +34,8 @@ void machine__free(struct machine *m)
 	sharers__done(&m->by_memory);
 	vec_done(&m->lent);
 	vec_done(&m->dirty);
-	vec_done(&m->postponed);
+	vec_done(&m->waiting);
+	vec_done(&m->left_out);
 	err_done(&m->why_closed);
 	free(m);
 }
@@ -69,6 +70,70 @@ bool machine__wants(const struct selection *selection, pid_t pid)
 
 	process__thread_comm(pid, pid, comm);
 	return machine__selects(&m, pid, 0, comm, false, NULL);
+}
+
+/*
+ * ---- how much code the processes of a user map
+ *
+ * To read a mapping takes time and memory, which a user's processes could make us spend on them
+ * alone. So what is listed of all processes of a user is bounded, when the trace begins and later
+ * on. A process with few mappings is always traced: each takes no more than others do, and how many
+ * of them a user may have is for the system to bound.
+ */
+
+#define FEW_CODE 256			/* of a process */
+#define CODE_OF_A_USER (16 * SPACE_MOST_LISTED)
+
+static size_t n_code_of(const struct machine *m, uid_t user, const struct tracee *but)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->t->v.n; i++) {
+		const struct tracee *p = m->t->v.v[i];
+
+		if (!p->ended && p != but && p->process.uid == user)
+			n += tracee__life(p)->space.index.alive.n;
+	}
+	return n;
+}
+
+size_t machine__room(const struct machine *m, const struct tracee *p)
+{
+	size_t n = n_code_of(m, p->process.uid, p);
+
+	return n + FEW_CODE < CODE_OF_A_USER ? CODE_OF_A_USER - n : FEW_CODE;
+}
+
+bool machine__is_full(const struct machine *m, const struct tracee *p)
+{
+	size_t n = tracee__life(p)->space.index.alive.n;
+
+	return n >= FEW_CODE && n >= machine__room(m, p);
+}
+
+bool machine__has_room(const struct machine *m, uid_t user, size_t n_code)
+{
+	return n_code <= FEW_CODE || n_code_of(m, user, NULL) + n_code <= CODE_OF_A_USER;
+}
+
+/* It is counted only where it may matter. */
+static bool has_room_for(const struct machine *m, pid_t pid, uid_t user)
+{
+	return machine__has_room(m, user, SPACE_MOST_LISTED) ||
+	       machine__has_room(m, user, maps__n_code(pid, SPACE_MOST_LISTED));
+}
+
+/* Those that were there are said together, of others the first. */
+void machine__leave_out(struct machine *m, pid_t pid, uint32_t proc)
+{
+	kernel__ignore(m->t->kernel, pid, proc);
+	m->n_too_large++;
+	if (!m->t->begun)
+		*vec_push(&m->left_out) = pid;
+	else if (!m->said_too_large)
+		say("process %d is left out: the processes of its user map code more than %u times; others may follow",
+		    (int)pid, CODE_OF_A_USER);
+	m->said_too_large |= m->t->begun;
 }
 
 /* ---- those that are there */
@@ -170,6 +235,11 @@ int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const stru
 		process__done(&process);
 		return 0;
 	}
+	if (!has_room_for(m, pid, process.uid)) {
+		process__done(&process);
+		machine__leave_out(m, pid, proc);
+		return 0;
+	}
 	if (!is_reported)
 		err = kernel__add_process(m->t->kernel, pid, &proc, e);
 	if (err || hash__get(&m->t->by_proc, proc)) {
@@ -213,54 +283,48 @@ static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_
 	return err;
 }
 
-/* One that maps this much takes long to be read: all others come first, */
-#define MANY_MAPPINGS 8192
-#define MANY_OF_A_USER 16	/* and of one user's no more than this */
+COMPARATOR(by_user, struct waiting,
+	   ORDER(a->user, b->user) ?: ORDER(a->n_code, b->n_code) ?: ORDER(a->pid, b->pid))
+/* Those with few mappings first; of all users in turn. */
+COMPARATOR(by_turn, struct waiting,
+	   ORDER(a->n_code > FEW_CODE, b->n_code > FEW_CODE) ?: ORDER(a->n_of_user, b->n_of_user) ?:
+	   ORDER(a->pid, b->pid))
 
-static int add_or_ignore(struct machine *m, pid_t pid, struct err *e);
-
-/* What is left out is counted, and said once. */
-static int add_postponed(struct machine *m, struct err *e)
+static int add_waiting(struct machine *m, struct err *e)
 {
+	struct waiting *v = m->waiting.v;
 	int err = 0;
 
-	m->adds_postponed = true;
-	for (size_t i = 0; i < m->postponed.n && !err && !signal_asks_for_end(); i++) {
-		const struct postponed *p = &m->postponed.v[i];
-		size_t n_before = 0;
+	vec_sort(&m->waiting, by_user);
+	for (size_t i = 0; i < m->waiting.n; i++) {
+		bool same = i && v[i].user == v[i - 1].user;
 
-		for (size_t k = 0; k < i; k++)
-			n_before += m->postponed.v[k].user == p->user;
-		if (n_before < MANY_OF_A_USER) {
-			err = add_or_ignore(m, p->pid, e);
-			continue;
-		}
-		kernel__ignore(m->t->kernel, p->pid, 0);
-		m->n_too_large++;
+		v[i].n_of_user = v[i].n_code + (same ? v[i - 1].n_of_user : 0);
 	}
-	if (m->n_too_large)
-		say("%zu process%s with more than %u mappings %s left out: of one user, %u of these are traced", m->n_too_large, m->n_too_large == 1 ? "" : "es",
-		    MANY_MAPPINGS, m->n_too_large == 1 ? "is" : "are", MANY_OF_A_USER);
+	vec_sort(&m->waiting, by_turn);
+	for (size_t i = 0; i < m->waiting.n && !err && !signal_asks_for_end(); i++)
+		err = machine__add_running(m, v[i].pid, 0, NULL, e);
+	vec_done(&m->waiting);
 	return err;
 }
 
-static bool is_postponed(struct machine *m, pid_t pid)
+static int wait_or_ignore(struct machine *m, pid_t pid, struct err *e)
 {
-	if (m->adds_postponed || !maps__are_more_than(pid, MANY_MAPPINGS))
-		return false;
-	*vec_push(&m->postponed) = (struct postponed){ pid, process__owner(pid) };
-	return true;
-}
+	struct waiting w = { .pid = pid };
+	pid_t own_pid;
 
-static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
-{
 	if (!machine__wants(m->selection, pid)) {
 		kernel__ignore(m->t->kernel, pid, 0);
 		/* the kernel reports who enters a cgroup from now on: not who did between the two */
 		if (!m->selection->cgroups.n || !machine__wants(m->selection, pid))
 			return 0;
 	}
-	return is_postponed(m, pid) ? 0 : machine__add_running(m, pid, 0, NULL, e);
+	/* not whose its files in /proc are: those of one that made itself undumpable are root's */
+	if (process__ids(pid, &w.user, &own_pid))
+		w.user = (uid_t)-1;
+	w.n_code = maps__n_code(pid, SPACE_MOST_LISTED);
+	*vec_push(&m->waiting) = w;
+	return 0;
 }
 
 /*
@@ -276,8 +340,10 @@ static int add_sharer(struct machine *m, pid_t pid, struct err *e)
 
 static int add_child(struct machine *m, pid_t pid, struct err *e)
 {
-	const struct tracee *parent = tracees__find(m->t, pid) ? NULL : tracees__find(m->t, process__parent(pid));
+	const struct tracee *parent = NULL;
 
+	if (!tracees__find(m->t, pid) && !vec_first(one, &m->left_out, *one == pid))
+		parent = tracees__find(m->t, process__parent(pid));
 	return parent ? machine__add_running(m, pid, 0, parent, e) : 0;
 }
 
@@ -289,9 +355,9 @@ static int read_processes(struct machine *m, struct err *e)
 
 	for (size_t i = 0; i < m->t->v.n; i++)
 		sharers__sort_in(&m->by_memory, m->t->v.v[i]->process.pid);
-	err = m->selection->adopt == MT_ADOPT_ALL ? for_each_running(m, add_or_ignore, e) : 0;
+	err = m->selection->adopt == MT_ADOPT_ALL ? for_each_running(m, wait_or_ignore, e) : 0;
 	if (!err)
-		err = add_postponed(m, e);
+		err = add_waiting(m, e);
 	if (!err && selection__selects(m->selection) && m->t->v.n)
 		err = for_each_running(m, add_sharer, e);
 	do {
@@ -299,6 +365,10 @@ static int read_processes(struct machine *m, struct err *e)
 		if (!err && m->selection->follow)
 			err = for_each_running(m, add_child, e);
 	} while (!err && m->t->v.n > had);
+	if (m->n_too_large)
+		say("%zu process%s left out: the processes of %s user map code more than %u times",
+		    m->n_too_large, m->n_too_large == 1 ? " is" : "es are",
+		    m->n_too_large == 1 ? "its" : "their", CODE_OF_A_USER);
 	return err;
 }
 

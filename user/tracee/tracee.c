@@ -272,13 +272,15 @@ static void tell_full(struct tracees *t)
 /* Once for each. */
 static void report_unlisted(struct tracee *p)
 {
-	size_t n = tracee__life(p)->space.n_unlisted;
+	const struct space *s = &tracee__life(p)->space;
+	size_t n = s->n_unlisted, most = s->most_listed ?: SPACE_MOST_LISTED;
 
 	if (!n || p->reported_unlisted)
 		return;
 	p->reported_unlisted = true;
-	say("%s (%d) has more than 8192 code mappings: %zu are left out, so code there has no names, and a file that is mapped nowhere else gets no probes",
-	    p->process.comm, (int)p->process.pid, n);
+	say("%s (%d) has more than %zu code mappings%s: %zu are left out, so code there has no names, and a file that is mapped nowhere else gets no probes",
+	    p->process.comm, (int)p->process.pid, most,
+	    most < SPACE_MOST_LISTED ? ", and its user's processes too many" : "", n);
 }
 
 static int add(struct tracees *t, pid_t pid, struct tracee **ret, struct err *e)
@@ -397,6 +399,8 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
 	int err;
 
 	t->n_changes += space__tidy(space);
+	if (t->machine)
+		space->most_listed = MIN(machine__room(t->machine, p), (size_t)SPACE_MOST_LISTED);
 	err = space__refresh(space, t->objects, p->process.pid, &n_new, e);
 	tell_full(t);
 	report_unlisted(p);
@@ -438,6 +442,12 @@ void tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapp
 
 	if (!tracee__is_open(t, p))
 		return;
+	if (t->machine && machine__is_full(t->machine, p)) {
+		space->n_unlisted++;
+		objects__note_unlisted(t->objects, m);
+		report_unlisted(p);
+		return;
+	}
 	had = space->n;
 	n_ended = space->n_ended;
 	is_new = space__add(space, t->objects, p->process.pid, m, t_ns);

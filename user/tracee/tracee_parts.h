@@ -238,9 +238,11 @@ struct image *images__claim_before(struct images *s, pid_t pid, uint64_t t_ns);
 /* What no life claimed for some seconds. */
 void images__drop_old(struct images *s, uint64_t now_ns);
 
-struct postponed {
+struct waiting {		/* a process that was there when the trace began */
 	pid_t pid;
 	uid_t user;
+	size_t n_code;		/* its mappings with code, */
+	size_t n_of_user;	/* and those of its user's processes up to it, from the smallest on */
 };
 
 struct lent {			/* the memory of a life, to a process that is not selected */
@@ -258,9 +260,10 @@ struct machine {
 	size_t turn;		/* the tracee that is examined next */
 	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
 	size_t n_closed;	/* processes that this user may not inspect */
-	struct vec(struct postponed) postponed;	/* those that map much, which are read last */
-	bool adds_postponed;	/* it is their turn */
-	size_t n_too_large;	/* of them those that are not traced: their user has too many */
+	struct vec(struct waiting) waiting;
+	size_t n_too_large;	/* processes that are not traced: those of their user map too much code */
+	struct vec(pid_t) left_out;	/* those of them that were there when the trace began */
+	bool said_too_large;	/* that one came later */
 	struct err why_closed;
 	bool said_unread;	/* that a process ended before what it mapped could be read */
 };
@@ -274,6 +277,15 @@ struct machine {
 bool machine__selects(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered);
 /* Why a single process could not be taken, which is no reason to end the trace unless it holds for all: -EPERM, -ENOMEM of the kernel. */
 int machine__pass_over(struct machine *m, int err, struct err *why, struct err *e);
+/*
+ * How many mappings with code may be listed of a process, so that its user's do not exceed their
+ * bound; each has a few. Is there no room for one more?
+ */
+size_t machine__room(const struct machine *m, const struct tracee *p);
+bool machine__is_full(const struct machine *m, const struct tracee *p);
+/* Is there room for a process with so many? Else it is left out by the caller. */
+bool machine__has_room(const struct machine *m, uid_t user, size_t n_code);
+void machine__leave_out(struct machine *m, pid_t pid, uint32_t proc);
 /* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e);
 /* The others that share the memory of a process which was just added. */

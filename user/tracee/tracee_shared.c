@@ -397,6 +397,7 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 			struct tracee **ret, struct err *e)
 {
 	bool is_past;
+	pid_t own_pid;
 	int err = 0;
 
 	if (!p) {
@@ -416,6 +417,9 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 	is_past = tracees__find(t, p->process.pid) != p;
 	set_exe(&p->process, v, n, is_past);
 	process__read_cgroup(&p->process);
+	/* a forked one has its parent's, and may have changed it since */
+	if (!is_past)
+		process__ids(p->process.pid, &p->process.uid, &own_pid);
 	*ret = p;
 	tracee__tell_model(t, p, 0, kernel__proc(t->kernel, ev->proc)->started_ns);
 	for (size_t i = 0; i < n && !err; i++)
