@@ -13,7 +13,14 @@ const char *sentence__find(const char *report);
 const char *sentence__about(const char *sentence);
 bool sentence__is_all_clear(const char *sentence);
 
-/* At most 30 lines and 200 words, and no two rows of one function and line. */
+/* An alarm that begins with this site: "value_here (everyday.c:32)". */
+void want_named(struct test *t, const char *sentence, const char *site);
+
+/* No two rows of one process, function and line. */
+void want_rows_distinct(struct test *t, const char *report);
+/* One row of this function, with an alarm as its verdict. */
+void want_one_row(struct test *t, const char *report, const char *function);
+/* At most 30 lines and 200 words, and rows that are distinct. */
 void want_one_screen(struct test *t, const char *report);
 
 #endif

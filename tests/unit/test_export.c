@@ -164,6 +164,39 @@ Test(export, pprof_drops_allocators)
 	snapshot__free(s);
 }
 
+/* Of the C++ library's operators, those that pprof reads as it is done here. */
+Test(export, pprof_drops_operators)
+{
+	static const struct {
+		const char *function, *regex;
+	} cases[] = {
+		{ "std::map<int, int>::operator[](int const&)", "(?:std::map::operator\\[\\])(?: const)?" },
+		{ "std::string::operator+=(char const*)", "(?:std::string::operator\\+=)(?: const)?" },
+		{ "std::function<int (int)>::operator()(int) const", "" },
+		{ "std::ostream& std::operator<< <char>(std::ostream&, char)", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot *s = sample__new(0);
+		_cleanup_free_ char *regex = NULL;
+		struct line renamed;
+
+		for (size_t k = 0; k < s->n_places; k++) {
+			struct frame f = place__frame(s, &s->places[k], 0);
+
+			if (!f.line || !f.line->function || !strstr(f.line->function, "_M_realloc_insert"))
+				continue;
+			renamed = *f.line;
+			renamed.function = cases[i].function;
+			((struct place *)s->places)[k].lines = &renamed;
+			((struct place *)s->places)[k].n_lines = 1;
+		}
+		regex = drop_frames__regex(s);
+		cr_expect_str_eq(regex, cases[i].regex, "%s: got %s", cases[i].function, regex);
+		snapshot__free(s);
+	}
+}
+
 Test(export, empty_ones_are_whole)
 {
 	static const char *const names[] = { "folded", "json", "text", "pprof", "speedscope", "dhat", "massif", "callgrind", "dot", "html" };

@@ -601,6 +601,13 @@ static void ended(struct snapshot *s)
 }
 
 /* --mode leak, and its heap was not read: what it freed is not known. */
+static void ended_at_once(struct snapshot *s)
+{
+	ended(s);
+	process(s)->age_at_attach_ns = 0;
+	process(s)->n_timeline = 1;
+}
+
 static void ended_unread(struct snapshot *s)
 {
 	ended(s);
@@ -795,6 +802,13 @@ Test(sentence, gives_no_all_clear_while_a_figure_is_missing_or_rises)
 		cr_expect(got && !strncmp(got, all_clears[i].begins, strlen(all_clears[i].begins)) && strstr(got, all_clears[i].has), "%s: wanted '%s...%s', got '%s'",
 			  all_clears[i].name, all_clears[i].begins, all_clears[i].has, got);
 	}
+}
+
+Test(sentence, says_no_time_of_two_readings_at_one_moment)
+{
+	_cleanup_free_ char *got = sentence(scatter, 2, ended_at_once);
+
+	cr_expect_str_eq(got, "Not freed at exit: 78.1 KiB in 8 blocks; RSS +78.1 KiB");
 }
 
 /* Beside requests of which more or fewer are there. */

@@ -54,12 +54,13 @@ struct dropping {
  */
 static char *simplified(const char *name)
 {
-	const char *operator = strstr(name, "operator");
 	char *ret, *to;
 	int depth = 0;
 
-	if (operator && strncmp(operator, "operator new", 12) && strncmp(operator, "operator delete", 15))
-		return NULL;
+	/* operator() and operator<< have brackets that enclose nothing */
+	for (const char *at = name; (at = strstr(at, "operator")); at += strlen("operator"))
+		if (at[strlen("operator")] && strchr("(<>-", at[strlen("operator")]))
+			return NULL;
 	ret = to = xstrdup(name);
 	for (; *name; name++) {
 		if (*name < ' ' || *name > '~') {

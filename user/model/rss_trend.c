@@ -202,6 +202,8 @@ char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r
 {
 	const char *name = rss_trend__name(r), *s = r->swap || r->hugetlb ? "" : "s";
 	uint64_t n = r->change_bytes < 0 ? -(uint64_t)r->change_bytes : (uint64_t)r->change_bytes;
+	/* of a process that ended before a second point was read, the span is not known */
+	const char *in = r->span_ns ? " in " : "", *span = r->span_ns ? DURATION(r->span_ns) : "";
 
 	*buf = 0;
 	if (!r->known)
@@ -210,8 +212,9 @@ char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r
 		snprintf(buf, RSS_TREND_MAX, "%s rise%s by %s/s, after %s fell (%s%s in %s)", name, s, BYTES((uint64_t)r->climb_bytes_per_s),
 			 *s ? "it" : "they", n ? "-" : "±", BYTES(n), DURATION(r->span_ns));
 	else if (n)
-		snprintf(buf, RSS_TREND_MAX, "%s %s%s in %s", name, r->change_bytes < 0 ? "-" : "+", BYTES(n), DURATION(r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "%s %s%s%s%s", name, r->change_bytes < 0 ? "-" : "+",
+			 BYTES(n), in, span);
 	else
-		snprintf(buf, RSS_TREND_MAX, "%s unchanged in %s", name, DURATION(r->span_ns));
+		snprintf(buf, RSS_TREND_MAX, "%s unchanged%s%s", name, in, span);
 	return buf;
 }
