@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #define LINES_MAX 30
 #define WORDS_MAX 200
@@ -161,4 +162,277 @@ void want_one_screen(struct test *t, const char *report)
 	want(t, lines <= LINES_MAX, "lines, wanted at most %u, got %u:\n%s", LINES_MAX, lines, report);
 	want(t, words <= WORDS_MAX, "words, wanted at most %u, got %u:\n%s", WORDS_MAX, words, report);
 	want_rows_distinct(t, report);
+}
+
+/* ---- goldens */
+
+/*
+ * How lines begin. One that begins otherwise continues the one above, which was broken where the
+ * width of its figures wanted it.
+ */
+static const char *const line_begins[] = {
+	"malloctrace  ", "malloctrace searched ", "traced ", "sh started ", "Also growing",
+	"Probably leaked", "A flat profile",
+	"live   ", "heap   ", "stacks ", "names  ", "python ", "node   ", "BLIND  ", "probes took ",
+	"ended: ", "look into one: ", "allocates most: ", "next: ",
+};
+
+/* The report has this line from 5% on, which depends on the load of the machine. */
+static const char *const of_load[] = { "probes took " };
+/* These depend on the program's version, and on the symbols that its distribution left in it. */
+static const char *const of_build[] = {
+	"probes took ", "stacks ", "names  ", "A flat profile", "allocates most: ",
+};
+/* Whether RSS of so short a process was read twice is chance. */
+static const char *const of_short_ones[] = {
+	"Not freed at exit: ", "Too few samples ", "Too short to tell: ",
+};
+
+static bool begins_with(const char *line, const char *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(line, v[i], strlen(v[i])))
+			return true;
+	return false;
+}
+
+static bool is_digit(char c)
+{
+	return isdigit((unsigned char)c);
+}
+
+/* A figure and its unit, past which *at goes. Zero stays: 0 B, 0%, 0 of. */
+static const char *figure(const char **at)
+{
+	static const char *const units[] = { " B", " KiB", " MiB", " GiB" };
+	const char *from = *at, *end = from;
+	bool zero;
+
+	while (is_digit(*end) || (*end && strchr(".,:-", *end) && is_digit(end[1])))
+		end++;
+	zero = end == from + 1 && *from == '0';
+	/* 2m49s, 2.10M, 0x4bd94 */
+	if (isalpha((unsigned char)*end)) {
+		while (isalnum((unsigned char)*end) || (*end == '.' && is_digit(end[1])))
+			end++;
+		*at = end;
+		if (zero && from[1] == 'x')
+			return "OFFSET";
+		return end[-1] == 'k' || end[-1] == 'M' ? "N" : "TIME";
+	}
+	for (size_t i = 0; i < N_OF(units) && !zero; i++) {
+		const char *after = end + strlen(units[i]);
+
+		if (strncmp(end, units[i], strlen(units[i])) || isalnum((unsigned char)*after))
+			continue;
+		*at = after;
+		return "BYTES";
+	}
+	*at = end;
+	return zero ? "0" : "N";
+}
+
+/* How severe an alarm is, and how many sites there are: a busy machine serves clients unevenly. */
+static const struct {
+	const char *text, *as;
+} of_servers[] = {
+	{ "Leak: ", "ALARM: " }, { "Perhaps a leak: ", "ALARM: " }, { "Growing: ", "ALARM: " },
+	{ "leak  ", "alarm  " }, { "suspect  ", "alarm  " }, { "growing  ", "alarm  " },
+	{ "sites, ", "site, " },
+};
+
+/* Writes what differs from run to run as a word. Returns what follows; NULL: the line ends here. */
+static const char *pass(FILE *out, const char *line, const char *at, const char *guilty)
+{
+	static const char on[] = " on ", main_[] = " < main < ", held[] = ", and held by ",
+			  of_live[] = " of live memory: ";
+	struct utsname u;
+
+	if (guilty && !strncmp(at, guilty, strlen(guilty))) {
+		fputs("GUILTY", out);
+		return at + strlen(guilty);
+	}
+	if (!strncmp(at, on, strlen(on)) && !uname(&u) &&
+	    !strncmp(at + strlen(on), u.nodename, strlen(u.nodename))) {
+		fputs(" on HOST", out);
+		return at + strlen(on) + strlen(u.nodename);
+	}
+	if (!strncmp(at + 1, " RSS ", 5) && begins_with(line, of_short_ones, N_OF(of_short_ones)))
+		return NULL;
+	for (size_t i = 0; guilty && i < N_OF(of_servers); i++)
+		if (!strncmp(at, of_servers[i].text, strlen(of_servers[i].text))) {
+			fputs(of_servers[i].as, out);
+			return at + strlen(of_servers[i].text);
+		}
+	if (guilty && !strncmp(at, of_live, strlen(of_live)))
+		return NULL;
+	/* what called main() is libc's; in Python it is <module> */
+	if (!strncmp(at, main_, strlen(main_)) && at[strlen(main_)] != '<') {
+		fputs(" < main", out);
+		return NULL;
+	}
+	/* names of variables are read for two seconds; heap_trace_searched_unasked wants them */
+	if (!strncmp(at, held, strlen(held)) && strchr(at, ':'))
+		return strchr(at, ':');
+	return at;
+}
+
+/* Digits within names, and lines of files, stay. */
+static void write_plain(FILE *out, const char *line, const char *guilty)
+{
+	const char *at = line, *next;
+	char before = ' ';
+
+	while (*at && (next = pass(out, line, at, guilty))) {
+		if (next != at) {
+			at = next;
+		} else if (is_digit(*at) && !isalnum((unsigned char)before) && !strchr("._:/", before)) {
+			fputs(figure(&at), out);
+			before = '0';
+		} else if (!strncmp(at, "   ", 3)) {
+			/* columns are as wide as their figures */
+			at++;
+		} else {
+			before = *at;
+			fputc(*at++, out);
+		}
+	}
+}
+
+/* A column and the gap in front of it. */
+static void drop_column(char *line, const char *titles, const char *title, bool last)
+{
+	const char *found = strstr(titles, title);
+	size_t begin = found ? (size_t)(found - titles) : 0, end = begin + strlen(title);
+
+	while (begin && titles[begin - 1] == ' ')
+		begin--;
+	if (!found || strlen(line) < end)
+		return;
+	if (last)
+		line[begin] = '\0';
+	else
+		memmove(line + begin, line + end, strlen(line + end) + 1);
+}
+
+struct plain {
+	FILE *out;
+	const char *guilty;
+	char *line;		/* in one piece; NULL: none */
+	char *titles;		/* of the table that it is in; NULL: it is in none */
+	bool is_row, any, apart;
+};
+
+/* Is it about the program that was traced, and not about this run, or its version? */
+static bool is_kept(const struct plain *p)
+{
+	if (!p->guilty)
+		return !begins_with(p->line, of_load, N_OF(of_load));
+	if (p->is_row)
+		return strstr(p->line, p->guilty);
+	return !begins_with(p->line, of_build, N_OF(of_build)) && !strstr(p->line, " < ");
+}
+
+static void end_line(struct plain *p)
+{
+	if (p->line && is_kept(p)) {
+		fputs(!p->any ? "" : p->apart ? "\n\n" : "\n", p->out);
+		write_plain(p->out, p->line + strspn(p->line, " "), p->guilty);
+		p->any = true;
+		p->apart = false;
+	}
+	free(p->line);
+	p->line = NULL;
+}
+
+static void begin_line(struct test *t, struct plain *p, const char *line, bool is_known)
+{
+	bool is_titles = !p->titles && !strchr(line, '(') &&
+			 (strstr(line, " SITE") || strstr(line, " PROCESS"));
+
+	end_line(p);
+	p->is_row = p->titles && !is_known;
+	p->line = strdup(line);
+	if (is_titles)
+		p->titles = strdup(line);
+	must(t, p->line && (!is_titles || p->titles), "no memory");
+	if (!is_titles && !p->is_row)
+		return;
+	/* a container's, which this machine may be */
+	drop_column(p->line, p->titles, " WHERE", true);
+	/* the first that has no room where figures are wide */
+	drop_column(p->line, p->titles, " SHARE", false);
+	/* whether RSS of a short one was read twice is chance */
+	if (p->guilty)
+		drop_column(p->line, p->titles, " RSS CHANGE", false);
+}
+
+static char *plain(struct test *t, const char *report, const char *guilty)
+{
+	char *text = strdup(report), *rest = text, *line, *ret = NULL;
+	struct plain p = { .guilty = guilty };
+	size_t len = 0;
+
+	p.out = open_memstream(&ret, &len);
+	must(t, text && p.out, "no memory");
+	while ((line = strsep(&rest, "\n"))) {
+		bool is_known = begins_with(line, line_begins, N_OF(line_begins)) ||
+				begins_with(line, openings, N_OPENINGS);
+		char *longer = NULL;
+
+		if (!*line) {
+			end_line(&p);
+			free(p.titles);
+			p.titles = NULL;
+			p.apart = true;
+		} else if (!p.line || p.titles || is_known) {
+			begin_line(t, &p, line, is_known);
+		} else {
+			must(t, asprintf(&longer, "%s %s", p.line, line + strspn(line, " ")) > 0, "no memory");
+			free(p.line);
+			p.line = longer;
+		}
+	}
+	end_line(&p);
+	fputc('\n', p.out);
+	fclose(p.out);
+	free(text);
+	return ret;
+}
+
+/* The first line in which they differ: to its end, and a number of it. */
+static unsigned int difference(const char **a, const char **b)
+{
+	unsigned int n = 1;
+	const char *x = *a, *y = *b;
+
+	for (; *x && *x == *y; x++, y++)
+		if (*x == '\n') {
+			n++;
+			*a = x + 1;
+			*b = y + 1;
+		}
+	return n;
+}
+
+void want_golden(struct test *t, const char *name, const char *report, const char *guilty)
+{
+	const char *src = getenv("MT_SRC"), *renew = getenv("MT_GOLDEN");
+	char path[4096], *seen = plain(t, report, guilty), *wanted;
+	const char *a, *b = seen;
+	unsigned int n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/tests/golden/first-screen/%s.txt", src ? src : ".", name);
+	if (renew && !strcmp(renew, "renew")) {
+		f = fopen(path, "we");
+		must(t, f && fputs(seen, f) >= 0 && !fclose(f), "%s cannot be written", path);
+	}
+	a = wanted = read_all(path, NULL);
+	must(t, wanted != NULL, "%s cannot be read; MT_GOLDEN=renew writes it", path);
+	n = difference(&a, &b);
+	want(t, !strcmp(wanted, seen), "line %u of %s is '%.*s', got '%.*s'", n, path,
+	     (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+	free(wanted);
+	free(seen);
 }

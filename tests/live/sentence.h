@@ -23,4 +23,12 @@ void want_one_row(struct test *t, const char *report, const char *function);
 /* At most 30 lines and 200 words, and rows that are distinct. */
 void want_one_screen(struct test *t, const char *report);
 
+/*
+ * The report is that of tests/golden/first-screen/NAME.txt, except figures. guilty: of a program
+ * that others built, the function that the sentence has to name; what else that program holds is
+ * left out. NULL: of a fixture. MT_GOLDEN=renew writes the file; MT_SRC is the repository's root,
+ * if tests run elsewhere.
+ */
+void want_golden(struct test *t, const char *name, const char *report, const char *guilty);
+
 #endif

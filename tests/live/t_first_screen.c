@@ -3,7 +3,7 @@
  * What people trace first, and the screen that they get: its sentence names the site that the program knows to be guilty, or
  * that nothing grows. Fixtures keep a ledger of it; servers that are installed do what their clients ask for.
  *
- * How severe an alarm is depends on how long the program was traced: each is accepted.
+ * The screens themselves are in tests/golden/first-screen, without their figures.
  */
 #include "sentence.h"
 
@@ -89,6 +89,7 @@ TEST(first_screen_of_cxx)
 	want_has(t, sentence, site_of(t, &s, ": remember", "shop.cc", "cache_line"));
 	want_one_row(t, s.m.c.outs.s, "issue_ticket");
 	want_one_row(t, s.m.c.outs.s, "remember");
+	want_golden(t, "cxx", s.m.c.outs.s, NULL);
 	fx__quit(t, &s.f);
 }
 
@@ -114,6 +115,7 @@ TEST(first_screen_of_python)
 	want_eq(t, "arenas", ledger__note(t, &s.f.led, "arenas"), arenas);
 	want_eq(t, "their bytes", ledger__note(t, &s.f.led, "arenas") * ledger__note(t, &s.f.led, "arena_bytes"), bytes);
 	want_one_row(t, s.m.c.outs.s, "login [arenas]");
+	want_golden(t, "python", s.m.c.outs.s, "login [arenas]");
 	fx__quit(t, &s.f);
 }
 
@@ -144,6 +146,7 @@ TEST(first_screen_of_compiled_code)
 		n += ju64(t, site, "live_bytes") > 0;
 	want_eq(t, "sites in the file, by address", 12, n);
 	want_one_row(t, s.m.c.outs.s, "jit");
+	want_golden(t, "compiled-code", s.m.c.outs.s, NULL);
 	fx__quit(t, &s.f);
 }
 
@@ -158,6 +161,7 @@ TEST(first_screen_of_keys)
 	want_ledger(t, root, jget(root, "processes[0]"), &s.f.led, LED_ALL);
 	want_named(t, sentence, site_of(t, &s, "value_here", "everyday.c", "line"));
 	want_one_row(t, s.m.c.outs.s, "value_here");
+	want_golden(t, "keys", s.m.c.outs.s, NULL);
 	fx__quit(t, &s.f);
 }
 
@@ -179,6 +183,7 @@ TEST(first_screen_of_another_allocator)
 	/* --reachable searches for the blocks that were traced, whoever made them */
 	want(t, !strstr(s.m.c.outs.s, "--view heap") && !strstr(s.m.c.outs.s, "--roots"),
 	     "a command that reads glibc's heap: %s", s.m.c.outs.s);
+	want_golden(t, "another-allocator", s.m.c.outs.s, NULL);
 	fx__quit(t, &s.f);
 }
 
@@ -193,13 +198,14 @@ TEST(first_screen_of_a_small_share)
 	sentence = sentence__find(m.c.outs.s);
 	want(t, *sentence && !sentence__about(sentence), "false alarm: %.300s", sentence);
 	want(t, !strstr(m.c.outs.s, "±") || strstr(sentence, "Too few samples for figures: ") == sentence, "noise: %s", m.c.outs.s);
+	want_golden(t, "small-share", m.c.outs.s, NULL);
 }
 
 /* What a shell starts is not traced without -f: that is the answer, and no figure is its children's. */
 TEST(first_screen_of_a_pipeline)
 {
 	static const char left[] = "Not freed at exit: ";
-	char script[512];
+	char script[512], *own;
 	const char *sentence;
 	struct mt m;
 
@@ -209,11 +215,16 @@ TEST(first_screen_of_a_pipeline)
 	want_has(t, m.c.outs.s, "sh started 3 processes that were not traced: add -f");
 	want(t, !strstr(m.c.outs.s, "RSS was at most"), "a figure of its children: %s", m.c.outs.s);
 	sentence = sentence__find(m.c.outs.s);
-	want(t, !strncmp(sentence, left, strlen(left)),
+	own = strstr(sentence, " blocks of ");
+	must(t, !strncmp(sentence, left, strlen(left)) && own,
 	     "wanted what the shell itself did not free, got: %s", sentence);
+	own = strdup(own + strlen(" blocks of "));
+	own[strcspn(own, "; ")] = '\0';
+	want_golden(t, "pipeline", m.c.outs.s, own);
 	want_eq(t, "exit status with -f", 0, (uint64_t)mt__run(t, &m, "--batch", "-f", "--", "/bin/sh", "-c", script, NULL));
 	want(t, !strstr(m.c.outs.s, "add -f"), "with -f, wanted no word of it: %s", m.c.outs.s);
 	want_has(t, m.c.outs.s, "large_here");
+	want_golden(t, "pipeline-followed", m.c.outs.s, "large_here");
 }
 
 /*
@@ -234,7 +245,28 @@ TEST(first_screen_of_a_census)
 	want_named(t, sentence, site_of(t, &s, "remember", "shop.cc", "cache_line"));
 	want_one_row(t, s.m.c.outs.s, "remember");
 	want_one_row(t, s.m.c.outs.s, "issue_ticket");
+	want_golden(t, "census", s.m.c.outs.s, NULL);
 	fx__quit(t, &s.f);
+}
+
+/* The search for pointers comes after the trace, whose time is the one that was asked for. */
+TEST_ALONE(first_screen_of_a_search)
+{
+	const char *file = in_dir(t, "search.json");
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heaptrace", "many", "200000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--batch", "-d", "3", "--reachable", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, 0, 0);
+	root = load_json(t, file);
+	want_has(t, m.c.outs.s, "\ntraced 3.0s, ");
+	want_eq(t, "heaps that were searched", 1, json_array_size(jget(root, "heap")));
+	want(t, ju64(t, root, "heap[0].unreached.scans") > 0, "wanted a search");
+	fx__quit(t, &f);
 }
 
 /* ---- several processes */
@@ -283,6 +315,7 @@ TEST_ALONE(first_screen_of_many)
 	want_has(t, sentence, site);
 	want_one_row(t, m.c.outs.s, "value_here");
 	want_rows_distinct(t, m.c.outs.s);
+	want_golden(t, "many", m.c.outs.s, NULL);
 	want(t, n_of(m.c.outs.s, "BLIND") <= 1, "BLIND more than once: %s", m.c.outs.s);
 	want(t, n_lines(m.c.outs.s) <= 50, "lines, wanted one screen of at most 50, got %u:\n%s", n_lines(m.c.outs.s), m.c.outs.s);
 	for (size_t i = 0; i < N_CROWD; i++)
@@ -304,7 +337,8 @@ static uint64_t gained(struct test *t, json_t *p)
 
 /*
  * Programs come first, whatever else runs; what was not seen of some is said once. The sentence is
- * about the fixture, unless another program gained more.
+ * about the fixture, unless another program gained more. Which programs run is not known here:
+ * there is no golden.
  */
 TEST_ALONE(first_screen_of_the_machine)
 {
@@ -373,6 +407,7 @@ TEST(first_screen_of_node)
 	want_eq(t, "bytes of buffers", ledger__note(t, &s.f.led, "buffer_bytes"), bytes);
 	want_named(t, sentence, guilty);
 	want_one_row(t, s.m.c.outs.s, guilty);
+	want_golden(t, "node", s.m.c.outs.s, guilty);
 	fx__quit(t, &s.f);
 }
 
@@ -417,4 +452,5 @@ TEST(first_screen_of_redis)
 	want_named(t, sentence__find(m.c.outs.s), guilty);
 	want_one_row(t, m.c.outs.s, guilty);
 	want_one_screen(t, m.c.outs.s);
+	want_golden(t, "redis", m.c.outs.s, guilty);
 }

@@ -266,6 +266,7 @@ TEST(walkthrough_nginx)
 	want(t, found, "wanted %s on the stack of what is kept", guilty);
 	want_named(t, sentence__find(screen), guilty);
 	want_one_row(t, screen, guilty);
+	want_golden(t, "nginx", screen, guilty);
 	blocks = ju64(t, site, "live_blocks");
 	want(t, !strcmp(jstr(site, "verdict"), "leak"), "kept for good: wanted leak, got '%s' (%s)", jstr(site, "verdict"), jstr(site, "why"));
 	/* one more or less: what room was left in the first block, and is left in the last one */
@@ -360,6 +361,7 @@ TEST(postgres_backends)
 	want(t, *sentence__find(screen) && !sentence__about(sentence__find(screen)),
 	     "false alarm: %s", screen);
 	want_rows_distinct(t, screen);
+	want_golden(t, "postgres", screen, "(none)");
 	blind = strstr(screen, "BLIND");
 	want(t, !blind || !strstr(blind + 1, "BLIND"), "BLIND more than once: %s", screen);
 	for (const char *at = screen; *at; at++)

@@ -198,6 +198,8 @@ vm_image() {
 	tests)
 		cp "$b/live-tests" tests/vm/tests "$root/vm/" && cp -a "$b/fixtures" "$root/vm/fixtures" || return 1
 		[ ! -d "$b/libcs" ] || cp -a "$b/libcs" "$root/vm/libcs" || return 1
+		# tests run in the top directory there, as here
+		mkdir -p "$root/tests/golden" && cp -a tests/golden/first-screen "$root/tests/golden/" || return 1
 		;;
 	demo)
 		cp "$b/demo/sessiond" scripts/demo "$root/vm/" || return 1
