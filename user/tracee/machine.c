@@ -235,7 +235,8 @@ int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const stru
 		process__done(&process);
 		return 0;
 	}
-	if (!has_room_for(m, pid, process.uid)) {
+	/* one that is traced already stays so */
+	if (!tracees__find(m->t, pid) && !has_room_for(m, pid, process.uid)) {
 		process__done(&process);
 		machine__leave_out(m, pid, proc);
 		return 0;
