@@ -38,10 +38,31 @@ static bool are_alike(pid_t a, pid_t b)
 	return alike;
 }
 
+struct kin {
+	pid_t parent, group;
+};
+
+static bool find_kin(pid_t pid, struct kin *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *at = process__file(pid, "stat", &text) ? NULL : strrchr(text, ')');
+
+	return at && sscanf(at, ") %*c %d %d", &ret->parent, &ret->group) == 2;
+}
+
+/* One that begins by clone(2) is a child or a sister, or stays in the same process group. */
+static bool are_kin(pid_t a, pid_t b)
+{
+	struct kin of_a, of_b;
+
+	return find_kin(a, &of_a) && find_kin(b, &of_b) &&
+	       (of_a.parent == b || of_b.parent == a || of_a.group == of_b.group);
+}
+
 /* Who may not be compared is mostly another user's, and has nothing to do with it. */
 static void tell_refused(pid_t pid, pid_t other)
 {
-	if (!said_refused && are_alike(pid, other) &&
+	if (!said_refused && are_kin(pid, other) && are_alike(pid, other) &&
 	    !__atomic_exchange_n(&said_refused, true, __ATOMIC_RELAXED))
 		say("process %d may share the memory of process %d: this user may not compare them (kcmp: %s). If it does, its calls are not counted; root can tell",
 		    (int)other, (int)pid, strerror(EPERM));
