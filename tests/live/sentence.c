@@ -236,16 +236,16 @@ static const char *figure(const char **at)
 static const struct {
 	const char *text, *as;
 } of_servers[] = {
-	{ "Leak: ", "ALARM: " }, { "Perhaps a leak: ", "ALARM: " }, { "Growing: ", "ALARM: " },
-	{ "leak  ", "alarm  " }, { "suspect  ", "alarm  " }, { "growing  ", "alarm  " },
-	{ "sites, ", "site, " },
+	{ "Leak: ", "ALARM:" }, { "Perhaps a leak: ", "ALARM:" }, { "Growing: ", "ALARM:" },
+	{ " leak ", " alarm" }, { " suspect ", " alarm" }, { " growing ", " alarm" },
+	{ "sites, ", "site," },
 };
 
 /* Writes what differs from run to run as a word. Returns what follows; NULL: the line ends here. */
 static const char *pass(FILE *out, const char *line, const char *at, const char *guilty)
 {
 	static const char on[] = " on ", main_[] = " < main < ", held[] = ", and held by ",
-			  of_live[] = " of live memory: ";
+			  of_live[] = " of live memory";
 	struct utsname u;
 
 	if (guilty && !strncmp(at, guilty, strlen(guilty))) {
@@ -262,7 +262,7 @@ static const char *pass(FILE *out, const char *line, const char *at, const char 
 	for (size_t i = 0; guilty && i < N_OF(of_servers); i++)
 		if (!strncmp(at, of_servers[i].text, strlen(of_servers[i].text))) {
 			fputs(of_servers[i].as, out);
-			return at + strlen(of_servers[i].text);
+			return at + strlen(of_servers[i].text) - 1;
 		}
 	if (guilty && !strncmp(at, of_live, strlen(of_live)))
 		return NULL;
@@ -277,7 +277,7 @@ static const char *pass(FILE *out, const char *line, const char *at, const char 
 	return at;
 }
 
-/* Digits within names, and lines of files, stay. */
+/* Digits within names stay. The line of a file is the ledger's: an edit above it moves it. */
 static void write_plain(FILE *out, const char *line, const char *guilty)
 {
 	const char *at = line, *next;
@@ -286,7 +286,13 @@ static void write_plain(FILE *out, const char *line, const char *guilty)
 	while (*at && (next = pass(out, line, at, guilty))) {
 		if (next != at) {
 			at = next;
-		} else if (is_digit(*at) && !isalnum((unsigned char)before) && !strchr("._:/", before)) {
+		} else if (is_digit(*at) && before == ':') {
+			at += strspn(at, "0123456789");
+			fputs("LINE", out);
+		} else if (*at == '~' && is_digit(at[1])) {
+			/* the heap may have changed while it was read */
+			at++;
+		} else if (is_digit(*at) && !isalnum((unsigned char)before) && !strchr("._/", before)) {
 			fputs(figure(&at), out);
 			before = '0';
 		} else if (!strncmp(at, "   ", 3)) {

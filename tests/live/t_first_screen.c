@@ -249,26 +249,6 @@ TEST(first_screen_of_a_census)
 	fx__quit(t, &s.f);
 }
 
-/* The search for pointers comes after the trace, whose time is the one that was asked for. */
-TEST_ALONE(first_screen_of_a_search)
-{
-	const char *file = in_dir(t, "search.json");
-	json_t *root;
-	struct mt m;
-	struct fx f;
-
-	fx__start(t, &f, "heaptrace", "many", "200000", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--batch", "-d", "3", "--reachable", "-o", file, NULL);
-	mt__wait_attached(t, &m);
-	fx__go(t, &f);
-	mt__stop(t, &m, 0, 0);
-	root = load_json(t, file);
-	want_has(t, m.c.outs.s, "\ntraced 3.0s, ");
-	want_eq(t, "heaps that were searched", 1, json_array_size(jget(root, "heap")));
-	want(t, ju64(t, root, "heap[0].unreached.scans") > 0, "wanted a search");
-	fx__quit(t, &f);
-}
-
 /* ---- several processes */
 
 static unsigned int n_lines(const char *text)
