@@ -430,7 +430,7 @@ static void want_bounded(struct server *v)
 	int done = 0;
 
 	signal(SIGXFSZ, SIG_IGN);	/* as malloctrace does */
-	shell("cd %s && head -c 64M /dev/zero >zeros && gzip -k zeros && head -c 1M /dev/zero >small", dir);
+	shell("cd %s && head -c 8M /dev/zero >zeros && gzip -k zeros && head -c 1M /dev/zero >small", dir);
 	v->file = in_dir(v->encoding ? "zeros.gz" : "zeros");
 	server__start(v);
 	have_library(&d);

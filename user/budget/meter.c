@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "budget/meter.h"
 #include "malloctrace.skel.h"
 #include "tracee/tracee.h"
+#include "util/invoker.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -151,9 +151,9 @@ static _Noreturn void serve(int fd, pid_t parent)
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || dup2(fd, STDIN_FILENO) < 0 ||
-	    syscall(__NR_close_range, STDIN_FILENO + 1, ~0u, 0))
+	if (getppid() != parent)
 		_exit(1);
+	descriptors__keep_only(fd);
 	while (read(STDIN_FILENO, &byte, 1) == 1) {
 		uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
 

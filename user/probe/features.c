@@ -24,6 +24,7 @@
 #include "probe/plan.h"
 #include "process/maps.h"
 #include "reader/lockdown.h"
+#include "util/invoker.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
@@ -279,7 +280,8 @@ static _Noreturn void return_confined(int go)
 	char c;
 
 	leave_no_core();
-	if (read(go, &c, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	descriptors__keep_only(go);
+	if (read(STDIN_FILENO, &c, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 		_exit(1);
 	_exit(fn(1) != 2);
@@ -304,10 +306,8 @@ static bool survives(void)
 	if (pipe(go))
 		return false;
 	pid = fork();
-	if (!pid) {
-		close(go[1]);
+	if (!pid)
 		return_confined(go[0]);
-	}
 	if (pid > 0) {
 		link = probe_return(pid);
 		/* without a probe nothing is tried */

@@ -258,6 +258,12 @@ void descriptors__restore(void)
 		setrlimit(RLIMIT_NOFILE, &former);
 }
 
+void descriptors__keep_only(int fd)
+{
+	if (dup2(fd, STDIN_FILENO) < 0 || syscall(__NR_close_range, STDIN_FILENO + 1, ~0u, 0))
+		_exit(EXIT_FAILURE);
+}
+
 uint64_t descriptors__for_targets(void)
 {
 	struct rlimit r;

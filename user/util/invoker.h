@@ -52,6 +52,8 @@ int invoker__open_named(const char *path);
 int descriptors__raise(struct err *e);
 /* As it was: for CMD, which may go by it. */
 void descriptors__restore(void);
+/* Of a child: this one becomes descriptor 0, and all others are closed. What fails ends the child. */
+void descriptors__keep_only(int fd);
 /* How many files of targets may be held open; the rest is for what malloctrace itself needs. */
 uint64_t descriptors__for_targets(void);
 
