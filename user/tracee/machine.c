@@ -323,7 +323,8 @@ static int wait_or_ignore(struct machine *m, pid_t pid, struct err *e)
 	/* not whose its files in /proc are: those of one that made itself undumpable are root's */
 	if (process__ids(pid, &w.user, &own_pid))
 		w.user = (uid_t)-1;
-	w.n_code = maps__n_code(pid, SPACE_MOST_LISTED);
+	/* of those that share a memory as many, so that the first of them is the target */
+	w.n_code = maps__n_code(process__runner(pid) ?: pid, SPACE_MOST_LISTED);
 	*vec_push(&m->waiting) = w;
 	return 0;
 }
