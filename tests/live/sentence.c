@@ -237,7 +237,6 @@ static const struct {
 	const char *text, *as;
 } of_servers[] = {
 	{ "Leak: ", "ALARM:" }, { "Perhaps a leak: ", "ALARM:" }, { "Growing: ", "ALARM:" },
-	{ " leak ", " alarm" }, { " suspect ", " alarm" }, { " growing ", " alarm" },
 	{ "sites, ", "site," },
 };
 
@@ -364,13 +363,15 @@ static void begin_line(struct test *t, struct plain *p, const char *line, bool i
 	must(t, p->line && (!is_titles || p->titles), "no memory");
 	if (!is_titles && !p->is_row)
 		return;
-	/* a container's, which this machine may be */
+	/* from right to left; a container's, which this machine may be */
 	drop_column(p->line, p->titles, " WHERE", true);
-	/* the first that has no room where figures are wide */
-	drop_column(p->line, p->titles, " SHARE", false);
-	/* whether RSS of a short one was read twice is chance */
+	/* whether a site of a short process was judged, and its RSS read twice, is chance */
+	if (p->guilty)
+		drop_column(p->line, p->titles, " VERDICT", false);
 	if (p->guilty)
 		drop_column(p->line, p->titles, " RSS CHANGE", false);
+	/* the first that has no room where figures are wide */
+	drop_column(p->line, p->titles, " SHARE", false);
 }
 
 static char *plain(struct test *t, const char *report, const char *guilty)

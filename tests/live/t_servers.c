@@ -249,9 +249,9 @@ static json_t *largest(struct test *t, json_t *root)
 TEST(walkthrough_nginx)
 {
 	/* of the callers that need a block for the pool, the innermost that a stripped nginx names */
-	static const char guilty[] = "ngx_http_core_generic_phase";
+	static const char guilty[] = "ngx_http_core_generic_phase", early[] = "Too early to tell: ";
 	const unsigned int n = 8000;
-	const char *screen;
+	const char *screen, *sentence;
 	json_t *root, *site, *frame;
 	bool found = false;
 	uint64_t blocks;
@@ -275,7 +275,10 @@ TEST(walkthrough_nginx)
 	json_decref(root);
 
 	root = balance(t, 100, n * 3 / 4, &screen);
-	want(t, sentence__is_all_clear(sentence__find(screen)), "wanted an all-clear, got: %s", screen);
+	/* what goes up and down may need more than six seconds to be cleared */
+	sentence = sentence__find(screen);
+	want(t, sentence__is_all_clear(sentence) || !strncmp(sentence, early, strlen(early)),
+	     "wanted an all-clear, got: %s", screen);
 	json_array_foreach(jget(root, "sites"), i, site)
 		want(t, strcmp(jstr(site, "verdict"), "leak") && strcmp(jstr(site, "verdict"), "suspect"),
 		     "closed now and then: wanted no alarm, got '%s' (%s)", jstr(site, "verdict"), jstr(site, "why"));
