@@ -121,12 +121,15 @@ static void rob(pid_t tracer, bool has_cmd, struct loot *l)
 			if (pid > tracer && round % 2)
 				kill(pid, SIGCONT);
 		}
+		/* one of its threads, which was stopped with it, may have ended before it was continued */
+		kill(tracer, SIGCONT);
 		if (waitpid(tracer, NULL, WNOHANG) == tracer)
 			return;
 	}
 	/* what is taken over stands still, and may be waited for */
 	if (l->pid)
 		kill(l->pid, SIGKILL);
+	kill(tracer, SIGCONT);
 	kill(tracer, l->pid ? SIGKILL : SIGTERM);
 	waitpid(tracer, NULL, 0);
 }
