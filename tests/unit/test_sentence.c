@@ -645,6 +645,12 @@ static void two_freed_and_ended(struct snapshot *s)
 	more_processes(s, 2);
 }
 
+static void two_ended(struct snapshot *s)
+{
+	ended(s);
+	more_processes(s, 2);
+}
+
 static void freed_most_and_ended(struct snapshot *s)
 {
 	freed_but(s, KIB);
@@ -784,6 +790,7 @@ static const struct {
 	{ "it freed all and ended", warm_up, 8, freed_and_ended, "The process freed all live memory before it ended: live memory 0 B, RSS +80.0 MiB in 8.0s", "" },
 	{ "two freed all and ended", warm_up, 8, two_freed_and_ended, "The processes freed all live memory before they ended: live memory 0 B, RSS +160.0 MiB in 8.0s", "" },
 	{ "it freed most and ended", warm_up, 8, freed_most_and_ended, "Not freed at exit: 1.0 KiB in 80 blocks", "; RSS +80.0 MiB in 8.0s" },
+	{ "two ended", scatter, 2, two_ended, "Not freed at exit: 78.1 KiB in 8 blocks of 2 processes", "" },
 	{ "nothing is live", calm, 60, all_freed, "Nothing grows: live memory 0 B, RSS unchanged in 1m00s", "" },
 	{ "nothing is live, no verdict", calm, 60, all_freed_just_now, "Everything allocated while traced was freed: live memory 0 B", "" },
 	{ "nothing of a part is live", calm, 60, part_was_freed, "Everything recorded was freed: live memory 0 B", "" },

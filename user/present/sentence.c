@@ -463,25 +463,47 @@ static void say_nothing(struct words *w, const struct facts *f)
 	}
 }
 
-/* What a program does not free before it ends is what people look for; whether it grew is another question. */
+/*
+ * What a program does not free before it ends is what people look for; whether it grew is another
+ * question.
+ */
 static bool is_left(const struct facts *f)
 {
-	return f->ended && is_one(f) && f->live_bytes && !f->s->hidden.by && !f->s->estimated && !f->s->losses_total && !is_of_a_part(f) &&
-	       !f->s->reading.n_unread && !f->s->reading.unsure_blocks;
+	return f->ended && f->live_bytes && !f->s->hidden.by && !f->s->estimated &&
+	       !f->s->losses_total && !is_of_a_part(f) && !f->s->reading.n_unread &&
+	       !f->s->reading.unsure_blocks;
 }
 
-/* Not freed at exit: 1.0 MiB in 2,150 blocks, 976.6 KiB of it in 2,000 blocks of issue (finite.cpp:5); RSS +3.4 MiB in 24.9s */
+/*
+ * Not freed at exit: 1.0 MiB in 2,150 blocks, 976.6 KiB of it in 2,000 blocks of
+ * issue (finite.cpp:5); RSS +3.4 MiB in 24.9s
+ */
 static void say_left(struct words *w, const struct facts *f)
 {
-	const struct snap_site *most = facts__holder(f, f->s->processes);
+	const struct snap_process *most_live = f->s->processes;
 	const struct counters *c = &f->s->totals;
+	const struct snap_site *most;
+	uint64_t n_holding = 0;
 
-	say(w, "Not freed at exit: %s in %s block%s", BYTES(c->live_bytes), EXACT(c->live_blocks), c->live_blocks == 1 ? "" : "s");
+	for (size_t i = 0; i < f->s->n_processes; i++) {
+		const struct snap_process *p = &f->s->processes[i];
+
+		if (p->c.live_bytes > most_live->c.live_bytes)
+			most_live = p;
+		n_holding += p->c.live_bytes ? MAX(p->n_members, 1u) : 0;
+	}
+	most = facts__holder(f, most_live);
+	say(w, "Not freed at exit: %s in %s block%s", BYTES(c->live_bytes), EXACT(c->live_blocks),
+	    c->live_blocks == 1 ? "" : "s");
+	if (n_holding > 1)
+		say(w, " of %s processes", EXACT(n_holding));
 	if (most) {
-		say(w, ", %s of it in %s block%s of ", BYTES(most->c.live_bytes), EXACT(most->c.live_blocks), most->c.live_blocks == 1 ? "" : "s");
+		say(w, ", %s of it in %s block%s of ", BYTES(most->c.live_bytes), EXACT(most->c.live_blocks),
+		    most->c.live_blocks == 1 ? "" : "s");
 		say_name_of(w, f, most);
 	}
-	say_resident(w, f, "; ");
+	if (is_one(f))
+		say_resident(w, f, "; ");
 }
 
 static void say_early(struct words *w, const struct facts *f)
