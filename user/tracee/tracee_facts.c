@@ -450,16 +450,15 @@ static void look_at(struct tracees *t, const struct tracee *p, const struct trac
 		.cpu_ns = p->cpu_ns > before_ns ? p->cpu_ns - before_ns : 0,
 		.grown_bytes = private_growth(to),
 	};
+	bool much = b.cpu_ns >= MUCH_CPU_NS || b.grown_bytes >= MUCH_GROWTH;
 	/*
 	 * a process that ends runs; where children are followed, most of those that fork and exec
 	 * call no allocator on the way
 	 */
-	bool ran = b.cpu_ns || b.grown_bytes >= MUCH_GROWTH || (to->ended && (!tracees__are_shared(t) || p->own));
+	bool ran = much || (to->ended && (b.cpu_ns || !tracees__are_shared(t) || p->own));
 
 	b.idle = !ran && !to->ended;
-	if (!ran && !b.idle)
-		return;
-	if (s->n_processes > 1 && b.cpu_ns < MUCH_CPU_NS && b.grown_bytes < MUCH_GROWTH)
+	if ((!ran && !b.idle) || (s->n_processes > 1 && !much))
 		return;
 	if (ran) {
 		b.probed = in_words(t, l, s, write_probed);

@@ -5,7 +5,8 @@
  *	BLIND  shopd (1432): no allocation seen in 1.20s of CPU time, in which it grew by 64.0 MiB
  *	       probed: 38 functions in libc.so.6
  *	       possible allocator: shop_malloc and shop_free in shopd (--prefix shop_)
- *	idle   sleeper (1433) did not run: it used no CPU time while it was traced
+ *	idle   sleeper (1433) hardly ran: it used 1ms of CPU time while it was traced, and made
+ *	       no allocation
  *
  * What always holds: each process that ran without a call that was seen is named, and where
  * nothing was seen, no line says that nothing was lost.
@@ -42,7 +43,8 @@ static void tell_idle(struct report *r)
 			continue;
 		owner = report__owner(r, p, r->width);
 		report__item(r, n == 1 ? "idle" : "", LABEL_WIDTH,
-			     "%s did not run: it used no CPU time while it was traced", owner);
+			     "%s hardly ran: it used %s of CPU time while it was traced, and made no allocation",
+			     owner, DURATION(p->blind.cpu_ns));
 	}
 }
 
