@@ -105,6 +105,29 @@ Test(diff, compares_no_rates_that_are_not_known)
 	snapshot__free(b);
 }
 
+/* What a fix has freed comes before the little that grew beside it. */
+Test(diff, begins_with_the_largest_change)
+{
+	struct snapshot *a = sample__new(SAMPLE_SINGLE), *b = sample__new(SAMPLE_SINGLE);
+	struct diff_opts o = { .before = "a.json", .after = "b.json", .top = 10, .width = 80 };
+	_cleanup_free_ char *text = NULL;
+	struct diff d;
+	size_t len;
+	FILE *out;
+
+	a->sites[0].c.live_bytes += 8192;
+	b->sites[1].c.live_bytes += 4096;
+	diff__init(&d, a, b, metric__find("live-bytes"));
+	out = open_memstream(&text, &len);
+	cr_assert_eq(diff_format__find("text")->write(out, &d, &o), 0);
+	fclose(out);
+	cr_expect(strstr(text, "\nShrank most: raxGenericInsert (rax.c:494), by 8.0 KiB.\n"
+			       "Grew most: _dictExpand (dict.c:180), by 4.0 KiB.\n"), "%s", text);
+	diff__done(&d);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
 Test(diff, every_kind_of_change)
 {
 	struct snapshot *a = sample__new(0), *b = later(0);

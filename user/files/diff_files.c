@@ -3,6 +3,7 @@
  * Owns how a diff looks:
  *
  *	malloctrace diff  before.json -> after.json
+ *	Shrank most: dictExpand (dict.c:180), by 2.5 MiB.
  *	Grew most: trackingRememberKey (tracking.c:212), by 1.5 MiB.
  *	live bytes 39.2 MiB -> 41.0 MiB: +1.8 MiB
  *	traced     30.0s -> 30.2s
@@ -135,6 +136,13 @@ static bool has_grown(const struct diff *d, const struct diff_row *r)
 	return kind == DIFF_GREW || kind == DIFF_NEW;
 }
 
+static bool has_shrunk(const struct diff *d, const struct diff_row *r)
+{
+	enum diff_kind kind = diff_row__kind(r);
+
+	return d->rates ? r->after_per_s < r->before_per_s : kind == DIFF_SHRANK || kind == DIFF_GONE;
+}
+
 /* Where rates are not known, or the change may be an error of the estimates. */
 static bool may_have_grown(const struct diff *d)
 {
@@ -149,30 +157,35 @@ static bool may_have_grown(const struct diff *d)
 	return false;
 }
 
-/* The rows are in the order of their changes: "Grew most: issue_ticket (shop.cpp:12), by 1.5 MiB." */
-static void write_sentence(FILE *out, const struct diff *d, const struct diff_opts *o)
+/* "Grew most: issue_ticket (shop.cpp:12), by 1.5 MiB." */
+static void write_most(FILE *out, const struct diff *d, const struct diff_opts *o, const struct diff_row *r,
+		       const char *words)
 {
-	const struct diff_row *r = NULL;
-	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *name = tellings__name(NULL, r->s, r->site);
+	struct frame f = tellings__of(NULL, r->s, r->site);
+	double by = d->rates ? fabs(r->after_per_s - r->before_per_s) : fabs((double)r->after - (double)r->before);
 	char a[2 * FMT_MAX + 8];
-	struct frame f;
 
-	for (size_t i = 0; i < d->rows.n && !r; i++)
-		if (has_grown(d, &d->rows.v[i]))
-			r = &d->rows.v[i];
-	if (!r) {
-		fputs(may_have_grown(d) ? "No site is known to have grown.\n" : "Nothing grew.\n", out);
-		return;
-	}
-	f = tellings__of(NULL, r->s, r->site);
-	name = tellings__name(NULL, r->s, r->site);
-	fprintf(out, "Grew most: %s", name);
+	fprintf(out, "%s most: %s", words, name);
 	if (f.line && f.line->file && f.line->line)
 		fprintf(out, " (%s:%u)", path_basename(f.line->file), f.line->line);
-	if (d->rates)
-		fprintf(out, ", by %s/s.\n", figure(d, o, a, (uint64_t)(r->after_per_s - r->before_per_s + 0.5)));
+	fprintf(out, ", by %s%s.", figure(d, o, a, (uint64_t)(by + 0.5)), d->rates ? "/s" : "");
+}
+
+/* The rows are in the order of their changes: where the largest is a loss, that comes first. */
+static void write_sentence(FILE *out, const struct diff *d, const struct diff_opts *o)
+{
+	const struct diff_row *grown = vec_first(r, &d->rows, has_grown(d, r));
+
+	if (d->rows.n && has_shrunk(d, d->rows.v)) {
+		write_most(out, d, o, d->rows.v, "Shrank");
+		fputc('\n', out);
+	}
+	if (grown)
+		write_most(out, d, o, grown, "Grew");
 	else
-		fprintf(out, ", by %s.\n", figure(d, o, a, r->after - r->before));
+		fputs(may_have_grown(d) ? "No site is known to have grown." : "Nothing grew.", out);
+	fputc('\n', out);
 }
 
 static bool has_changed(const struct diff *d, const struct diff_row *r)
