@@ -187,6 +187,12 @@ bool object__may_be_probed(const struct object *obj)
 	return obj->fd_path;
 }
 
+void object__note_another(const struct object *obj)
+{
+	readers__lose_file(obj->path, obj->dev, obj->ino,
+			   "a process has another build of it in its memory", !obj->unprobed);
+}
+
 static int64_t mtime_ns(const struct stat *st)
 {
 	return timespec_ns(st->st_mtim);

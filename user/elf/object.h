@@ -45,7 +45,7 @@ struct object {
 	uint64_t build_id_off;	/* where its bytes are in the file */
 	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
 	int64_t mtime_ns;
-	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
+	bool changed;		/* written to since it was opened: its names are of other code */
 	/* when last checked for a change: written to so lately that mtime may not show the next time */
 	bool fresh;
 	struct code_book *script;	/* owned; NULL unless it is what code of an interpreted language a process has run */
@@ -102,6 +102,8 @@ static inline int object__file(const struct object *obj)
  */
 bool object__may_be_probed(const struct object *obj);
 /* fstat(), which nobody is asked for whose answer may not come. */
+/* It is not what a process has mapped, which counts as unread. */
+void object__note_another(const struct object *obj);
 int object__stat(const struct object *obj, struct stat *ret);
 /* Does its path name this very file to us, too? Not where its process has another root, or mounts of its own. */
 bool object__is_here(const struct object *o);
