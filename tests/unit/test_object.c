@@ -4,8 +4,10 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -184,6 +186,174 @@ Test(object, deleted_and_replaced)
 	close(fd);
 	maps__done(&m);
 	objects__free(o);
+}
+
+/* ---- a mapping whose place and name another file has taken since it was read */
+
+static void note_record(const struct watch_record *r, void *arg)
+{
+	struct mapping *m = arg;
+
+	if (r->kind != WATCH_MAPPED || r->pid != getpid() || r->map.start != m->start)
+		return;
+	free(m->path);
+	*m = r->map;
+	m->path = xstrdup(r->map.path);
+}
+
+/* A page of the file, at `at` if that is not NULL, as /proc or a record shows it. Owns its path. */
+static void *map_code(void *at, const char *path, bool recorded, struct mapping *ret)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct watch *w = NULL;
+	struct maps maps;
+	void *p;
+
+	cr_assert(!recorded || !watch__open(false, &w, NULL));
+	p = mmap(at, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_EXEC,
+		 MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, 0);
+	cr_assert(p != MAP_FAILED, "%s: %s", path, strerror(errno));
+	*ret = (struct mapping){ .start = (uintptr_t)p };
+	if (recorded) {
+		watch__read(w, note_record, ret);
+	} else {
+		cr_assert_eq(maps__read(getpid(), &maps, NULL), 0);
+		*ret = *maps__find(&maps, (uintptr_t)p);
+		ret->path = xstrdup(ret->path);
+		maps__done(&maps);
+	}
+	watch__close(w);
+	cr_assert(ret->ino && !strcmp(ret->path, path));
+	return p;
+}
+
+static void copy_to(const char *dir, const char *name, const char *from)
+{
+	char cmd[512];
+
+	snprintf(cmd, sizeof(cmd), "cp %s %s/%s", from, dir, name);
+	cr_assert_eq(system(cmd), 0, "%s", cmd);
+}
+
+static void expect_no_other_by_name(const char *dir, bool recorded)
+{
+	struct objects *o = objects__new(), *others = objects__new();
+	struct mapping true_one, false_one, again;
+	struct object *obj = NULL, *own = NULL;
+	char path[256], other[256];
+	struct stat st;
+	void *p;
+
+	snprintf(path, sizeof(path), "%s/lib", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	copy_to(dir, "lib", "/proc/self/exe");
+	copy_to(dir, "other", "/bin/sh");
+	p = map_code(NULL, path, recorded, &true_one);
+	/* elsewhere, by another table: whoever has it mapped gets it */
+	cr_assert_eq(objects__get(others, getpid(), &true_one, &own, NULL), 0);
+	cr_assert_eq(objects__known(others, &true_one), own);
+	object__put(own);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_eq(own->ino, st.st_ino);
+	object__put(own);
+	cr_assert_eq(rename(other, path), 0);
+	map_code(p, path, false, &false_one);
+	cr_expect_eq(objects__get(o, getpid(), &true_one, &obj, NULL), -ESTALE);
+	cr_expect_null(objects__known(o, &true_one), "whoever maps the true one is given %s", path);
+	cr_assert_eq(objects__get(o, getpid(), &false_one, &obj, NULL), 0);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_eq(obj->ino, st.st_ino);
+	object__put(obj);
+	/* known by then under its own numbers, it is not found under others */
+	cr_expect_eq(objects__get(o, getpid(), &true_one, &obj, NULL), -ESTALE);
+	map_code(p, path, recorded, &again);
+	cr_assert_eq(objects__get(o, getpid(), &again, &obj, NULL), 0);
+	cr_expect_eq(obj->ino, st.st_ino);
+	object__put(obj);
+	munmap(p, (size_t)sysconf(_SC_PAGESIZE));
+	free(true_one.path);
+	free(false_one.path);
+	free(again.path);
+	objects__free(o);
+	objects__free(others);
+}
+
+static char named_dir[] = "/tmp/mt-object-XXXXXX";
+
+static void remove_named(void)
+{
+	char cmd[64];
+
+	snprintf(cmd, sizeof(cmd), "rm -r %s", named_dir);
+	cr_expect_eq(system(cmd), 0);
+}
+
+Test(object, another_file_by_the_same_name)
+{
+	if (geteuid())
+		cr_skip_test("skipped: only root opens what is mapped whatever its path is");
+	cr_assert_not_null(mkdtemp(named_dir));
+	expect_no_other_by_name(named_dir, false);
+	expect_no_other_by_name(named_dir, true);
+	remove_named();
+}
+
+/* Where fstat has other numbers than the mapping, or its record. */
+Test(object, another_file_of_an_overlay_by_the_same_name)
+{
+	char above[64], options[256];
+
+	cr_assert_not_null(mkdtemp(named_dir));
+	if (geteuid() || unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", named_dir, "tmpfs", 0, NULL))
+		cr_skip_test("skipped: only root mounts");
+	snprintf(above, sizeof(above), "%s/above", named_dir);
+	cr_assert(!chdir(named_dir) && !mkdir("lower", 0755) && !mkdir("upper", 0755) &&
+		  !mkdir("work", 0755) && !mkdir("above", 0755));
+	snprintf(options, sizeof(options), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work",
+		 named_dir, named_dir, named_dir);
+	if (mount("overlay", above, "overlay", 0, options))
+		cr_skip_test("skipped: no overlay can be mounted here");
+	expect_no_other_by_name(above, false);
+	expect_no_other_by_name(above, true);
+	cr_expect(!chdir("/") && !umount2(above, MNT_DETACH) && !umount2(named_dir, MNT_DETACH));
+	remove_named();
+}
+
+/* A file of FUSE is copied, and may have the name of another: that makes it no other one's. */
+Test(object, file_of_fuse_by_the_name_of_another, .timeout = 60)
+{
+	struct object *obj = NULL;
+	char path[64], from[64];
+	struct fuse_made f;
+	struct objects *o;
+	struct mapping m, served;
+	pid_t pid;
+	void *p;
+
+	cr_assert_not_null(mkdtemp(named_dir));
+	fuse_made__begin(&f);
+	snprintf(path, sizeof(path), "%s/lib", named_dir);
+	snprintf(from, sizeof(from), "%s/written", f.dir);
+	copy_to(named_dir, "lib", "/proc/self/exe");
+	p = map_code(NULL, path, false, &m);
+	cr_assert_eq(mount(from, path, NULL, MS_BIND, NULL), 0);
+	map_code(p, path, false, &served);
+	pid = fork();
+	if (!pid) {
+		o = objects__new();
+		(void)objects__get(o, getppid(), &m, &obj, NULL);
+		if (objects__known(o, &m))
+			_exit(1);
+		/* by its own numbers it is */
+		if (objects__get(o, getppid(), &served, &obj, NULL))
+			_exit(2);
+		_exit(objects__known(o, &served) != obj ? 3 : 0);
+	}
+	fuse_made__end_after(&f, pid);
+	umount2(path, MNT_DETACH);
+	remove_named();
 }
 
 /* A memfd when the mappings were read, now a file whose file system does not answer. */

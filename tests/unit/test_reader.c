@@ -454,6 +454,18 @@ Test(reader, readers_without_memory)
 }
 
 #define N_PLAYED 16
+#define READ_WISHING READ_NAMES	/* wants another file as well */
+
+static int wish_on(int socket)
+{
+	struct reader_head head = { .what = FRAME_WISH, .len = 1 };
+	int passed;
+
+	cr_assert(write(socket, &head, sizeof(head)) > 0 && write(socket, "", 1) > 0);
+	cr_assert(reader_socket__get(socket, &head, sizeof(head), &passed, 0) > 0);
+	cr_assert(!head.err && passed >= 0);
+	return passed;
+}
 
 /* Readers whose answer is their number, up from 1. */
 static void *play_readers(void *arg)
@@ -469,7 +481,14 @@ static void *play_readers(void *arg)
 		for (nfds_t i = 1; i < n; i++) {
 			char number = (char)i;
 
-			if (at[i].revents && reader_socket__get(at[i].fd, &head, sizeof(head), &passed, 0) > 0)
+			bool asked = at[i].revents && reader_socket__get(at[i].fd, &head, sizeof(head),
+									 &passed, 0) > 0;
+
+			if (asked && head.what == READ_WISHING) {
+				close(passed);
+				passed = wish_on(at[i].fd);
+			}
+			if (asked)
 				cr_assert(write(at[i].fd, &done, sizeof(done)) > 0 && write(at[i].fd, &number, 1) > 0);
 			else if (at[i].revents)
 				at[i].events = 0, at[i].fd = -1;
@@ -498,13 +517,29 @@ static int file_of(uid_t uid, mode_t mode)
 	return fd;
 }
 
-/* Which of them reads it? 0: none. */
-static int reader_of(int fd)
+static int grant_copy(struct wire_in *wish, void *arg)
+{
+	(void)wish;
+	return fcntl(*(int *)arg, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Which of them reads it? 0: none. debug: what is granted with it; -1: nothing is wanted. */
+static int reader_of_both(int fd, int debug)
 {
 	wire_cleanup struct wire args = {}, answer = {};
 	struct reader_call c = call_about(fd, &args);
 
+	if (debug >= 0) {
+		c.kind = READ_WISHING;
+		c.on_wish = grant_copy;
+		c.arg = &debug;
+	}
 	return !reader__ask(&c, &answer) && answer.n == 1 ? answer.v[0] : 0;
+}
+
+static int reader_of(int fd)
+{
+	return reader_of_both(fd, -1);
 }
 
 /* Whoever takes a reader over by a file of theirs does not answer for a file of somebody else's. */
@@ -536,6 +571,30 @@ Test(reader, no_reader_for_files_of_two_owners)
 	cr_expect_eq(reader_of(copy), 7);
 	cr_expect_eq(reader_of(anyones), 8);
 	cr_expect_eq(reader_of(anyones), 9);
+	cr_expect_eq(n_told, 0, "%s", told);
+	shutdown(starter, SHUT_RDWR);
+	pthread_join(thread, NULL);
+}
+
+/* Nor by the debug file of somebody else's. */
+Test(reader, no_reader_for_debug_files_of_two_owners)
+{
+	int starter = play_starter(0), root, user;
+	pthread_t thread;
+
+	if (geteuid())
+		cr_skip_test("skipped: only root has files of others");
+	root = file_of(0, 0755);
+	user = file_of(12345, 0755);
+	readers__set_apart(on_lost);
+	cr_assert_eq(pthread_create(&thread, NULL, play_readers, (void *)(intptr_t)starter), 0);
+	cr_expect_eq(reader_of(root), 1);
+	cr_expect_eq(reader_of_both(root, file_of(0, 0755)), 1, "of the same owner");
+	cr_expect_eq(reader_of_both(root, user), 1);
+	cr_expect_eq(reader_of(root), 2);
+	cr_expect_eq(reader_of_both(user, root), 3);
+	cr_expect_eq(reader_of(user), 4);
+	cr_expect_eq(reader_of(root), 2);
 	cr_expect_eq(n_told, 0, "%s", told);
 	shutdown(starter, SHUT_RDWR);
 	pthread_join(thread, NULL);
@@ -704,13 +763,18 @@ Test(reader, sends_no_signal)
 
 /* ---- wishes */
 
-static int grant(int kind, unsigned int nth, const char *text, const char *path)
+/* mapped: the file that is mapped, if that is not what has the path here. */
+static int grant_of(int mapped, int kind, unsigned int nth, const char *text, const char *path)
 {
 	wire_cleanup struct wire w = {};
 	struct object obj = { .path = (char *)path, .fd = open(path, O_RDONLY) };
 	struct wire_in in;
+	struct stat st;
 	int fd;
 
+	cr_assert_eq(fstat(mapped >= 0 ? mapped : obj.fd, &st), 0);
+	obj.dev = st.st_dev;
+	obj.ino = st.st_ino;
 	wire__bytes(&w, &kind, sizeof(kind));
 	wire__bytes(&w, &nth, sizeof(nth));
 	wire__string(&w, text);
@@ -720,6 +784,11 @@ static int grant(int kind, unsigned int nth, const char *text, const char *path)
 		close(fd);
 	close(obj.fd);
 	return MIN(fd, 0);
+}
+
+static int grant(int kind, unsigned int nth, const char *text, const char *path)
+{
+	return grant_of(-1, kind, nth, text, path);
 }
 
 /* The same by a user who has a capability for it. */
@@ -757,6 +826,10 @@ Test(reader, wishes)
 	snprintf(path, sizeof(path), "%s/object", dir);
 	close(open(path, O_WRONLY | O_CREAT, 0600));
 	cr_expect_eq(grant(WISH_LINK, 0, "elf", path), 0);
+	fd = open("/proc/self/exe", O_RDONLY);
+	cr_expect_eq(grant_of(fd, WISH_LINK, 0, "elf", path), -ENOENT,
+		     "a process has mounted the object there, for itself");
+	close(fd);
 	if (!geteuid())
 		cr_expect_eq(grant_as_user(path), -EACCES, "a file that no process has mapped, by a capability");
 	cr_assert_eq(chmod(path, 0644), 0);

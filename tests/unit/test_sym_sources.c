@@ -11,10 +11,12 @@
 #include <lzma.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,6 +25,7 @@
 #include "elf/debugfile.h"
 #include "elf/object.h"
 #include "names/sym.h"
+#include "reader/reader.h"
 #include "space/space.h"
 #include "util/util.h"
 
@@ -683,8 +686,8 @@ Test(sym_sources, a_file_that_was_overwritten)
 	object__put(now);
 }
 
-/* What the process has in memory counts, not what the file says: here its private copy has another build id. */
-Test(sym_sources, another_build_id_in_memory)
+/* A process may write any build id into its copy of a page: the file stays what others map. */
+Test(sym_sources, own_build_id_in_memory)
 {
 	struct space space = {}, same = {};
 	const struct space_range *r;
@@ -709,12 +712,67 @@ Test(sym_sources, another_build_id_in_memory)
 	at[obj->build_id_off] ^= 1;
 	cr_assert_eq(mprotect(at, len, PROT_READ | PROT_EXEC), 0);
 	cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
-	cr_expect(obj->changed);
+	r = space__find(&space, (uint64_t)at);
+	cr_expect(r && r->object == obj);
+	cr_expect_not(obj->changed);
+	cr_expect_eq(readers__n_unread(), 0);
 	munmap(at, len);
 	close(fd);
 	object__put(obj);
 	space__done(&space);
 	space__done(&same);
+}
+
+/* A process maps the file of an overlay's lower layer; the upper one has another version by now. */
+Test(sym_sources, another_build_id_in_memory)
+{
+	char *at, *path = NULL, options[256];
+	const struct space_range *r;
+	struct space space = {};
+	struct object *obj;
+	unsigned char id;
+	size_t len, n_new;
+	struct maps maps;
+	int fd, upper;
+
+	if (geteuid() || unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", dir, "tmpfs", 0, NULL))
+		cr_skip_test("skipped: only root mounts");
+	shell("cd %s && mkdir lower upper work above && cp /proc/%d/exe lower/p", dir, getpid());
+	snprintf(options, sizeof(options), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", dir,
+		 dir, dir);
+	if (mount("overlay", in_dir("above"), "overlay", 0, options))
+		cr_skip_test("skipped: no overlay can be mounted here");
+	cr_assert_gt(asprintf(&path, "%s/above/p", dir), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	obj = open_object(in_dir("lower/p"));
+	len = (obj->build_id_off + 64 + 65535) & ~65535ull;
+	at = mmap(NULL, len, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	cr_assert_neq(at, MAP_FAILED);
+	id = at[obj->build_id_off] ^ 1;
+	object__put(obj);
+	upper = open(path, O_RDWR | O_CLOEXEC);
+	cr_assert_eq(pwrite(upper, &id, 1, (off_t)obj->build_id_off), 1);
+	obj = open_object(path);
+	cr_assert_eq(maps__read(getpid(), &maps, NULL), 0);
+	cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
+	r = space__find(&space, (uint64_t)at);
+	cr_assert_not_null(r);
+	cr_expect_null(r->object);
+	cr_expect_str_eq(r->label, path);
+	cr_expect_not(obj->changed, "it is what others map from now on");
+	/* before 6.8 its numbers show that already */
+	cr_expect_eq(readers__n_unread(),
+		     mapping__is_file(maps__find(&maps, (uintptr_t)at), upper));
+	maps__done(&maps);
+	object__put(obj);
+	space__done(&space);
+	munmap(at, len);
+	close(upper);
+	close(fd);
+	cr_expect(!umount2(in_dir("above"), MNT_DETACH) && !umount2(dir, MNT_DETACH));
+	free(path);
 }
 
 Test(sym_sources, names_outlive_process_and_file)

@@ -82,8 +82,9 @@ static int find(const struct debug_wish *w, const struct object *obj, const char
 		path = build_id_path(debug_dir, w->text);
 		break;
 	case WISH_LINK:
-		/* what is beside a file that may not be read at once need not answer either */
-		path = obj->remote && beside ? NULL : link_path(debug_dir, obj, w->text, w->nth);
+		/* a process may have mounted the file where anybody puts debug files beside it */
+		if (!beside || object__is_here(obj))
+			path = link_path(debug_dir, obj, w->text, w->nth);
 		break;
 	case WISH_DWZ:
 		path = dwz_path(debug_dir, w->text);

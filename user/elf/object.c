@@ -187,6 +187,12 @@ bool object__may_be_probed(const struct object *obj)
 	return obj->fd_path;
 }
 
+void object__note_another(const struct object *obj)
+{
+	readers__lose_file(obj->path, obj->dev, obj->ino,
+			   "a process has another build of it in its memory", !obj->unprobed);
+}
+
 static int64_t mtime_ns(const struct stat *st)
 {
 	return timespec_ns(st->st_mtim);
@@ -267,11 +273,25 @@ static int keep(struct objects *o, struct object as, struct object **ret, struct
 	return 0;
 }
 
-/* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. m: where it is mapped; NULL: nowhere. */
+static bool find_opened(const struct objects *o, const struct stat *st, struct object **ret)
+{
+	struct object *obj = find(o, BY_STAT, st->st_dev, st->st_ino);
+
+	if (!obj)
+		return false;
+	object__hold(obj);
+	*ret = obj;
+	return true;
+}
+
+/*
+ * The object of the file that an O_PATH descriptor is; name is what messages and reports call it.
+ * m: where it is mapped, -ESTALE if another file is; NULL: nowhere.
+ */
 static int get_opened(struct objects *o, int path_fd, const char *name, const struct mapping *m, struct object **ret, struct err *e)
 {
 	_cleanup_free_ char *clean = xstrdup(name);
-	struct object *obj;
+	bool verified = !m || mapping__is_file(m, path_fd);
 	struct stat st;
 	int r, fd;
 
@@ -284,12 +304,8 @@ static int get_opened(struct objects *o, int path_fd, const char *name, const st
 	}
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EINVAL, "%s is not a regular file", clean);
-	obj = find(o, BY_STAT, st.st_dev, st.st_ino);
-	if (obj) {
-		object__hold(obj);
-		*ret = obj;
+	if (verified && find_opened(o, &st, ret))
 		return 0;
-	}
 	/* a process may map as many as it likes */
 	fd = has_room(o) ? elffile__open_found(path_fd) : -EMFILE;
 	if (fd < 0) {
@@ -301,6 +317,16 @@ static int get_opened(struct objects *o, int path_fd, const char *name, const st
 			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH),
 					       "this user may not read %s", clean);
 		return err_set(e, r, "%s: %s", clean, strerror(-r));
+	}
+	r = verified ? 0 : mapping__verify(m, fd);
+	if (r && r != -ESTALE) {
+		note_unopened(o, clean, dev_of(m), m->ino, r);
+		err_set(e, r, "%s: whether that file is mapped cannot be verified: %s", clean,
+			strerror(-r));
+	}
+	if (r || (!verified && find_opened(o, &st, ret))) {
+		close(fd);
+		return r;
 	}
 	return keep(o, (struct object){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino, .path = xstrdup(clean) }, ret, e);
 }
@@ -344,10 +370,10 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, int
 	if (!m->ino)
 		return err_set(e, -EINVAL, "the memory at %#llx of process %d is not mapped from a file",
 			       (unsigned long long)m->start, (int)pid);
-	if (!r && (mapping__is_file(m, mapped) || mapping__is_named(m, mapped)))
-		return get_opened(o, mapped, m->path, m, ret, e);
-	/* it has been unmapped, and another file lies in its place */
-	r = r ?: -ESTALE;
+	/* -ESTALE: it has been unmapped, and another file lies in its place */
+	r = r ?: get_opened(o, mapped, m->path, m, ret, e);
+	if (mapped >= 0 && r != -ESTALE)
+		return r;
 	/* what looks deleted may also be a file whose name ends like that */
 	fd = has_path ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
 	/* it has ended already; most programs have the same root as we */
@@ -403,7 +429,7 @@ static int refuse(const struct objects *o, const struct trial *t, const struct m
 /* Of a copy; takes its descriptors. */
 static int get_copied(struct objects *o, struct trial *t, char *clean, struct object **ret, struct err *e)
 {
-	struct object *obj = find(o, BY_STAT, t->st.st_dev, t->st.st_ino), copied = {
+	struct object copied = {
 		.dev = t->st.st_dev,
 		.ino = t->st.st_ino,
 		.fd = t->copy,
@@ -414,9 +440,7 @@ static int get_copied(struct objects *o, struct trial *t, char *clean, struct ob
 		.mtime_ns = mtime_ns(&t->st),
 	};
 
-	if (obj) {
-		object__hold(obj);
-		*ret = obj;
+	if (find_opened(o, &t->st, ret)) {
 		close(t->copy);
 		trial_charge__set(&t->charge, 0);
 		if (t->file >= 0)
@@ -442,18 +466,17 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 	clean_name(clean);
 	if (m->ino)
 		trial__of(pid, m, link, &trial);
-	if (trial.verdict == TRIAL_NOT_NEEDED)
+	if (trial.verdict == TRIAL_NOT_NEEDED || trial.verdict == TRIAL_LOCAL)
 		err = get_mapped(o, pid, m, trial.file, clean, m->recorded && trial.is_ours, ret,
 				 e);
-	else if (trial.verdict == TRIAL_LOCAL)
-		err = get_opened(o, trial.file, m->path, m, ret, e);
 	else if (trial.verdict == TRIAL_COPIED)
 		err = get_copied(o, &trial, clean, ret, e);
 	else
 		err = refuse(o, &trial, m, clean, e);
 	if (trial.verdict == TRIAL_NOT_NEEDED || trial.verdict == TRIAL_LOCAL)
 		cleanup_close(&trial.file);
-	if (!err)
+	/* by its name it is taken for what this process maps, and for nothing else */
+	if (!err && !trial.by_name)
 		remember(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino, *ret);
 	return err;
 }

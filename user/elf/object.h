@@ -45,7 +45,7 @@ struct object {
 	uint64_t build_id_off;	/* where its bytes are in the file */
 	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
 	int64_t mtime_ns;
-	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
+	bool changed;		/* written to since it was opened: its names are of other code */
 	/* when last checked for a change: written to so lately that mtime may not show the next time */
 	bool fresh;
 	struct code_book *script;	/* owned; NULL unless it is what code of an interpreted language a process has run */
@@ -78,10 +78,11 @@ bool object__is_lost(const struct object *obj);
 
 /*
  * The object behind a mapping of pid. The file found must have the mapping's
- * device and inode (of the path under the process's root; overlayfs, where
- * stat and maps disagree, is settled by map_files), else it is another file
- * that took its place: -ESTALE. A file that is no ELF gives an object with
- * is_elf false, so that it is not read again. The caller owns one
+ * device and inode, by fstat or, where that and maps disagree (overlayfs,
+ * btrfs), by mapping__verify(); else it is another file that took its place:
+ * -ESTALE. One that may not answer may have the mapping's name alone: then it
+ * is not known by the mapping's numbers afterwards. A file that is no ELF gives
+ * an object with is_elf false, so that it is not read again. The caller owns one
  * reference.
  */
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e);
@@ -101,6 +102,8 @@ static inline int object__file(const struct object *obj)
  * no probes; that is reported, and counted.
  */
 bool object__may_be_probed(const struct object *obj);
+/* It is not what a process has mapped, which counts as unread. */
+void object__note_another(const struct object *obj);
 /* fstat(), which nobody is asked for whose answer may not come. */
 int object__stat(const struct object *obj, struct stat *ret);
 /* Does its path name this very file to us, too? Not where its process has another root, or mounts of its own. */

@@ -166,18 +166,20 @@ struct job {
 
 struct answer {
 	int err;
-	bool is_local, is_too_large;
+	bool is_local, is_too_large, by_name;
 	struct stat st;
 };
 
 /* The caller's; not of the mapping: -ESTALE. */
-static int open_mapped(const char *path, const struct job *j, bool is_link, struct stat *st)
+static int open_mapped(const char *path, const struct job *j, bool is_link, struct answer *a)
 {
 	int found = open(path, O_PATH | O_CLOEXEC);
 
-	if (found < 0 || fstat(found, st))
+	if (found < 0 || fstat(found, &a->st))
 		return -errno;
-	if (!mapping__is_file(j->m, found) && !(is_link && mapping__is_named(j->m, found)))
+	/* it is not mapped to learn its numbers: that takes an answer, too */
+	a->by_name = !mapping__is_file(j->m, found);
+	if (a->by_name && !(is_link && mapping__is_named(j->m, found)))
 		return -ESTALE;
 	return elffile__open_found(found);
 }
@@ -253,9 +255,9 @@ static void work(const struct job *j)
 			a.err = copy_bytes(fd, j->copy, had.st_size, max, false, &a.is_too_large);
 		}
 	} else {
-		fd = open_mapped(j->link, j, true, &a.st);
+		fd = open_mapped(j->link, j, true, &a);
 		if (fd < 0)
-			fd = open_mapped(j->path, j, false, &a.st);
+			fd = open_mapped(j->path, j, false, &a);
 		a.is_local = fd >= 0 && j->trusted && is_on_disk(fd);
 		if (fd >= 0 && !a.is_local)
 			a.err = copy_bytes(fd, j->copy, 0, MIN(FILE_MAX, j->room), true, &a.is_too_large);
@@ -467,6 +469,7 @@ void trial__of(pid_t pid, const struct mapping *m, const char *link, struct tria
 	ret->st = a.st;
 	ret->err = a.err;
 	if (ret->verdict == TRIAL_COPIED) {
+		ret->by_name = a.by_name;
 		trial_charge__set(&ret->charge, (uint64_t)size_of(ret->copy));
 		return;
 	}

@@ -44,6 +44,7 @@ struct trial {
 	struct stat st;		/* of the file */
 	int copy;		/* the caller's: its bytes, in memory; none of a file that is not ELF; -1: it is local */
 	struct trial_charge charge;	/* the caller's, with copy */
+	bool by_name;		/* of TRIAL_COPIED: the mapping has its name and other numbers */
 	/*
 	 * the caller's: the file itself. TRIAL_NOT_NEEDED: what is mapped there now (O_PATH), on a
 	 * mount that is known to answer, or -errno. TRIAL_COPIED: it must not be read; negative:

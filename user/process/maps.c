@@ -296,13 +296,14 @@ struct watch {
 	struct vec(struct watch_record) records;	/* of the round at hand */
 };
 
-static int open_on(struct watch *w, int cpu)
+static int open_on(struct watch *w, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
-		.mmap = 1,	/* executable mappings only */
+		.mmap = 1,	/* executable mappings only; */
+		.mmap_data = pid != -1,	/* of malloctrace itself, all */
 		.mmap2 = 1,
 		.comm = 1,	/* of these, those that an exec makes: where the old mappings end */
 		.comm_exec = 1,
@@ -315,7 +316,7 @@ static int open_on(struct watch *w, int cpu)
 	};
 	struct ring *r = vec_push(&w->rings);
 
-	r->fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	r->fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (r->fd < 0) {
 		w->rings.n--;
 		return -errno;
@@ -361,7 +362,7 @@ static int open_rings(struct watch *w, size_t ring_bytes)
 
 	w->ring_bytes = ring_bytes;
 	for (long cpu = 0; cpu < n_cpus && !err; cpu++) {
-		err = open_on(w, cpu);
+		err = open_on(w, -1, cpu);
 		if (err == -ENODEV)	/* a CPU that is switched off */
 			err = 0;
 	}
@@ -517,4 +518,57 @@ void watch__read(struct watch *w, watch_fn fn, void *arg)
 	for (size_t i = 0; i < w->records.n; i++)
 		fn(&w->records.v[i], arg);
 	forget_records(w);
+}
+
+/* ---- which file is mapped */
+
+struct check {
+	const struct mapping *m;
+	uint64_t at;		/* of a page of the same file, if it is the same */
+	bool is_same;
+};
+
+static void check_record(const struct watch_record *r, void *arg)
+{
+	struct check *c = arg;
+
+	c->is_same |= r->kind == WATCH_MAPPED && c->at - r->map.start < r->map.end - r->map.start &&
+		      mapping__is_same_file(c->m, &r->map);
+}
+
+static int check_list(struct check *c)
+{
+	const struct mapping *own;
+	struct maps maps;
+	int err = maps__read(getpid(), &maps, NULL);
+
+	if (err)
+		return err;
+	own = maps__find(&maps, c->at);
+	c->is_same = own && mapping__is_same_file(c->m, own);
+	maps__done(&maps);
+	return 0;
+}
+
+int mapping__verify(const struct mapping *m, int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct watch w = { .page_size = page, .ring_bytes = MAX(page, (size_t)MAX_RECORD) };
+	int err = m->recorded ? open_on(&w, 0, -1) : 0;
+	/* nobody may touch it */
+	void *p = err ? MAP_FAILED : mmap(NULL, page, PROT_NONE, MAP_PRIVATE, fd, 0);
+	struct check c = { .m = m, .at = (uintptr_t)p };
+
+	if (p == MAP_FAILED) {
+		err = err ?: -errno;
+	} else {
+		if (m->recorded)
+			watch__read(&w, check_record, &c);
+		else
+			err = check_list(&c);
+		munmap(p, page);
+	}
+	close_rings(&w);
+	vec_done(&w.records);
+	return err ?: c.is_same ? 0 : -ESTALE;
 }

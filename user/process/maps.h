@@ -44,7 +44,16 @@ void maps__done(struct maps *m);
 bool mapping__is_same_file(const struct mapping *a, const struct mapping *b);	/* no, of those without one */
 /* Is this its file? Asks the file system: call it only if that is known to answer (mounts.h). */
 bool mapping__is_file(const struct mapping *m, int fd);
-/* Has the file its path? For where fstat and maps report different devices. Asks no file system. */
+/*
+ * The same where fstat reports other numbers than maps and records (overlay, btrfs): maps the open
+ * file, and compares the numbers that the kernel reports of that mapping. 0; -ESTALE: it is another
+ * file; or why it is not known.
+ */
+int mapping__verify(const struct mapping *m, int fd);
+/*
+ * Has the file its path? That proves nothing: whoever mounts or moves files chooses which one has
+ * it. Asks no file system.
+ */
 bool mapping__is_named(const struct mapping *m, int fd);
 /* Memory of the kernel's own, which is mounted nowhere and no layer of an overlay: memfd_create(2), shared memory. */
 bool mapping__is_memory(const struct mapping *m);

@@ -45,7 +45,7 @@ struct origin {
 struct reader {
 	pthread_mutex_t lock;
 	int fd;			/* -1: it is not running */
-	struct origin origin;	/* of all that a shared one has read */
+	struct origin origin;	/* of all that a shared one has read, debug files among them */
 	uint64_t used_ns;
 	pid_t pid;		/* 0: not running, or a test's; written with desk.lock, too */
 	struct reader *next;	/* of all; desk.lock */
@@ -421,6 +421,12 @@ static enum outcome grant(struct reader *r, const struct reader_call *c, size_t 
 		return o;
 	found = c->on_wish(&in, c->arg);
 	fd = found < 0 ? found : read_only(found);
+	/* whoever put that file there may take the reader over, which serves no other file then */
+	if (fd >= 0) {
+		struct origin origin = origin_of(found);
+
+		r->origin.is_anyones |= !is_same_origin(&r->origin, &origin);
+	}
 	/* one that is there, perhaps: that there is none is usual */
 	if (err_is_want(fd))
 		unread__tell(c->path, strerror(-fd), false);

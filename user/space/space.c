@@ -426,8 +426,12 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			objects__get(objects, pid, m, &obj, &why);
 		else
 			obj = space_memory__vdso(objects, &mem, m);
-		if (m->ino && obj && space_memory__is_another(pid, &mem, &maps, m, obj))
-			obj->changed = true;
+		/* for others, who may map the file that was found, it stays what it is */
+		if (m->ino && obj && space_memory__is_another(pid, &mem, &maps, m, obj)) {
+			object__note_another(obj);
+			object__put(obj);
+			obj = NULL;
+		}
 		r = push(s, m, obj, born_ns);
 		r->why = why;
 		note_written(s, pid, &mem, m, r, s->looked_ns ? began_ns : 0);

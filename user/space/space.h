@@ -25,8 +25,8 @@ struct space_range {
 	uint64_t born_ns;	/* 0: as long as anything is known */
 	uint64_t died_ns;	/* something else took its place; 0: nothing has */
 	uint64_t ino;		/* as the mapping had it: see object.c for the ways to number files */
-	struct object *object;	/* a reference; NULL for what is no file */
-	/* owned; "[vdso]" and the like, or the path of a file that could not be opened; else NULL */
+	struct object *object;	/* a reference; NULL for what is no file, or not the file found */
+	/* owned; "[vdso]" and the like, or the path of a file without an object; else NULL */
 	char *label;
 	struct err why;		/* owned; of a file that could not be opened */
 	bool gone;		/* it is not mapped any more */

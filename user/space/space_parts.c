@@ -247,6 +247,16 @@ static const struct mapping *mapping_of_id(const struct maps *maps, const struct
 	return NULL;
 }
 
+/* Are the pages of the file, and no copies, in which the process may have written what it likes? */
+static bool are_pages_of_file(const struct memory *mem, uint64_t addr, size_t len)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), words[2];
+	size_t n = (addr + len - 1) / page - addr / page + 1;
+
+	return memory__page_words(mem, addr, words, n) == (ssize_t)n &&
+	       words[0] & words[n - 1] & PAGE_WORD_FILE;
+}
+
 /*
  * Whether the process has another build id in its memory than the file found.
  * A file that is written to in place changes in memory too, so this differs
@@ -255,10 +265,11 @@ static const struct mapping *mapping_of_id(const struct maps *maps, const struct
  */
 static bool has_another_id(struct memory *mem, const struct mapping *at, const struct object *obj, size_t len)
 {
+	uint64_t addr = at->start + (obj->build_id_off - at->file_off);
 	unsigned char id[BUILD_ID_MAX];
 	_cleanup_free_ char *hex = NULL;
 
-	if (memory__read(mem, at->start + (obj->build_id_off - at->file_off), id, len) != len)
+	if (!are_pages_of_file(mem, addr, len) || memory__read(mem, addr, id, len) != len)
 		return false;
 	hex = build_id__hex(id, len);
 	return strcmp(hex, obj->build_id);
