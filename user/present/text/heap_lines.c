@@ -360,7 +360,7 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 	}
 	para__begin(&r->para, "unread", LABEL_WIDTH);
 	if (h->swapped_bytes)
-		para__item(&r->para, "%s of the heap is swapped out", BYTES(h->swapped_bytes));
+		para__item(&r->para, "%s is swapped out", BYTES(h->swapped_bytes));
 	if (h->broken_bytes)
 		para__item(&r->para, "%s has no recognisable blocks", BYTES(h->broken_bytes));
 	if (h->passed_over_bytes)
