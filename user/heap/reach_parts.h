@@ -95,7 +95,7 @@ struct roots {
 
 /*
  * What they are now: mappings and registers are read anew. c: what is the heap's own. Registers that cannot be read are no failure:
- * ret->missing. -ESRCH.
+ * ret->missing. -ESRCH, -EINTR.
  */
 int roots__look(struct roots *ret, struct search *s, const struct census *c, const struct reach_opts *o, struct err *e);
 void roots__done(struct roots *r);
