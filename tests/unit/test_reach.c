@@ -189,6 +189,25 @@ Test(roots, kept)
 	roots__done(&r);
 }
 
+/* What is dropped, because it is too much, is known to have been. */
+Test(roots, more_is_kept_than_is_taken)
+{
+	static const char line[] = "data: 10\n";
+	const size_t n = 1 << 20, len = sizeof(line) - 1;
+	_cleanup_free_ char *text = malloc(n * len + 1);
+	struct roots r = {};
+
+	for (size_t i = 0; i < n; i++)
+		memcpy(text + i * len, line, len + 1);
+	roots__parse_kept(&r, text, "data:", KEPT_FOR_EPOLL);
+	cr_expect_eq(r.words.n, n);
+	cr_expect(!r.kept_in_part);
+	roots__parse_kept(&r, line, "data:", KEPT_FOR_EPOLL);
+	cr_expect_eq(r.words.n, n);
+	cr_expect(r.kept_in_part);
+	roots__done(&r);
+}
+
 static int no_registers(pid_t pid, const struct sharers *others, struct mt_registers **ret,
 			size_t *ret_n, void *arg, struct err *e)
 {
@@ -266,6 +285,7 @@ Test(roots, each_table_of_descriptors_once)
 	for (size_t i = 0; i < r.words.n; i++)
 		n += r.words.v[i].value == KEPT;
 	cr_expect_eq(n, 2);
+	cr_expect(!r.kept_in_part);
 	roots__done(&r);
 	for (int i = 0; i < 2; i++) {
 		cr_assert_eq(kill(siblings[i], SIGKILL), 0);

@@ -90,6 +90,7 @@ struct roots {
 	bool stopped;			/* for the registers */
 	bool missing;			/* they could not be read, of no thread */
 	bool async_io;			/* requests may be under way whose pointers the kernel alone has: Linux AIO, io_uring */
+	bool kept_in_part;		/* some of what the kernel keeps: it is too much, or refused */
 	size_t n_unread;		/* threads that they could not be read of */
 };
 

@@ -222,7 +222,7 @@ static void add_word(struct roots *r, uint64_t value, int tid)
 
 void roots__parse_kept(struct roots *r, const char *text, const char *key, enum root_keeper keeper)
 {
-	for (const char *p = text; (p = strstr(p, key)) && r->words.n < MAX_KEPT;) {
+	for (const char *p = text; (p = strstr(p, key));) {
 		uint64_t value = 0;
 		int digit;
 
@@ -230,18 +230,28 @@ void roots__parse_kept(struct roots *r, const char *text, const char *key, enum 
 			;
 		for (; (digit = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1) >= 0; p++)
 			value = value << 4 | (unsigned int)digit;
+		if (r->words.n >= MAX_KEPT) {
+			r->kept_in_part = true;
+			return;
+		}
 		add_word(r, value, keeper);
 	}
 }
 
 /* Where the kernel or its rules do not tell them, a scan still says what memory holds. */
+static void note_untold(struct roots *r, struct target *t, int err)
+{
+	target__note_untold(t, err);
+	r->kept_in_part |= err == -EFBIG || err == -EACCES || err == -EPERM;
+}
+
 static void take_kept(struct roots *r, struct target *t, pid_t of, const char *what, const char *key,
 		      enum root_keeper keeper)
 {
 	_cleanup_free_ char *text = NULL;
 	int err = process__file(of, what, &text);
 
-	target__note_untold(t, err);
+	note_untold(r, t, err);
 	if (!err)
 		roots__parse_kept(r, text, key, keeper);
 }
@@ -262,7 +272,7 @@ static int take_epolls(struct roots *r, struct target *t, pid_t of)
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)of);
 	dir = opendir(path);
 	if (!dir)
-		target__note_untold(t, -errno);
+		note_untold(r, t, -errno);
 	while (dir && (errno = 0, d = readdir(dir))) {
 		ssize_t n;
 
@@ -275,7 +285,7 @@ static int take_epolls(struct roots *r, struct target *t, pid_t of)
 		snprintf(name, sizeof(name), "%s/%s", path, d->d_name);
 		n = readlink(name, link, sizeof(link) - 1);
 		if (n <= 0) {
-			target__note_untold(t, -errno);
+			note_untold(r, t, -errno);
 			continue;
 		}
 		link[n] = 0;
@@ -286,7 +296,7 @@ static int take_epolls(struct roots *r, struct target *t, pid_t of)
 		take_kept(r, t, of, name, "data:", KEPT_FOR_EPOLL);
 	}
 	if (dir) {
-		target__note_untold(t, err ? 0 : -errno);
+		note_untold(r, t, err ? 0 : -errno);
 		closedir(dir);
 	}
 	return err;

@@ -88,6 +88,9 @@ static void search_doubts(struct report *r, const struct snap_unreached *u)
 			    BYTES(u->unread_shared_bytes));
 	if (u->async_io)
 		para__words(&r->para, "The process uses asynchronous I/O (Linux AIO or io_uring): blocks that only a pending request points to may be among them.");
+	if (u->kept_in_part)
+		para__words(&r->para,
+			    "Some of what the kernel keeps for the process (epoll, timers) was not searched: blocks that only it points to may be among them.");
 	if (u->unread_threads)
 		para__words(&r->para, "Registers of %s thread%s could not be read, those of the others once: a block that only a register points to may be among them.",
 			    EXACT(u->unread_threads), plural(u->unread_threads));
