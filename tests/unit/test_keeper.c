@@ -17,6 +17,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -513,6 +514,14 @@ Test(keeper, a_holder_that_cannot_give_back, .timeout = 60)
 }
 
 static const struct kid *swaps;	/* its page for that of a file, once the place has been found */
+static bool are_stuck;		/* holders, before they begin */
+static unsigned int n_stuck;
+
+__attribute__((noreturn)) static int never_begin(void *arg __attribute__((unused)))
+{
+	for (;;)
+		pause();
+}
 
 /* In place of the C library's: a holder begins. */
 int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
@@ -528,27 +537,72 @@ int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	tls = va_arg(rest, void *);
 	child = va_arg(rest, pid_t *);
 	va_end(rest);
+	if (are_stuck) {
+		fn = never_begin;
+		n_stuck++;
+	}
 	if (swaps && (write(swaps->in, "", 1) != 1 || read(swaps->out, &byte, 1) != 1))
 		return -1;
 	return __clone(fn, stack, flags, arg, parent, tls, child);
 }
 
-static int keep_one_that_swaps(const struct fuse_made *f)
+static int keep_swapper(const struct fuse_made *f, const struct itimerval *alarms)
 {
 	struct kid swapper = start_mapper(f->file, false);
 	struct keeping *k = NULL;
 	int err;
 
 	swaps = &swapper;
+	setitimer(ITIMER_REAL, alarms, NULL);
 	err = keeper__keep(keeper, swapper.pid, &k, &e);
+	setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
 	end(&swapper);
 	reap(&swapper);
 	return err != -ETIMEDOUT || k;
 }
 
+static int keep_one_that_swaps(const struct fuse_made *f)
+{
+	return keep_swapper(f, &(struct itimerval){});
+}
+
+static void on_alarm(int sig __attribute__((unused)))
+{
+}
+
+/* Each of them interrupts the wait for its end. */
+static int keep_among_signals(const struct fuse_made *f)
+{
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_alarm }, NULL);
+	return keep_swapper(f, &(struct itimerval){ { .tv_usec = 50000 }, { .tv_usec = 50000 } });
+}
+
 Test(keeper, a_holder_whose_place_was_swapped, .timeout = 60)
 {
 	expect_bounded(keep_one_that_swaps);
+}
+
+Test(keeper, a_holder_that_cannot_end_among_signals, .timeout = 60)
+{
+	expect_bounded(keep_among_signals);
+}
+
+/* Ten of them have a second each: what comes then is refused without a holder. */
+Test(keeper, holders_that_do_not_begin, .timeout = 60)
+{
+	struct keeping *k = NULL;
+	struct kid c;
+
+	need_keeper();
+	start(&c, false);
+	are_stuck = true;
+	for (int i = 0; i < 12; i++)
+		cr_expect_eq(keeper__keep(keeper, c.pid, &k, &e), -ETIMEDOUT);
+	cr_expect_eq(n_stuck, 10);
+	cr_expect(strstr(err_msg(&e), "memory that does not answer"), "%s", err_msg(&e));
+	end(&c);
+	reap(&c);
+	keeper__free(keeper);
 }
 
 /* A trace gives up what it needs no more: what was made before keeps processes that come later. */

@@ -226,6 +226,29 @@ Test(process, memory_and_cpu_time)
 	cr_expect_lt(process__cpu_ns(getpid()), 60 * 1000000000ull);
 }
 
+/* RSS alone counts nothing of a process that is wholly on the disk, or in huge pages. */
+Test(process, memory_that_is_not_resident)
+{
+	static const struct process_use cases[] = {
+		{ .rss_bytes = 1 << 20 }, { .swap_bytes = 2 << 20 }, { .hugetlb_bytes = 4 << 20 }, {}
+	};
+	struct process_use u;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "VmRSS:\t%8u kB\nRssShmem:\t       0 kB\nVmSwap:\t%8u kB\nHugetlbPages:\t%8u kB\n",
+			 (unsigned int)(cases[i].rss_bytes >> 10), (unsigned int)(cases[i].swap_bytes >> 10),
+			 (unsigned int)(cases[i].hugetlb_bytes >> 10));
+		cr_expect_eq(process_use__parse(text, &u), i < 3, "%s", text);
+		cr_expect_eq(u.rss_bytes, cases[i].rss_bytes, "%s", text);
+		cr_expect_eq(u.swap_bytes, cases[i].swap_bytes, "%s", text);
+		cr_expect_eq(u.hugetlb_bytes, cases[i].hugetlb_bytes, "%s", text);
+	}
+	cr_expect_not(process_use__parse("Name:\tx\nState:\tZ (zombie)\nThreads:\t1\n", &u));
+}
+
 /* ---- by name */
 
 #define LONG_NAME "mt-long-command"

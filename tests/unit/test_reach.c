@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Which memory is a root, and which of the lost blocks are lost by themselves. */
 #include <criterion/criterion.h>
+#include <linux/kcmp.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "fuse_made.h"
 #include "heap/reach_parts.h"
@@ -181,6 +187,110 @@ Test(roots, kept)
 	cr_assert_eq(r.words.n, 1);
 	cr_assert_eq(r.words.v[0].value, 0x7fff86e452a8);
 	roots__done(&r);
+}
+
+/* What is dropped, because it is too much, is known to have been. */
+Test(roots, more_is_kept_than_is_taken)
+{
+	static const char line[] = "data: 10\n";
+	const size_t n = 1 << 20, len = sizeof(line) - 1;
+	_cleanup_free_ char *text = malloc(n * len + 1);
+	struct roots r = {};
+
+	for (size_t i = 0; i < n; i++)
+		memcpy(text + i * len, line, len + 1);
+	roots__parse_kept(&r, text, "data:", KEPT_FOR_EPOLL);
+	cr_expect_eq(r.words.n, n);
+	cr_expect(!r.kept_in_part);
+	roots__parse_kept(&r, line, "data:", KEPT_FOR_EPOLL);
+	cr_expect_eq(r.words.n, n);
+	cr_expect(r.kept_in_part);
+	roots__done(&r);
+}
+
+static int no_registers(pid_t pid, const struct sharers *others, struct mt_registers **ret,
+			size_t *ret_n, void *arg, struct err *e)
+{
+	*ret = NULL;
+	*ret_n = 0;
+	return 0;
+}
+
+static int look_at_self(const struct target_calls *calls, struct roots *ret)
+{
+	const struct reach_opts o = { .registers = no_registers };
+	const struct census c = {};
+	struct target t = {};
+	struct search s = {};
+	struct err e = {};
+	int err;
+
+	cr_assert_eq(target__open(getpid(), calls, &t, &e), 0, "%s", err_msg(&e));
+	search__init(&s, &t);
+	err = roots__look(ret, &s, &c, &o, &e);
+	search__done(&s);
+	target__done(&t);
+	err_done(&e);
+	return err;
+}
+
+static bool ends_at_zero(void *arg)
+{
+	int *left = arg;
+
+	return !*left || !--*left;
+}
+
+/* There may be half a million, in each of thousands of processes. */
+Test(roots, interrupted_among_descriptors)
+{
+	int left = 100;
+	const struct target_calls calls = { .is_over = ends_at_zero, .arg = &left };
+	struct roots r = {};
+
+	for (int i = 0; i < 200; i++)
+		cr_assert_geq(dup(0), 0);
+	cr_expect_eq(look_at_self(&calls, &r), -EINTR);
+	roots__done(&r);
+}
+
+#define KEPT 0x123456789abcull
+
+static char sibling_stacks[2][64 * 1024] __attribute__((aligned(16)));
+
+__attribute__((noreturn)) static int wait_here(void *arg __attribute__((unused)))
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+/* One has the same table of descriptors as we, another one a copy of it. */
+Test(roots, each_table_of_descriptors_once)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = KEPT };
+	int epoll = epoll_create1(EPOLL_CLOEXEC), any[2], n = 0;
+	pid_t siblings[2];
+	struct roots r = {};
+
+	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILES, 0, 0))
+		cr_skip_test("skipped: this kernel has no kcmp");
+	cr_assert(epoll >= 0 && !pipe(any) && !epoll_ctl(epoll, EPOLL_CTL_ADD, any[0], &e));
+	for (int i = 0; i < 2; i++) {
+		siblings[i] = clone(wait_here, sibling_stacks[i] + sizeof(sibling_stacks[i]),
+				    CLONE_VM | (i ? 0 : CLONE_FILES) | SIGCHLD, NULL);
+		cr_assert_gt(siblings[i], 0);
+	}
+	cr_assert_eq(look_at_self(NULL, &r), 0);
+	for (size_t i = 0; i < r.words.n; i++)
+		n += r.words.v[i].value == KEPT;
+	cr_expect_eq(n, 2);
+	cr_expect(!r.kept_in_part);
+	roots__done(&r);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(kill(siblings[i], SIGKILL), 0);
+		cr_assert_eq(waitpid(siblings[i], NULL, 0), siblings[i]);
+	}
 }
 
 /* ---- direct, indirect: "abc" are blocks, "ab" in pairs is who points to whom, '!' before a block: it has left */

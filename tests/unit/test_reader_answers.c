@@ -475,6 +475,94 @@ Test(reader, only_code_that_is_reached_is_probed)
 	}
 }
 
+/*
+ * ---- many functions: each jumps to one that no other leads to, and the last ones back behind the jumps of the
+ * first
+ */
+
+#define FUNCTIONS 24000		/* of a round */
+#define ROUNDS 4
+#define FUNCTION_BYTES 16
+#define JUMP_BYTES 5
+
+struct many {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	Elf64_Shdr sh[3];
+	uint8_t code[ROUNDS * FUNCTIONS * FUNCTION_BYTES];
+	Elf64_Sym syms[ROUNDS * FUNCTIONS];
+};
+
+#define CODE_OFF offsetof(struct many, code)
+#define SYMS_OFF offsetof(struct many, syms)
+
+static void jump(uint8_t *code, uint64_t from, uint64_t to)
+{
+	int32_t by = (int32_t)(to - from) - JUMP_BYTES;
+
+	code[from] = 0xe9;
+	memcpy(code + from + 1, &by, sizeof(by));
+	code[from + JUMP_BYTES] = X86_RET;
+}
+
+static struct many *make_many(void)
+{
+	struct many *m = calloc(1, sizeof(*m));
+	const size_t n = ARRAY_SIZE(m->syms);
+
+	memcpy(m->eh.e_ident, ELFMAG, SELFMAG);
+	m->eh.e_ident[EI_CLASS] = ELFCLASS64;
+	m->eh.e_ident[EI_DATA] = ELFDATA2LSB;
+	m->eh.e_ident[EI_VERSION] = EV_CURRENT;
+	m->eh.e_type = ET_DYN;
+	m->eh.e_machine = EM_X86_64;
+	m->eh.e_phoff = offsetof(struct many, ph);
+	m->eh.e_phentsize = sizeof(m->ph);
+	m->eh.e_phnum = 1;
+	m->eh.e_shoff = offsetof(struct many, sh);
+	m->eh.e_shentsize = sizeof(m->sh[0]);
+	m->eh.e_shnum = 3;
+	m->ph = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = CODE_OFF,
+			      .p_vaddr = CODE_OFF, .p_filesz = sizeof(m->code), .p_memsz = sizeof(m->code) };
+	m->sh[1] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB, .sh_link = 2, .sh_entsize = sizeof(*m->syms),
+				 .sh_offset = SYMS_OFF, .sh_size = sizeof(m->syms) };
+	m->sh[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = SYMS_OFF, .sh_size = 1 };
+	for (size_t i = 0; i < n; i++) {
+		size_t to = (i + FUNCTIONS) % n;
+
+		jump(m->code, i * FUNCTION_BYTES, to * FUNCTION_BYTES + (to < i ? JUMP_BYTES : 0));
+		m->syms[i] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1,
+					  .st_value = CODE_OFF + i * FUNCTION_BYTES,
+					  .st_size = JUMP_BYTES + 1 };
+	}
+	return m;
+}
+
+/* There are two seconds: a search in all that was read before, for each of them, would take many. */
+Test(reader, many_functions_are_verified_in_time)
+{
+	struct verified_point *v = calloc(FUNCTIONS, sizeof(*v));
+	struct objects *objects = objects__new();
+	int fd = memfd_create("mt-many", MFD_CLOEXEC);
+	_cleanup_free_ char *path = NULL;
+	struct many *m = make_many();
+	struct object *obj;
+	size_t n = 0;
+
+	cr_assert_eq(write(fd, m, sizeof(*m)), (ssize_t)sizeof(*m));
+	cr_assert_geq(asprintf(&path, "/proc/self/fd/%d", fd), 0);
+	cr_assert_eq(objects__get_path(objects, path, &obj, NULL), 0);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		v[i].offset = CODE_OFF + i * FUNCTION_BYTES + JUMP_BYTES;
+	verify__points(obj, v, FUNCTIONS);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		n += v[i].is == POINT_RETURN;
+	cr_expect_eq(n, FUNCTIONS);
+	close(fd);
+	free(m);
+	free(v);
+}
+
 /* Without a symbol; it ends in a call that does not return, and a table of returns lies behind it. */
 __asm__(".text\n"
 	".balign 16\n"

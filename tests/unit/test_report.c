@@ -780,6 +780,12 @@ Test(report, explains_how_rss_grew_where_it_did)
 	/* where either is not known, nothing is said */
 	p.rss_at_attach_bytes = 0;
 	cr_expect_not(says(s, &o, "while traced"));
+	/* all of it was in swap, and has come back */
+	p.swap_at_attach_bytes = 100 * MIB;
+	p.rss_bytes = 102 * MIB;
+	cr_expect(says(s, &o, "RSS    +2.0 MiB while traced (RSS and swap),"));
+	p.swap_at_attach_bytes = 0;
+	p.rss_bytes = 2 * MIB;
 	p.rss_at_attach_bytes = 1 * MIB;
 	s->known &= ~(HAS_LIVE_BYTES | HAS_LIVE_BLOCKS);
 	cr_expect_not(says(s, &o, "while traced"));

@@ -17,6 +17,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,9 +25,11 @@
 #include "elf/code_book.h"
 #include "elf/debugfile.h"
 #include "elf/object.h"
+#include "names/names.h"
 #include "names/sym.h"
 #include "reader/reader.h"
 #include "space/space.h"
+#include "trace/output.h"
 #include "util/util.h"
 
 static volatile int sink;
@@ -458,6 +461,77 @@ Test(sym_sources, debuginfod_sends_chunks) { want_bounded(&(struct server){ .chu
 Test(sym_sources, debuginfod_sends_a_bomb_in_chunks)
 {
 	want_bounded(&(struct server){ .encoding = gzipped, .chunked = true });
+}
+
+/* ---- while a file is written */
+
+#define LOOKUP_NS (SECOND_NS / 2)	/* far more than one takes to begin */
+
+static struct {
+	struct names *names;
+	struct snapshot *s;
+	struct server *server;
+	rlim_t most;		/* a file may have, when this one was written */
+} written;
+
+static bool is_asked_within(struct server *v, uint64_t ns)
+{
+	uint64_t until_ns = now_ns() + ns;
+
+	while (!__atomic_load_n(&v->n_requests, __ATOMIC_RELAXED) && now_ns() < until_ns)
+		sched_yield();
+	return v->n_requests;
+}
+
+/* A screen that is up wants a name meanwhile. */
+static int write_slowly(FILE *out, const struct snapshot *s, const struct export_opts *o,
+			struct err *e)
+{
+	const uint32_t place = 0;
+	struct rlimit limit;
+
+	names__want(written.names, written.s, &place, 1);
+	cr_expect_not(is_asked_within(written.server, LOOKUP_NS), "%s", written.server->request);
+	cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	written.most = limit.rlim_cur;
+	return 0;
+}
+
+/* All files are bounded while one is downloaded: nothing is, until ours is written. */
+Test(sym_sources, debuginfod_is_not_asked_while_a_file_is_written)
+{
+	static const struct export_format format = { .name = "slow", .write = write_slowly };
+	static const struct opts opts;
+	struct snap_module module = {};
+	struct place place = { .module = 0 };
+	struct snapshot s = { .modules = &module, .n_modules = 1, .places = &place, .n_places = 1 };
+	struct output o = { .opts = &opts };
+	struct debuginfod *d = NULL;
+	struct server v = {};
+	struct rlimit limit;
+	struct object *obj;
+
+	make_stripped();
+	server__start(&v);
+	have_library(&d);
+	obj = open_object(in_dir("bare"));
+	module.path = obj->path;
+	module.handle = obj;
+	place.offset = caller_vaddr;
+	o.sym = sym__new(&(struct sym_opts){ .debug_dir = "/nonexistent", .debuginfod = d });
+	o.names = names__new(o.sym);
+	written.names = o.names;
+	written.s = &s;
+	written.server = &v;
+	cr_assert_eq(output__write_stream(&o, &s, &format, NULL, stdout, NULL), 0);
+	cr_expect(is_asked_within(&v, 20 * SECOND_NS), "the name is not looked up");
+	names__free(o.names);
+	cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	cr_expect_eq(written.most, limit.rlim_cur);
+	sym__free(o.sym);
+	debuginfod__free(d);
+	server__stop(&v);
+	object__put(obj);
 }
 
 /* ---- JIT */

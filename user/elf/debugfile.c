@@ -335,7 +335,8 @@ int minidebug__open(struct elffile *f, Elf *file)
  * However slowly and however much a server sends, the bytes of a file and the time for all files
  * are bounded, and a signal that asks for the end ends a download, so that the report comes. The
  * library reports the bytes that arrive, not those that it unpacks (Content-Encoding: gzip): so the
- * kernel bounds what it writes. Other threads are under that limit as well, for that time.
+ * kernel bounds what it writes. Other threads are under that limit as well, for that time: none of
+ * them writes a file that may be so large (output.c has names looked up by nobody else meanwhile).
  *
  * The functions used are part of its ABI since 0.179 (2020).
  */

@@ -433,6 +433,7 @@ static int search_roots(struct chase *h, struct search *s, const struct reach_op
 		err = run_chase(h, s);
 	if (!err)
 		err = follow(h->c, s);
+	note->is.kept_in_part |= r.kept_in_part;
 	note->registers_stopped |= r.stopped;
 	note->registers_missing |= r.missing;
 	note->n_unread_threads = MAX(note->n_unread_threads, r.n_unread);

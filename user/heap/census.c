@@ -345,6 +345,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 {
 	struct census c = { .began_ns = now_ns() };
 	struct taking k = { .t = t, .g = g, .c = &c };
+	uint64_t swapped_bytes = 0;
 	int r;
 
 	if (!g->layout)
@@ -359,7 +360,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 			r = say_none(t, e);
 	}
 	if (!r) {
-		r = glibc__has_another(t, g);
+		r = glibc__has_another(t, g, &swapped_bytes);
 		if (r == -EPROTO)
 			err_set(e, r, "heap layout not recognised: what looks like the arenas of another C library leads nowhere");
 		else
@@ -381,6 +382,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 		return r;
 	}
 	c.tcache_key = g->tcache_key;
+	c.swapped_bytes += swapped_bytes;
 	c.passed_over_bytes = k.passed_over_bytes + t->passed_over_bytes;
 	c.ended_ns = now_ns();
 	*ret = c;

@@ -42,7 +42,9 @@ struct census {
 	/* blocks that were taken for free ones by what an earlier free left in them, as the lists of free ones could not be read; by address */
 	struct vec(uint64_t) unsettled;
 	uint64_t mapped_blocks, mapped_bytes;	/* with a mapping of their own: usable bytes */
-	uint64_t swapped_bytes, broken_bytes;	/* skipped: on the disk; no chain of blocks could be made of it */
+	/* skipped: on the disk, also of files' data, where another libc may have its arenas; */
+	uint64_t swapped_bytes;
+	uint64_t broken_bytes;	/* no chain of blocks could be made of it */
 	bool lacks_mapped;	/* some that have a mapping of their own may not have been found */
 	uint64_t passed_over_bytes;	/* not looked at: too much address space (target.h) */
 	uint64_t unsure_blocks;	/* the heap changed while it was read: at most so many may be wrong */

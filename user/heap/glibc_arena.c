@@ -218,13 +218,25 @@ static bool may_have_arena(const struct mapping *m)
 	return m->read && m->write && !m->shared && m->ino;
 }
 
+/* Of what is searched of it. */
+static uint64_t swapped_bytes(struct target *t, const struct mapping *m)
+{
+	uint64_t end = MIN(m->end, m->start + MODULE_BYTES_MAX), sum = 0;
+	struct page_runs runs = { .t = t, .at = m->start, .end = end };
+
+	for (struct page_run run; page_runs__next(&runs, &run) > 0;)
+		sum += run.is == RUN_SWAPPED ? run.end - run.start : 0;
+	return sum;
+}
+
 /* Where there is a libc, it is in it; in programs that were linked with it, in the program itself. */
 static int search_all(struct target *t, struct lines *lines, char *buf, struct glibc *g)
 {
 	struct glibc_layout *l = g->layout;
+	uint64_t swapped = 0;
 	int found = -ENOENT;
 
-	for (int others = 0; others < 2; others++)
+	for (int others = 0; others < 2; others++) {
 		for (size_t i = 0; i < t->maps.n; i++) {
 			const struct mapping *m = &t->maps.v[i];
 			int r;
@@ -236,8 +248,13 @@ static int search_all(struct target *t, struct lines *lines, char *buf, struct g
 			l->module_end = m->end;
 			if (!r || r == -EINTR)
 				return r;
+			swapped += r == -ENOENT ? swapped_bytes(t, m) : 0;
 			found = worse(found, r);
 		}
+		/* one that is found elsewhere would be another libc's */
+		if (!others && swapped)
+			return -ENODATA;
+	}
 	return found;
 }
 
@@ -248,12 +265,15 @@ static int search(struct target *t, struct glibc *g, struct err *e)
 	int r = search_all(t, lines, buf, g);
 
 	lines__free(lines);
+	if (r == -ENODATA)
+		return err_set(e, -EPROTO,
+			       "heap layout not recognised: data of libc is swapped out, and with it perhaps what it keeps of its arenas");
 	if (r == -EPROTO)
 		return err_set(e, r, "heap layout not recognised: the lists of its free blocks, or that of its arenas, lead nowhere");
 	return r == -EINTR ? err_set(e, r, "stopped") : r;
 }
 
-int glibc__has_another(struct target *t, const struct glibc *g)
+int glibc__has_another(struct target *t, const struct glibc *g, uint64_t *ret_swapped)
 {
 	_cleanup_free_ char *buf = xmalloc(PIECE_BYTES + ARENA_TAIL);
 	struct lines *lines = lines__new(t);
@@ -267,6 +287,7 @@ int glibc__has_another(struct target *t, const struct glibc *g)
 		if (!may_have_arena(m) || (m->start <= g->main_arena && g->main_arena < m->end))
 			continue;
 		r = search_again(t, lines, m, buf, &other);
+		*ret_swapped += r == -ENOENT ? swapped_bytes(t, m) : 0;
 		found = !r || r == -EINTR ? r : worse(found, r);
 	}
 	lines__free(lines);

@@ -157,9 +157,9 @@ size_t glibc__count(const struct target *t);	/* C libraries that are loaded: dlm
 /*
  * Is there a main arena beside the one that was found: of a copy without libc's name, or of a
  * program that is linked with a libc and loads another? 1 or 0; -EPROTO: what looks like one leads
- * nowhere, or changes too fast; -EINTR
+ * nowhere, or changes too fast; -EINTR. *ret_swapped: bytes on the disk, where there may be one.
  */
-int glibc__has_another(struct target *t, const struct glibc *g);
+int glibc__has_another(struct target *t, const struct glibc *g, uint64_t *ret_swapped);
 bool glibc__has_traces(const struct target *t);	/* of a heap: libc, and memory behind the break */
 int taking__read_arenas(struct taking *k, struct err *e);
 bool taking__reread_arena(struct taking *k, struct glibc_arena *a);

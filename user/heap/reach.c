@@ -58,6 +58,7 @@ static int first_scan(struct search *s, const struct reach_opts *o, struct mark 
 		.passed_over_bytes = s->t->passed_over_bytes,
 		.unread_shared_bytes = s->unread_bytes,
 		.async_io = r.async_io,
+		.kept_in_part = r.kept_in_part,
 	};
 	ret->registers_stopped = r.stopped;
 	ret->registers_missing = r.missing;

@@ -90,12 +90,13 @@ struct roots {
 	bool stopped;			/* for the registers */
 	bool missing;			/* they could not be read, of no thread */
 	bool async_io;			/* requests may be under way whose pointers the kernel alone has: Linux AIO, io_uring */
+	bool kept_in_part;		/* some of what the kernel keeps: it is too much, or refused */
 	size_t n_unread;		/* threads that they could not be read of */
 };
 
 /*
  * What they are now: mappings and registers are read anew. c: what is the heap's own. Registers that cannot be read are no failure:
- * ret->missing. -ESRCH.
+ * ret->missing. -ESRCH, -EINTR.
  */
 int roots__look(struct roots *ret, struct search *s, const struct census *c, const struct reach_opts *o, struct err *e);
 void roots__done(struct roots *r);

@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "heap/glibc_parts.h"
 #include "heap/reach_parts.h"
@@ -220,7 +222,7 @@ static void add_word(struct roots *r, uint64_t value, int tid)
 
 void roots__parse_kept(struct roots *r, const char *text, const char *key, enum root_keeper keeper)
 {
-	for (const char *p = text; (p = strstr(p, key)) && r->words.n < MAX_KEPT;) {
+	for (const char *p = text; (p = strstr(p, key));) {
 		uint64_t value = 0;
 		int digit;
 
@@ -228,18 +230,28 @@ void roots__parse_kept(struct roots *r, const char *text, const char *key, enum 
 			;
 		for (; (digit = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1) >= 0; p++)
 			value = value << 4 | (unsigned int)digit;
+		if (r->words.n >= MAX_KEPT) {
+			r->kept_in_part = true;
+			return;
+		}
 		add_word(r, value, keeper);
 	}
 }
 
 /* Where the kernel or its rules do not tell them, a scan still says what memory holds. */
+static void note_untold(struct roots *r, struct target *t, int err)
+{
+	target__note_untold(t, err);
+	r->kept_in_part |= err == -EFBIG || err == -EACCES || err == -EPERM;
+}
+
 static void take_kept(struct roots *r, struct target *t, pid_t of, const char *what, const char *key,
 		      enum root_keeper keeper)
 {
 	_cleanup_free_ char *text = NULL;
 	int err = process__file(of, what, &text);
 
-	target__note_untold(t, err);
+	note_untold(r, t, err);
 	if (!err)
 		roots__parse_kept(r, text, key, keeper);
 }
@@ -249,24 +261,31 @@ static bool is_uring(const char *path)
 	return !strcmp(path, "anon_inode:[io_uring]");
 }
 
-/* An epoll hands back what it was given: often the only pointer to a connection that waits. */
-static void take_epolls(struct roots *r, struct target *t, pid_t of)
+/* An epoll hands back what it was given: often the only pointer to a connection. -EINTR */
+static int take_epolls(struct roots *r, struct target *t, pid_t of)
 {
 	char path[64], name[NAME_MAX + 96], link[32];
 	struct dirent *d;
+	int err = 0;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)of);
 	dir = opendir(path);
 	if (!dir)
-		target__note_untold(t, -errno);
+		note_untold(r, t, -errno);
 	while (dir && (errno = 0, d = readdir(dir))) {
 		ssize_t n;
 
+		if (target__is_over(t)) {
+			err = -EINTR;
+			break;
+		}
+		if (d->d_name[0] == '.')
+			continue;
 		snprintf(name, sizeof(name), "%s/%s", path, d->d_name);
 		n = readlink(name, link, sizeof(link) - 1);
 		if (n <= 0) {
-			target__note_untold(t, -errno);
+			note_untold(r, t, -errno);
 			continue;
 		}
 		link[n] = 0;
@@ -277,29 +296,43 @@ static void take_epolls(struct roots *r, struct target *t, pid_t of)
 		take_kept(r, t, of, name, "data:", KEPT_FOR_EPOLL);
 	}
 	if (dir) {
-		target__note_untold(t, -errno);
+		note_untold(r, t, err ? 0 : -errno);
 		closedir(dir);
 	}
+	return err;
 }
 
-/* Each process that shares the memory has its own timers, and may have its own descriptors. */
-static void take_all_kept(struct roots *r, struct target *t)
+/*
+ * Each process that shares the memory has its own timers, and may have its own descriptors. A table
+ * of these is gone through once, where tables may be compared. -EINTR
+ */
+static int take_all_kept(struct roots *r, struct target *t)
 {
-	for (size_t i = 0; t->runner && target__pid_at(t, i); i++) {
+	struct vec(pid_t) tables = {};
+	int err = 0;
+
+	for (size_t i = 0; !err && t->runner && target__pid_at(t, i); i++) {
 		pid_t of = i ? process__runner(target__pid_at(t, i)) : t->runner;
 
 		if (!of)	/* it has ended */
 			continue;
-		take_epolls(r, t, of);
+		if (target__is_over(t)) {
+			err = -EINTR;
+		} else if (!vec_first(one, &tables, !syscall(SYS_kcmp, *one, of, KCMP_FILES, 0, 0))) {
+			*vec_push(&tables) = of;
+			err = take_epolls(r, t, of);
+		}
 		/* what timer_create() was given: "signal: 10/00007f..." */
 		take_kept(r, t, of, "timers", "/", KEPT_FOR_TIMER);
 	}
+	vec_done(&tables);
 	/*
 	 * Requests under way are in no file of /proc: it is only known that there may be some.
 	 * A ring whose descriptor was closed is still mapped.
 	 */
 	for (size_t i = 0; i < t->maps.n && !r->async_io; i++)
 		r->async_io = !strcmp(t->maps.v[i].path, "/[aio]") || is_uring(t->maps.v[i].path);
+	return err;
 }
 
 /* ---- registers */
@@ -468,14 +501,18 @@ int roots__look(struct roots *ret, struct search *s, const struct census *c, con
 		err_set(e, err, "cannot read the registers of process %d", t->pid);
 	if (!err)
 		err = refresh(&r, t, c, e);
+	if (!err) {
+		note_rewritten(&t->maps, s);
+		roots__ranges(&r, &t->maps, c, &o->thread_locals);
+		take_registers(&r, r.threads, r.n_threads);
+		err = take_all_kept(&r, t);
+		if (err)
+			err_set(e, err, "interrupted");
+	}
 	if (err) {
 		roots__done(&r);
 		return err;
 	}
-	note_rewritten(&t->maps, s);
-	roots__ranges(&r, &t->maps, c, &o->thread_locals);
-	take_registers(&r, r.threads, r.n_threads);
-	take_all_kept(&r, t);
 	*ret = r;
 	return 0;
 }

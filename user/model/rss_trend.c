@@ -154,7 +154,7 @@ static bool was_freed(const struct snap_process *p, const struct rss_trend *r)
 
 int64_t rss_trend__change(const struct snap_process *p)
 {
-	return p->rss_bytes && p->rss_at_attach_bytes ? (int64_t)(process__used_bytes(p) - process__used_at_attach(p)) : 0;
+	return p->rss_bytes && process__used_at_attach(p) ? (int64_t)(process__used_bytes(p) - process__used_at_attach(p)) : 0;
 }
 
 struct rss_trend rss_trend__of(const struct snap_process *p)
@@ -163,7 +163,7 @@ struct rss_trend rss_trend__of(const struct snap_process *p)
 	struct rss_trend r = {};
 	struct course c = {};
 
-	if (!p->rss_bytes || !p->rss_at_attach_bytes || !p->n_timeline)
+	if (!p->rss_bytes || !process__used_at_attach(p) || !p->n_timeline)
 		return r;
 	r.known = true;
 	r.swap = p->swap_bytes || p->swap_at_attach_bytes;

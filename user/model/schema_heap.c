@@ -59,6 +59,7 @@ FIELDS(unreached_fields,
 	ROW("passed_over_bytes", FIELD_U64, AT(snap_unreached, passed_over_bytes)),
 	ROW("unread_shared_bytes", FIELD_U64, AT(snap_unreached, unread_shared_bytes), .empty = EMPTY_IS_ABSENT),
 	ROW("async_io", FIELD_BOOL, AT(snap_unreached, async_io), .empty = EMPTY_IS_ABSENT),
+	ROW("kept_in_part", FIELD_BOOL, AT(snap_unreached, kept_in_part), .empty = EMPTY_IS_ABSENT),
 	ROW("registers", FIELD_STR, AT(snap_unreached, registers)),
 	ROW("unread_threads", FIELD_U64, AT(snap_unreached, unread_threads), .empty = EMPTY_IS_ABSENT),
 );

@@ -62,6 +62,7 @@ struct snap_unreached {
 	uint64_t passed_over_bytes;	/* not searched: too much address space for a kernel before 6.7 */
 	uint64_t unread_shared_bytes;	/* not searched: shared memory and files that the process does not map at the moment */
 	bool async_io;			/* not searched: requests of Linux AIO and io_uring, which the kernel may have in hand */
+	bool kept_in_part;		/* not searched: some of what the kernel keeps (epoll, timers) */
 	const char *registers;		/* "read" without a stop, "stopped" for it, "read in part", "not read" */
 	uint64_t unread_threads;	/* registers of these were not read; 0: of all of them, or of none */
 };
@@ -75,7 +76,7 @@ static inline bool snap_unreached__lacks_registers(const struct snap_unreached *
 static inline bool snap_unreached__is_partial(const struct snap_unreached *u)
 {
 	return u->swapped_bytes || u->passed_over_bytes || u->unread_shared_bytes || u->async_io ||
-	       snap_unreached__lacks_registers(u);
+	       u->kept_in_part || snap_unreached__lacks_registers(u);
 }
 
 /* From where blocks are first reached. */

@@ -60,7 +60,7 @@ struct file {
 	size_t n_known;
 	struct decoder *decoder;
 	struct vec(struct place) places;	/* by vaddr; no two have the same */
-	struct vec(struct code) code;
+	struct vec(struct code) code;	/* by address, disjoint */
 	size_t n_code_bytes;
 	struct vec(uint64_t) todo;	/* addresses that control comes to, in what was read, */
 	struct vec(uint64_t) unread;	/* and elsewhere */
@@ -338,7 +338,7 @@ static void look_at_prologue(struct file *f, const struct place *p)
 
 static struct code *code_at(struct file *f, uint64_t at)
 {
-	return vec_first(c, &f->code, at >= c->start && at < c->end);
+	return sorted__range_of(f->code.v, f->code.n, at);
 }
 
 /* is_target: a jump leads there, so it is code even outside of all functions in the tables. */
@@ -348,17 +348,24 @@ static bool read_code(struct file *f, const struct place *p, bool is_target)
 	bool is_near = is_inside && p->vaddr - p->start < MAX_CODE_BYTES;
 	uint64_t start = is_near ? p->start : p->vaddr, end = is_inside ? end_of(p) : p->next;
 	const Elf64_Phdr *s = segment_of(f, start, PF_X);
-	struct code c = { .start = start };
-	size_t len;
+	struct code c;
+	size_t len, at;
 
 	if (!s || s->p_offset > INT64_MAX / 2 || !(is_near || is_target))
 		return false;
 	if (code_at(f, p->vaddr))
 		return true;
-	len = MIN(MIN(end - start, s->p_filesz - (start - s->p_vaddr)), (uint64_t)MAX_CODE_BYTES);
-	if (f->n_code_bytes + len > MAX_ALL_CODE_BYTES)
+	len = MIN(end - start, s->p_filesz - (start - s->p_vaddr));
+	end = start + MIN(len, (uint64_t)MAX_CODE_BYTES);
+	at = sorted__count(one, f->code.v, f->code.n, one->end <= p->vaddr);
+	if (at)
+		start = MAX(start, f->code.v[at - 1].end);
+	if (at < f->code.n)
+		end = MIN(end, f->code.v[at].start);
+	len = end > start ? end - start : 0;
+	if (!len || f->n_code_bytes + len > MAX_ALL_CODE_BYTES)
 		return false;
-	c.end = start + len;
+	c = (struct code){ .start = start, .end = end };
 	c.bytes = xcalloc(2, len);
 	c.is_seen = (bool *)(c.bytes + len);
 	if (!read_at(f, s->p_offset + (start - s->p_vaddr), c.bytes, len)) {
@@ -366,7 +373,9 @@ static bool read_code(struct file *f, const struct place *p, bool is_target)
 		return false;
 	}
 	f->n_code_bytes += len;
-	*vec_push(&f->code) = c;
+	vec_push(&f->code);
+	memmove(f->code.v + at + 1, f->code.v + at, (f->code.n - 1 - at) * sizeof(c));
+	f->code.v[at] = c;
 	return true;
 }
 
@@ -392,13 +401,15 @@ static void follow(struct file *f, uint64_t at)
 		goes_on = i.flow == FLOW_NEXT || i.flow == FLOW_NOP || i.flow == FLOW_CALL ||
 			  i.flow == FLOW_BRANCH;
 		at += i.len;
+		if (at == c->end)
+			c = code_at(f, at);
 	}
 }
 
 static void look_at_code(struct file *f)
 {
 	for (size_t round = 0; round < MAX_ROUNDS && f->n_missing && !stint__is_over(); round++) {
-		for (size_t i = 0; i < f->places.n; i++) {
+		for (size_t i = 0; i < f->places.n && !stint__is_over(); i++) {
 			const struct place *p = &f->places.v[i];
 
 			if (read_code(f, p, round))
@@ -419,7 +430,7 @@ COMPARATOR(by_vaddr, struct verified_point *const, ORDER((*a)->vaddr, (*b)->vadd
 static void sort_points(struct file *f)
 {
 	f->known = xcalloc(f->n, sizeof(*f->known));
-	for (size_t i = 0; i < f->n; i++) {
+	for (size_t i = 0; i < f->n && !stint__is_over(); i++) {
 		f->v[i].vaddr = vaddr_at(f, f->v[i].offset, PF_X);
 		if (f->v[i].vaddr != UNKNOWN)
 			f->known[f->n_known++] = &f->v[i];

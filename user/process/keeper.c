@@ -30,14 +30,14 @@
 #define STACK_BYTES (16u << 10)	/* of a holder, at least: a page may be larger */
 #define BEGIN_MS 1000		/* until a holder waits: it takes a fraction of one */
 #define END_MS 2000		/* for a killed holder: it gives back some 20 GiB in that time */
-#define VAIN_MS 10000		/* spent on holders that had not ended: then no end is waited for */
+#define VAIN_MS 10000		/* spent on those that did not begin, or end: then none begins any more */
 #define TRIES 8			/* of a process that gives back what was to be read */
 #define CIRCLES_NS 10000000	/* of a CPU: more than any holder needs that waits */
 
 struct keeper {
 	int uffd;
 	size_t page_bytes, stack_bytes;	/* a holder's, in whole pages */
-	uint64_t vain_ms;	/* waited for holders that had not ended by then */
+	uint64_t vain_ms;	/* waited for holders that had not begun, or ended, by then */
 };
 
 /* Shared with the holder, who reads it alone. */
@@ -199,15 +199,25 @@ static void clear_away(const struct keeper *k, struct holder *h)
 	*h = (struct holder){};
 }
 
-static bool has_ended(const struct holder *h, int wait_ms)
+/* For poll(). */
+static int ms_until(uint64_t until_ns)
 {
+	uint64_t now = now_ns();
+
+	return until_ns > now ? (int)((until_ns - now + MS_NS - 1) / MS_NS) : 0;
+}
+
+static bool has_ended(const struct holder *h, uint64_t wait_ms)
+{
+	uint64_t until_ns = now_ns() + wait_ms * MS_NS;
 	struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
 	int n;
 
 	if (h->pid <= 0)
 		return true;
-	while ((n = poll(&p, 1, wait_ms)) < 0 && errno == EINTR)
-		;
+	do
+		n = poll(&p, 1, ms_until(until_ns));
+	while (n < 0 && errno == EINTR && now_ns() < until_ns);
 	return n > 0;
 }
 
@@ -234,7 +244,7 @@ static void end_holder(struct keeper *k, struct holder *h)
 	reap_dying(k);
 	if (h->pid > 0)
 		kill(h->pid, SIGKILL);
-	if (has_ended(h, (int)wait_ms)) {
+	if (has_ended(h, wait_ms)) {
 		clear_away(k, h);
 		return;
 	}
@@ -246,16 +256,17 @@ static void end_holder(struct keeper *k, struct holder *h)
 }
 
 /* 0: it waits. What others say that go round in circles is passed over. */
-static int await_holder(const struct keeper *k, const struct holder *h)
+static int await_holder(struct keeper *k, const struct holder *h)
 {
 	struct pollfd fds[] = { { .fd = k->uffd, .events = POLLIN }, { .fd = h->pidfd, .events = POLLIN } };
-	uint64_t until = now_ns() + BEGIN_MS * 1000000ull;
+	uint64_t wait_ms = MIN((uint64_t)BEGIN_MS, VAIN_MS - k->vain_ms);
+	uint64_t until_ns = now_ns() + wait_ms * MS_NS;
 
-	while (now_ns() < until) {
+	while (now_ns() < until_ns) {
 		struct uffd_msg msg;
 		siginfo_t info = {};
 
-		if (poll(fds, ARRAY_SIZE(fds), BEGIN_MS) < 0 && errno != EINTR)
+		if (poll(fds, ARRAY_SIZE(fds), ms_until(until_ns)) < 0 && errno != EINTR)
 			return -errno;
 		if (read(k->uffd, &msg, sizeof(msg)) == sizeof(msg) && msg.event == UFFD_EVENT_PAGEFAULT &&
 		    msg.arg.pagefault.address - (uintptr_t)h->page < k->page_bytes)
@@ -263,6 +274,7 @@ static int await_holder(const struct keeper *k, const struct holder *h)
 		if (!waitid(P_PID, (id_t)h->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) && info.si_pid)
 			return info.si_code == CLD_EXITED ? -info.si_status : -ECANCELED;
 	}
+	k->vain_ms += wait_ms;
 	return -ETIMEDOUT;
 }
 
@@ -400,6 +412,10 @@ static int begin(struct keeping *p, struct holder *ret, struct err *e)
 {
 	int err = -EIO;
 
+	if (p->k->vain_ms >= VAIN_MS)
+		return err_set(e, -ETIMEDOUT,
+			       "process %d cannot be kept: memory that does not answer has taken all the time that there is for it",
+			       (int)p->pid);
 	for (int i = 0; i < TRIES && (err == -EIO || err == -EFAULT); i++) {
 		struct maps maps;
 		uint64_t at;

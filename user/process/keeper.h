@@ -46,7 +46,10 @@ struct memory;			/* process/memory.h */
  */
 int keeper__new(struct keeper **ret, struct err *e);
 void keeper__free(struct keeper *k);	/* after all that it keeps; NULL: nothing */
-/* From here on it is kept. -ESRCH, -EPERM, -ENOMEM, -ENODATA: nothing of it is in memory now, -EAGAIN: it became another program meanwhile. */
+/*
+ * From here on it is kept. -ESRCH, -EPERM, -ENOMEM, -ENODATA: nothing of it is in memory now, -EAGAIN: it became
+ * another program meanwhile, -ETIMEDOUT: its memory does not answer, or that of others took too long.
+ */
 int keeper__keep(struct keeper *k, pid_t pid, struct keeping **ret, struct err *e);
 /*
  * Lets go, and returns when that is done, or after two seconds: if the process has ended, its

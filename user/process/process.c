@@ -486,15 +486,18 @@ uint64_t process__rss_bytes(pid_t pid)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
+bool process_use__parse(const char *text, struct process_use *ret)
+{
+	*ret = (struct process_use){ bytes_of_line(text, "VmRSS:"), bytes_of_line(text, "RssShmem:"), bytes_of_line(text, "VmSwap:"),
+				      bytes_of_line(text, "HugetlbPages:") };
+	return ret->rss_bytes || ret->swap_bytes || ret->hugetlb_bytes;
+}
+
 static bool read_use(pid_t pid, struct process_use *ret)
 {
 	_cleanup_free_ char *text = NULL;
 
-	if (!pid || process__file(pid, "status", &text))
-		return false;
-	*ret = (struct process_use){ bytes_of_line(text, "VmRSS:"), bytes_of_line(text, "RssShmem:"), bytes_of_line(text, "VmSwap:"),
-				      bytes_of_line(text, "HugetlbPages:") };
-	return ret->rss_bytes;
+	return pid && !process__file(pid, "status", &text) && process_use__parse(text, ret);
 }
 
 struct process_use process__use(pid_t pid)

@@ -70,6 +70,8 @@ struct process_use {
 	uint64_t rss_bytes, shmem_bytes, swap_bytes, hugetlb_bytes;	/* shmem_bytes: of rss_bytes */
 };
 struct process_use process__use(pid_t pid);
+/* The same by the text of /proc/PID/status, for the tests; false: all 0. */
+bool process_use__parse(const char *text, struct process_use *ret);
 uint64_t process__most_rss_bytes(pid_t pid);	/* of the memory that it has now: since its exec, or fork */
 uint64_t process__cpu_ns(pid_t pid);
 /* Names the time since the machine started; "" and false: not known. */

@@ -309,7 +309,6 @@ static void give_names(struct output *o, struct snapshot *s, const struct export
 {
 	bool all = f->needs_all_names || filter__any(&o->filter) || tagger__any(&o->tagger);
 
-	names__pause(o->names);
 	/* the sentence is about rows by line, whichever sites are shown */
 	if (!all && f->for_people)
 		name_attributed(o, s);
@@ -319,7 +318,6 @@ static void give_names(struct output *o, struct snapshot *s, const struct export
 		expect_place(o, s, &s->places[i]);
 	for (size_t i = 0; all && i < s->n_places; i++)
 		name_place(o, s, &s->places[i]);
-	names__resume(o->names);
 }
 
 bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames)
@@ -425,9 +423,7 @@ static struct snapshot *make_rows(struct output *o, struct snapshot *s)
 {
 	struct snapshot *rows = rows_of(o, s);
 
-	names__pause(o->names);
 	name_shown(o, rows, true);
-	names__resume(o->names);
 	return rows;
 }
 
@@ -458,6 +454,8 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	struct outfile out;
 	int err;
 
+	/* until it is written: no file may be large while one is downloaded (elf/debugfile.c) */
+	names__pause(o->names);
 	o->began_ns = began_ns;
 	give_names(o, s, f, brief);
 	shown = shown_of(o, s);
@@ -494,6 +492,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 			err = outfile__commit(&out, e);
 		}
 	}
+	names__resume(o->names);
 	snapshot__free(rows);
 	if (shown != s)
 		snapshot__free(shown);
@@ -546,6 +545,7 @@ int output__write_stream(struct output *o, struct snapshot *s, const struct expo
 	struct export_opts how = o->export;
 	int err;
 
+	names__pause(o->names);
 	give_names(o, of, f, false);
 	shown = shown_of(o, of);
 	how.report.sentence = sentence = f->for_people ? sentence_of(o, shown) : NULL;
@@ -553,6 +553,7 @@ int output__write_stream(struct output *o, struct snapshot *s, const struct expo
 	how.served = true;
 	tellings__begin(&o->tellings, shown);
 	err = f->write(out, shown, &how, e);
+	names__resume(o->names);
 	if (shown != of)
 		snapshot__free(shown);
 	snapshot__free(own);

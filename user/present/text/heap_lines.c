@@ -88,6 +88,9 @@ static void search_doubts(struct report *r, const struct snap_unreached *u)
 			    BYTES(u->unread_shared_bytes));
 	if (u->async_io)
 		para__words(&r->para, "The process uses asynchronous I/O (Linux AIO or io_uring): blocks that only a pending request points to may be among them.");
+	if (u->kept_in_part)
+		para__words(&r->para,
+			    "Some of what the kernel keeps for the process (epoll, timers) was not searched: blocks that only it points to may be among them.");
 	if (u->unread_threads)
 		para__words(&r->para, "Registers of %s thread%s could not be read, those of the others once: a block that only a register points to may be among them.",
 			    EXACT(u->unread_threads), plural(u->unread_threads));
@@ -360,7 +363,7 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 	}
 	para__begin(&r->para, "unread", LABEL_WIDTH);
 	if (h->swapped_bytes)
-		para__item(&r->para, "%s of the heap is swapped out", BYTES(h->swapped_bytes));
+		para__item(&r->para, "%s is swapped out", BYTES(h->swapped_bytes));
 	if (h->broken_bytes)
 		para__item(&r->para, "%s has no recognisable blocks", BYTES(h->broken_bytes));
 	if (h->passed_over_bytes)

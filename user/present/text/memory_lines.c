@@ -113,7 +113,7 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 	for (size_t i = 0; i < r->s->n_processes; i++) {
 		const struct snap_process *p = &r->s->processes[i];
 
-		if (p->ended || !p->rss_bytes || !p->rss_at_attach_bytes)
+		if (p->ended || !p->rss_bytes || !process__used_at_attach(p))
 			continue;
 		first += process__used_at_attach(p);
 		now += process__used_bytes(p);

@@ -57,7 +57,7 @@ static void sum_up(const struct top *t, struct sums *r)
 		r->rss += p->ended ? 0 : p->rss_bytes;
 		r->swap += p->ended ? 0 : p->swap_bytes;
 		r->used += p->ended ? 0 : process__used_bytes(p);
-		r->used_first += p->ended || !p->rss_at_attach_bytes ? 0 : process__used_at_attach(p);
+		r->used_first += p->ended ? 0 : process__used_at_attach(p);
 		/* one that came since has begun with nothing */
 		if (t->scope && b)
 			r->before = *b;

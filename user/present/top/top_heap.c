@@ -268,6 +268,8 @@ static const char *not_searched(const struct snap_unreached *u)
 {
 	if (u->async_io)
 		return "pending requests (asynchronous I/O)";
+	if (u->kept_in_part)
+		return "some of what the kernel keeps";
 	if (u->swapped_bytes || u->passed_over_bytes || u->unread_shared_bytes)
 		return "memory on disk or unmapped";
 	return "registers";

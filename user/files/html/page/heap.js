@@ -182,7 +182,7 @@ const heap = (() => {
 		const how = u.registers && u.registers !== "read" ? `; registers ${u.registers}` : "";
 
 		const partial = u.swapped_bytes || u.passed_over_bytes || u.unread_shared_bytes || u.async_io ||
-			u.unread_threads || u.registers === "not read";
+			u.kept_in_part || u.unread_threads || u.registers === "not read";
 
 		return u.blocks ? [`${partial ? "Perhaps" : "Probably"} leaked, no pointer found in ${plural(u.scans, "scan")}: `, el("b", {class: "lost"}, `${blocksWords(u.blocks)}, ${bytes(u.bytes)}`), `${how}.${directWords(u)}${partial ? " Not all memory was searched: blocks to which only the rest points may be among them." : ""}`] :
 			[`In ${plural(u.scans, "scan")} every block was reached by a pointer${how}.`];
