@@ -351,11 +351,6 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 		return 0;
 	if (!parent)
 		return on_met(m, ev, e);
-	if (!machine__has_room(m, parent->tracee->process.uid, parent->space.index.alive.n)) {
-		machine__leave_out(m, ev->pid, ev->proc);
-		images__forget_before(&m->images, ev->pid, UINT64_MAX);
-		return 0;
-	}
 	err = tracees__add_forked(m->t, ev, parent, &p, &why);
 	if (err)
 		return machine__pass_over(m, err, &why, e);

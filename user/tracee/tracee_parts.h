@@ -72,6 +72,8 @@ void tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan **
 const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
 /* It was loaded while the process was traced: what it did until it was probed was not seen. */
 void tracee__note_late_allocator(struct tracees *t, struct tracee *p);
+/* What is listed of its mappings has changed. */
+void tracee__note_listed(struct tracees *t, struct tracee *p);
 /* Files of this tracee that could not be read, each once. */
 void tracee__tell_unread(const struct tracee *p);
 
@@ -261,9 +263,7 @@ struct machine {
 	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
 	size_t n_closed;	/* processes that this user may not inspect */
 	struct vec(struct waiting) waiting;
-	size_t n_too_large;	/* processes that are not traced: those of their user map too much code */
-	struct vec(pid_t) left_out;	/* those of them that were there when the trace began */
-	bool said_too_large;	/* that one came later */
+	struct hash n_code_of;	/* by user: what is listed of its processes */
 	struct err why_closed;
 	bool said_unread;	/* that a process ended before what it mapped could be read */
 };
@@ -277,15 +277,8 @@ struct machine {
 bool machine__selects(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered);
 /* Why a single process could not be taken, which is no reason to end the trace unless it holds for all: -EPERM, -ENOMEM of the kernel. */
 int machine__pass_over(struct machine *m, int err, struct err *why, struct err *e);
-/*
- * How many mappings with code may be listed of a process, so that its user's do not exceed their
- * bound; each has a few. Is there no room for one more?
- */
-size_t machine__room(const struct machine *m, const struct tracee *p);
-bool machine__is_full(const struct machine *m, const struct tracee *p);
-/* Is there room for a process with so many? Else it is left out by the caller. */
-bool machine__has_room(const struct machine *m, uid_t user, size_t n_code);
-void machine__leave_out(struct machine *m, pid_t pid, uint32_t proc);
+/* What is listed of a process has changed, or may: its space knows how much others of its user have. m may be NULL. */
+void machine__count_code(struct machine *m, struct tracee *p);
 /* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e);
 /* The others that share the memory of a process which was just added. */
