@@ -4,6 +4,7 @@
  * what no message has told. What is reported of them in between is read in machine_streams.c.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -130,7 +131,7 @@ static int read_again(pid_t pid, struct process *p, struct err *e)
 
 static void share(struct machine *m, const struct tracee *p, pid_t pid)
 {
-	struct lent one = { pid, tracee__life(p)->proc };
+	struct lent one = { .pid = pid, .proc = tracee__life(p)->proc };
 	bool selected = machine__wants(m->selection, pid);
 
 	kernel__share(m->t->kernel, pid, one.proc, !selected);
@@ -149,31 +150,42 @@ static bool shares_memory(struct machine *m, pid_t pid)
 	return true;
 }
 
-void machine__add_sharers(struct machine *m, pid_t pid)
+/* Returns whether it is over and done with. */
+static bool count_left(struct machine *m, struct lent *one, bool now)
 {
-	const struct tracee *p = tracees__find(m->t, pid);
-	struct sharers s = {};
+	const struct tracee_life *l = hash__get(&m->t->by_proc, one->proc);
+	bool was_left = one->is_left;
 
-	if (!p || !tracee__life(p)->proc || sharers__find(pid, &s))
-		return;
-	for (size_t i = 0; i < s.n; i++)
-		if (!tracees__find(m->t, s.v[i]))
-			share(m, p, s.v[i]);
-	sharers__done(&s);
+	/* it execs: the kernel's programs count what its memory is used for */
+	if (l && tracee__life(l->tracee) != l)
+		return true;
+	one->is_left = !l || l->tracee->ended;
+	/* a signal may have killed all of them: they exit one after the other */
+	if (!one->is_left || !(was_left || now))
+		return false;
+	if (process__has_memory(one->pid) && kernel__check_borrower(m->t->kernel, one->pid, one->proc) && l)
+		tracee__report_left(l->tracee, one->pid);
+	return true;
 }
 
-void machine__count_left(struct machine *m, const struct tracee *p)
+static void count_all_left(struct machine *m, bool now)
 {
-	uint32_t proc = tracee__life(p)->proc;
-	bool any = vec_first(one, &m->lent, one->proc == proc && process__has_memory(one->pid));
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->lent.n; i++)
-		if (m->lent.v[i].proc != proc)
+		if (!count_left(m, &m->lent.v[i], now))
 			m->lent.v[n++] = m->lent.v[i];
 	m->lent.n = n;
-	if (any)
-		tracee__count_left(m->t, p);
+}
+
+void tracees__end_sharing(struct tracees *t)
+{
+	if (!t->machine)
+		return;
+	count_all_left(t->machine, false);
+	if (vec_first(one, &t->machine->lent, one->is_left))
+		poll(NULL, 0, SPAWN_MS);
+	count_all_left(t->machine, true);
 }
 
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
@@ -307,6 +319,23 @@ static int add_child(struct machine *m, pid_t pid, struct err *e)
 	return parent ? machine__add_running(m, pid, 0, parent, e) : 0;
 }
 
+/*
+ * A search reads all processes, and anybody can have one made by taking a name: it takes a tenth of
+ * the time at most.
+ */
+void machine__find_sharers(struct machine *m)
+{
+	uint64_t began_ns = now_ns(), ended_ns;
+
+	if (!m->was_renamed || began_ns < m->next_search_ns)
+		return;
+	for_each_running(m, add_sharer, NULL);
+	sharers__done(&m->by_memory);
+	m->was_renamed = false;
+	ended_ns = now_ns();
+	m->next_search_ns = ended_ns + 9 * (ended_ns - began_ns);
+}
+
 /* Those that are there: the selected; then, with -f, children that they have already, and theirs. */
 static int read_processes(struct machine *m, struct err *e)
 {
@@ -325,6 +354,7 @@ static int read_processes(struct machine *m, struct err *e)
 		if (!err && m->selection->follow)
 			err = for_each_running(m, add_child, e);
 	} while (!err && m->t->v.n > had);
+	sharers__done(&m->by_memory);
 	return err;
 }
 
@@ -457,6 +487,8 @@ static int on_second(struct tracees *t, bool watched, struct err *e)
 		tracee__refresh(m->t, p, 0, NULL);
 	}
 	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_unreported, m);
+	machine__find_sharers(m);
+	count_all_left(m, false);
 	tracees__unprobe_deleted(m->t);
 	return tracees__try_to_resume(m->t, e);
 }

@@ -296,6 +296,8 @@ static inline bool tracees__are_shared(const struct tracees *t)
 }
 /* A probed file was written to: its probes go, and that is reported. */
 void tracees__on_written(struct tracees *t, const struct object *obj);
+/* The trace is over: processes that still share the memory of one that has exited are counted. */
+void tracees__end_sharing(struct tracees *t);
 /* Takes them all out; tracees stay known. When that was done, by CLOCK_MONOTONIC. */
 uint64_t tracees__detach(struct tracees *t);
 /* Begins to, for tracees__detach() to end it: while nothing is recorded any more. */

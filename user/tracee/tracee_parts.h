@@ -54,8 +54,9 @@ int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *
 bool tracees__have_memory_of(const struct tracees *t, pid_t pid);
 /* How many other processes share its memory, before its probes are attached: p->n_sharers. */
 void tracee__count_sharers(struct tracee *p);
-/* It has exited: those that still share its memory are a loss. */
-void tracee__count_left(struct tracees *t, const struct tracee *p);
+#define SPAWN_MS 50		/* by then a child of vfork or posix_spawn has left the memory of its parent */
+/* It has exited, and another process that shares its memory has not: a loss, which is counted. */
+void tracee__report_left(const struct tracee *p, pid_t left);
 /* Their calls count for it. */
 void tracee__share_memory(struct tracees *t, struct tracee *p);
 /* All tracees are known to the kernel, have their tables, and their files are probed. */
@@ -250,13 +251,17 @@ struct waiting {		/* a process that was there when the trace began */
 struct lent {			/* the memory of a life, to a process that is not selected */
 	pid_t pid;
 	uint32_t proc;
+	bool is_left;		/* that life was over when it was last examined */
 };
 
 struct machine {
 	struct tracees *t;
 	const struct selection *selection;
 	struct images images;
-	struct sharers by_memory;	/* one process of each memory that was there when the trace began */
+	/* one process of each memory: until all that were there are read, and from a change of name until the next search */
+	struct sharers by_memory;
+	bool was_renamed;	/* a process that is selected by its new name: who shares its memory has to be found */
+	uint64_t next_search_ns;	/* not before; CLOCK_MONOTONIC */
 	struct vec(struct lent) lent;
 	struct vec(pid_t) dirty;
 	size_t turn;		/* the tracee that is examined next */
@@ -281,10 +286,8 @@ int machine__pass_over(struct machine *m, int err, struct err *why, struct err *
 void machine__count_code(struct machine *m, struct tracee *p);
 /* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e);
-/* The others that share the memory of a process which was just added. */
-void machine__add_sharers(struct machine *m, pid_t pid);
-/* Processes that are not selected, and share the memory of a tracee that has exited, are a loss. */
-void machine__count_left(struct machine *m, const struct tracee *p);
+/* The others that share the memory of processes which were selected by a new name, if it is time to search. */
+void machine__find_sharers(struct machine *m);
 
 /* ---- machine_streams.c */
 
