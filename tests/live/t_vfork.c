@@ -230,6 +230,18 @@ TEST_ALONE(chosen_ones_without_end)
 	want(t, n && n < N_CHOSEN * N_BESIDE, "%" PRIu64 " comparisons", n);
 }
 
+/* What is still to be handled when the trace ends is not traced, and does not make it fail. */
+TEST_ALONE(chosen_ones_at_the_end)
+{
+	struct mt m;
+
+	mt__start(t, &m, "--comm", "chosen", "--no-inlines", "--json", NULL);
+	mt__wait_attached(t, &m);
+	for (size_t i = 0; i < N_CHOSEN; i++)
+		start_idle(t, "chosen");
+	json_decref(mt__stop_json(t, &m, SIGINT, 0));
+}
+
 /* Does its first thread wait for time to pass, and for nothing else? Its loop waits by epoll. */
 static bool sleeps(pid_t pid)
 {

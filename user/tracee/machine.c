@@ -212,10 +212,11 @@ int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const stru
 		return 0;
 	}
 	if (!is_reported)
-		err = kernel__add_process(m->t->kernel, pid, &proc, e);
+		err = kernel__add_process(m->t->kernel, pid, &proc, &why);
 	if (err || hash__get(&m->t->by_proc, proc)) {
 		process__done(&process);
-		return err == -ENOSPC ? 0 : err;	/* counted: process_full */
+		/* without room it is counted (process_full), or the trace is over */
+		return err ? machine__pass_over(m, err, &why, e) : 0;
 	}
 	err = is_reported ? 0 : read_again(pid, &process, &why);
 	if (err) {
