@@ -64,7 +64,7 @@ static _Noreturn void be_child(const struct spawn *s, int in, int out, int err)
 	_exit(127);
 }
 
-static char state_of(pid_t pid)
+char state_of(pid_t pid)
 {
 	char path[64], *text, *at, state;
 

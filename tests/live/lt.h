@@ -89,6 +89,7 @@ struct child {
 };
 
 /* Of /proc/PID/stat; waits for it: on the way into a state a process runs for an instant. */
+char state_of(pid_t pid);	/* 0: there is no such process */
 void want_state(struct test *t, pid_t pid, char state);
 void child__start(struct test *t, struct child *c, const struct spawn *s);
 /* Reads up to and including the next line that starts with prefix (or, from errs, also holds also): lines before it are passed over. */

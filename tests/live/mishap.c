@@ -75,6 +75,7 @@ static const struct call {
 	ROW(inotify_add_watch, MISHAP_OTHERS, ENOSPC, OF_NOTHING),
 	ROW(pidfd_open, MISHAP_OTHERS, EMFILE, OF_NOTHING),
 	ROW(getrandom, MISHAP_OTHERS, EAGAIN, OF_NOTHING),
+	ROW(kcmp, MISHAP_COMPARES, EPERM, OF_NOTHING),
 #ifdef __NR_open
 	ROW(open, MISHAP_FILES, EMFILE, OF_PATH),
 	ROW(stat, MISHAP_FILES, EIO, OF_PATH),

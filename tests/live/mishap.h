@@ -13,6 +13,7 @@ enum mishap_kind {
 	MISHAP_FILES = 4,	/* opening and reading */
 	MISHAP_WRITES = 8,	/* writing, renaming: but for standard error, where the words come out */
 	MISHAP_OTHERS = 16,	/* memory maps, threads, descriptors, signals, timers */
+	MISHAP_COMPARES = 32,	/* kcmp: to be counted */
 };
 
 /*

@@ -218,7 +218,19 @@ static pid_t waiting_copy_of(pid_t parent)
 	return found;
 }
 
-/* How many descriptors it has; 0: it has exited meanwhile. *ret_socket: one is a socket. */
+/* False: it has exited instead. */
+static bool stop(pid_t pid, int pidfd)
+{
+	char state = 0;
+
+	if (syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, NULL, 0))
+		return false;
+	while (state != 'T' && (state = state_of(pid)) && state != 'Z' && state != 'X')
+		poll(NULL, 0, 1);
+	return state == 'T';
+}
+
+/* How many descriptors it has; 0: it was killed meanwhile. *ret_socket: one is a socket. */
 static size_t count_descriptors(pid_t pid, bool *ret_socket)
 {
 	char path[64], to[64];
@@ -250,7 +262,6 @@ static size_t count_descriptors(pid_t pid, bool *ret_socket)
  */
 TEST(readers_beside_a_meter)
 {
-	struct timespec moment = { 0, 1000 * 1000 };
 	unsigned int left = patience_s(20) * 100;
 	bool is_meter = false;
 	struct fx f;
@@ -260,15 +271,18 @@ TEST(readers_beside_a_meter)
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--overhead", "1", "--json", NULL);
 	while (!is_meter && left--) {
 		pid_t copy = waiting_copy_of(m.c.pid);
+		int fd = copy ? (int)syscall(SYS_pidfd_open, copy, 0) : -1;
 
-		/* it stands still while it is looked at */
-		if (copy && !kill(copy, SIGSTOP)) {
+		/* it stands still while it is looked at; its pid may be another's by now */
+		if (fd >= 0 && waiting_copy_of(m.c.pid) == copy && stop(copy, fd)) {
 			size_t n = count_descriptors(copy, &is_meter);
 
 			want(t, n <= 1, "a copy of malloctrace has %zu descriptors, wanted 1", n);
-			kill(copy, SIGCONT);
+			syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
 		}
-		nanosleep(&moment, NULL);
+		if (fd >= 0)
+			close(fd);
+		poll(NULL, 0, 1);
 	}
 	want(t, is_meter, "nothing was measured");
 	mt__wait_attached(t, &m);

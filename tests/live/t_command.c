@@ -89,7 +89,7 @@ TEST(command_execs_after_a_failure)
 }
 
 /* The state of a process, 0: there is none; whose child it is, and what it is called. */
-static char state_of(pid_t pid, pid_t *ret_parent, char comm[static 32])
+static char describe(pid_t pid, pid_t *ret_parent, char comm[static 32])
 {
 	char path[64], line[512] = "", *end;
 	FILE *f;
@@ -119,7 +119,7 @@ static pid_t child_called(pid_t parent, const char *name)
 
 	while ((e = readdir(d))) {
 		pid = atoi(e->d_name);
-		if (pid && state_of(pid, &of, comm) && of == parent && !strcmp(comm, name))
+		if (pid && describe(pid, &of, comm) && of == parent && !strcmp(comm, name))
 			break;
 	}
 	closedir(d);
@@ -134,18 +134,18 @@ TEST(command_goes_on_without_us)
 	char comm[32];
 
 	mt__start(t, &m, "-q", "-o", in_dir(t, "gone.json"), "--", "/bin/sleep", "600", NULL);
-	while (!(pid = child_called(m.c.pid, "sleep")) || state_of(pid, &of, comm) != 'S')
+	while (!(pid = child_called(m.c.pid, "sleep")) || describe(pid, &of, comm) != 'S')
 		poll(NULL, 0, 5);
 	kill(pid, SIGSTOP);
-	while (state_of(pid, &of, comm) != 'T')
+	while (describe(pid, &of, comm) != 'T')
 		poll(NULL, 0, 5);
 	child__kill(t, &m.c, SIGKILL);
-	while (state_of(m.c.pid, &of, comm) != 'Z')
+	while (describe(m.c.pid, &of, comm) != 'Z')
 		poll(NULL, 0, 5);
 	/* the kernel has told it by then */
-	for (int i = 0; i < 400 && state_of(pid, &of, comm) != 'S'; i++)
+	for (int i = 0; i < 400 && describe(pid, &of, comm) != 'S'; i++)
 		poll(NULL, 0, 5);
-	want(t, state_of(pid, &of, comm) == 'S', "the state of CMD, wanted S, got %c", state_of(pid, &of, comm));
+	want(t, describe(pid, &of, comm) == 'S', "the state of CMD, wanted S, got %c", describe(pid, &of, comm));
 	/* it has malloctrace's output */
 	kill(pid, SIGKILL);
 	want_eq(t, "malloctrace's exit status", 128 + SIGKILL, (uint64_t)child__wait(t, &m.c));
@@ -161,7 +161,7 @@ static pid_t orphan(bool stopped, char comm[static 32])
 
 	while ((e = readdir(d))) {
 		pid = atoi(e->d_name);
-		state = pid && pid != getpid() ? state_of(pid, &of, comm) : 0;
+		state = pid && pid != getpid() ? describe(pid, &of, comm) : 0;
 		if (state && of == getppid() && (stopped ? state == 'T' || state == 't' : state != 'Z'))
 			break;
 	}

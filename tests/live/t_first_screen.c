@@ -358,6 +358,8 @@ TEST_ALONE(first_screen_of_the_machine)
 	want(t, n_of(m.c.outs.s, "BLIND") <= 1, "BLIND more than once: %s", m.c.outs.s);
 	want(t, n_lines(m.c.outs.s) <= 50, "lines, wanted one screen of at most 50, got %u:\n%s", n_lines(m.c.outs.s), m.c.outs.s);
 	fx__quit(t, &f);
+	if (own <= most && !t->n_failed)
+		skip(t, "another process gained %" PRIu64 " bytes, the fixture %" PRIu64 ": the rest is right, whom the sentence is about is not known", most, own);
 }
 
 /* ---- programs as they are installed */

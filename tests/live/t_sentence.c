@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define TICKS "750"
@@ -141,12 +142,11 @@ TEST_LIMIT(sentence_of_twenty_programs, 300)
 
 /* ---- memory that RSS does not count */
 
-static json_t *trace_of(struct test *t, const char *name, struct fx *f, const char **ret_sentence)
+static json_t *trace_of(struct test *t, struct fx *f, const char **ret_sentence)
 {
-	const char *file = in_dir(t, "%s.json", name);
+	const char *file = in_dir(t, "trace.json");
 	struct mt m;
 
-	fx__start(t, f, "sentences", name, TICKS, NULL);
 	mt__start(t, &m, "-p", pid_arg(f->c.pid), "--batch", "-o", file, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, f);
@@ -171,7 +171,8 @@ TEST(sentence_of_a_program_that_goes_to_swap)
 	if (!swaps || !strchr(swaps, '/'))
 		skip(t, "this machine has no swap");
 	free(swaps);
-	root = trace_of(t, "swapped", &f, &sentence);
+	fx__start(t, &f, "sentences", "swapped", TICKS, NULL);
+	root = trace_of(t, &f, &sentence);
 	want_begins(t, sentence, "Growing: RSS and swap +");
 	want(t, ju64(t, process_of(t, root, f.c.pid, 0), "swap_bytes") > 0, "wanted swap_bytes");
 	fx__quit(t, &f);
@@ -179,8 +180,6 @@ TEST(sentence_of_a_program_that_goes_to_swap)
 
 #define OVERCOMMIT "/proc/sys/vm/nr_overcommit_hugepages"
 #define HUGE_PAGES 32
-
-static char *overcommit_before;
 
 static bool set_overcommit(const char *text)
 {
@@ -192,27 +191,43 @@ static bool set_overcommit(const char *text)
 	return ok;
 }
 
+static char *overcommit_before;
+
 static void restore_overcommit(void)
 {
 	set_overcommit(overcommit_before);
 }
 
-/* The kernel may make some more of these pages until the test ends. */
+#define HUGE_BYTES (HUGE_PAGES * (2ul << 20))
+
+/* Can that many be had now? */
+static bool has_huge_pages(void)
+{
+	void *p = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+	return p != MAP_FAILED && !munmap(p, HUGE_BYTES);
+}
+
+/* The kernel may make some more of these pages until the program has mapped them. */
 TEST_ALONE(sentence_of_a_program_with_huge_pages)
 {
+	char *memory = read_all("/proc/meminfo", NULL), more[24];
 	const char *sentence;
-	char more[24];
 	json_t *root;
 	struct fx f;
 
 	overcommit_before = read_all(OVERCOMMIT, NULL);
-	if (!overcommit_before)
-		skip(t, "this kernel has no huge pages");
+	if (!overcommit_before || !memory || !strstr(memory, "\nHugepagesize:       2048 kB\n"))
+		skip(t, "this kernel has no huge pages of 2 MiB, or others are usual");
 	snprintf(more, sizeof(more), "%lu", strtoul(overcommit_before, NULL, 10) + HUGE_PAGES);
 	if (!set_overcommit(more))
 		skip(t, "%s cannot be written", OVERCOMMIT);
 	atexit(restore_overcommit);
-	root = trace_of(t, "huge", &f, &sentence);
+	if (!has_huge_pages())
+		skip(t, "%d huge pages cannot be had", HUGE_PAGES);
+	fx__start(t, &f, "sentences", "huge", TICKS, NULL);
+	restore_overcommit();
+	root = trace_of(t, &f, &sentence);
 	want_begins(t, sentence, "Growing: RSS and huge pages +");
 	want_eq(t, "bytes in huge pages", ledger__note(t, &f.led, "mapped_bytes"), ju64(t, process_of(t, root, f.c.pid, 0), "hugetlb_bytes"));
 	fx__quit(t, &f);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,26 +80,57 @@ static bool is_harmless(pid_t pid)
 	return is;
 }
 
-/* The way in, or NULL. has_cmd: into a process that is harmless there is none. */
-static const char *try_pid(pid_t pid, bool has_cmd)
+/* The way in, or NULL. */
+static const char *way_into(pid_t pid)
 {
 	char path[64], link[64];
 	int fd;
 
-	if (has_cmd && is_harmless(pid))
-		return NULL;
 	if (!ptrace(PTRACE_SEIZE, pid, 0, 0))
-		return has_cmd && is_harmless(pid) ? NULL : "ptrace";
+		return "ptrace";
 	if (errno == ESRCH)
 		return NULL;
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		close(fd);
-		return has_cmd && is_harmless(pid) ? NULL : "mem";
+		return "mem";
 	}
 	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
-	return readlink(path, link, sizeof(link)) >= 0 && !(has_cmd && is_harmless(pid)) ? "fd" : NULL;
+	return readlink(path, link, sizeof(link)) >= 0 ? "fd" : NULL;
+}
+
+#define STOP_MS 1000	/* one that waits for a stopped process stops later */
+
+/* Is it a process of this user that stands still now? */
+static bool stop(pid_t pid)
+{
+	char state = 0;
+
+	if (kill(pid, SIGSTOP))
+		return false;
+	for (int i = 0; i < STOP_MS && (state = state_of(pid)) && !strchr("TtZX", state); i++)
+		poll(NULL, 0, 1);
+	return state == 'T';
+}
+
+/*
+ * The same. has_cmd: into a child of malloctrace's that is harmless there is none, and that is judged
+ * while it stands still: a moment later it may have given up what it had. If malloctrace lets it go on
+ * meanwhile, it may have become harmless.
+ */
+static const char *try_pid(pid_t pid, bool has_cmd)
+{
+	siginfo_t none;
+	const char *how;
+
+	if (!has_cmd || !waitid(P_PID, (id_t)pid, &none, WEXITED | WNOHANG | WNOWAIT))
+		return way_into(pid);
+	how = stop(pid) && !is_harmless(pid) ? way_into(pid) : NULL;
+	if (how && !is_harmless(pid))
+		return how;
+	kill(pid, SIGCONT);
+	return NULL;
 }
 
 /* Stopped and continued a child takes a few system calls between two attempts at most. */

@@ -2,12 +2,18 @@
 /* Children that share their parent's memory: what they do with its heap is its own. */
 #include "chain.h"
 #include "group.h"
+#include "mishap.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* From 6.12 on the kernel runs no programs of the parent's links for them: right, or told. */
@@ -143,10 +149,150 @@ TEST_ALONE(sibling_renamed_selected) { selected(t, "renamed"); }
 /* The kernel compares memories by threads, and the first one has none any more. */
 TEST_ALONE(sibling_headless_selected) { selected(t, "headless"); }
 
+/* The selected one has got its name during the trace: the other one is found then. */
+TEST_ALONE(sibling_of_a_chosen_one)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "sibling", "chosen", NULL);
+	mt__start(t, &m, "--comm", "chosen", "-v", "--json", "-o", in_dir(t, "x.json"), NULL);
+	run_sibling(t, &f, &m, 1);
+	/* what was done because of the message is done before the snapshot */
+	child__wait_err(t, &m.c, "malloctrace: stacks of chosen", NULL, patience_s(20));
+	child__kill(t, &m.c, SIGUSR1);
+	child__wait_err(t, &m.c, "malloctrace: snapshot 1 written", NULL, patience_s(60));
+	fx__go(t, &f);
+	root = stop_group(t, &m, SIGINT);
+	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BOTH & ~LED_ONLY);
+	fx__quit(t, &f);
+}
+
+#define N_CHOSEN 100u
+#define N_BESIDE 100u
+
+/* Says so when it has its name, and stays until the test ends. */
+static pid_t start_idle(struct test *t, const char *name)
+{
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	must(t, !pipe(fds), "pipe: %s", strerror(errno));
+	pid = fork();
+	must(t, pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, name);
+		if (write(fds[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	must(t, read(fds[0], &c, 1) == 1, "read: %s", strerror(errno));
+	close(fds[0]);
+	close(fds[1]);
+	return pid;
+}
+
 /*
- * What is live when the selected one exits may be in use in the other one, which is not selected.
+ * Anybody can take a selected name, again and again: not each time are all processes compared. The
+ * others that run are those of N_BESIDE, at least.
+ */
+TEST_ALONE(chosen_ones_without_end)
+{
+	struct spawn how = { .argv = { lt_bin, "--comm", "chosen", "-v", "--no-inlines", "--json" } };
+	struct mishap *calls = mishap__new(t);
+	uint64_t n_chosen = 0, before, n;
+	char last[64];
+	json_t *root, *p;
+	struct mt m;
+	size_t i;
+
+	for (i = 0; i < N_BESIDE; i++)
+		start_idle(t, "beside");
+	mishap__ask(t, calls, 0, false);
+	mishap__prepare(t, calls, MISHAP_COMPARES, &how);
+	mt__start_v(t, &m, &how);
+	mishap__begun();
+	mt__wait_attached(t, &m);
+	before = calls->n_calls;
+	for (i = 0; i < N_CHOSEN; i++)
+		snprintf(last, sizeof(last), "malloctrace: stacks of chosen (%d)", (int)start_idle(t, "chosen"));
+	child__wait_err(t, &m.c, last, NULL, patience_s(60));
+	n = calls->n_calls - before;
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	json_array_foreach(jget(root, "processes"), i, p)
+		n_chosen += !strcmp(jstr(p, "comm"), "chosen");
+	want_eq(t, "processes", N_CHOSEN, n_chosen);
+	printf("# %" PRIu64 " comparisons\n", n);
+	want(t, n && n < N_CHOSEN * N_BESIDE, "%" PRIu64 " comparisons", n);
+}
+
+/* What is still to be handled when the trace ends is not traced, and does not make it fail. */
+TEST_ALONE(chosen_ones_at_the_end)
+{
+	struct mt m;
+
+	mt__start(t, &m, "--comm", "chosen", "--no-inlines", "--json", NULL);
+	mt__wait_attached(t, &m);
+	for (size_t i = 0; i < N_CHOSEN; i++)
+		start_idle(t, "chosen");
+	json_decref(mt__stop_json(t, &m, SIGINT, 0));
+}
+
+/* Does its first thread wait for time to pass, and for nothing else? Its loop waits by epoll. */
+static bool sleeps(pid_t pid)
+{
+	char path[64], *text;
+	unsigned long nr, fds;
+	bool does;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	text = read_all(path, NULL);
+	does = text && sscanf(text, "%lu %lx", &nr, &fds) == 2 && !fds &&
+	       (nr == SYS_ppoll
+#ifdef SYS_poll
+		|| nr == SYS_poll
+#endif
+	       );
+	free(text);
+	return does;
+}
+
+/*
+ * What is live when the selected one exits may be in use in the other one, which is not selected. That
+ * one may be about to exit, too: malloctrace gives it time without waiting for it.
  */
 TEST_ALONE(sibling_renamed_outlives_selected)
+{
+	static const char said[] = "exited before process";
+	unsigned int left_ms = patience_s(20) * 1000, n_sleeps = 0;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "sibling", "outlives", NULL);
+	mt__start(t, &m, "--comm", "sibling", "--json", NULL);
+	run_sibling(t, &f, &m, 1);
+	fx__send(t, &f, 'g');
+	for (child__drain(&m.c); !strstr(m.c.errs.s, said) && left_ms--; child__drain(&m.c)) {
+		n_sleeps += sleeps(m.c.pid);
+		poll(NULL, 0, 1);
+	}
+	want(t, strstr(m.c.errs.s, said), "nothing is said of it: %s", m.c.errs.s);
+	want_eq(t, "moments in which malloctrace waited", 0, n_sleeps);
+	root = stop_group(t, &m, SIGINT);
+	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
+	want_u64(t, root, "losses.borrowed_unseen", 1);
+	want_u64(t, root, "losses.total", 1);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BOTH & ~LED_ONLY);
+	fx__quit(t, &f);
+}
+
+/* The same at the end of the trace, when nobody waits for the next second. */
+TEST_ALONE(sibling_renamed_outlives_the_trace)
 {
 	struct fx f;
 	struct mt m;
@@ -156,13 +302,11 @@ TEST_ALONE(sibling_renamed_outlives_selected)
 	mt__start(t, &m, "--comm", "sibling", "--json", NULL);
 	run_sibling(t, &f, &m, 1);
 	fx__send(t, &f, 'g');
-	child__wait_err(t, &m.c, "malloctrace: sibling", "exited before process", patience_s(20));
+	want_state(t, f.c.pid, 'Z');
 	root = stop_group(t, &m, SIGINT);
-	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
 	want_u64(t, root, "losses.borrowed_unseen", 1);
 	want_u64(t, root, "losses.total", 1);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BOTH & ~LED_ONLY);
-	fx__quit(t, &f);
 }
 
 /* Nor need one be the parent of the other: theirs has exited. */

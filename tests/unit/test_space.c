@@ -554,3 +554,62 @@ Test(space, very_many_mappings, .timeout = 120)
 	maps__done(&maps);
 	done();
 }
+
+/* A user's processes list all that they may, but for what each has in any case: what comes then is counted, and nothing else. */
+Test(space, no_room_beside_others)
+{
+	uint64_t place = 0x100000000ull, t;
+	struct mapping first, m, anon;
+	struct space child = {};
+	size_t n;
+
+	space.n_beside = SPACE_MOST_OF_USER - 1;
+	cr_expect_eq(space__most_listed(&space), SPACE_ALWAYS_LISTED);
+	refresh();
+	n = space.n;
+	cr_assert_lt(n, SPACE_ALWAYS_LISTED);
+	cr_expect_eq(space.n_unlisted, 0);
+	t = space.looked_ns;
+	first = m = record_of(find(strtoull), place, 0x3000);
+	for (; space.index.alive.n < SPACE_ALWAYS_LISTED; m.start += 0x10000, m.end += 0x10000)
+		add(&m, ++t, true);
+	cr_expect_eq(space.n, SPACE_ALWAYS_LISTED);
+	cr_expect_eq(space.n_unlisted, 0);
+	/* what is listed already, and what is no code of a file, is not left out */
+	add(&first, ++t, false);
+	anon = (struct mapping){ .start = m.start, .end = m.end, .exec = true, .path = (char *)"" };
+	add(&anon, ++t, false);
+	cr_expect_eq(space.n_unlisted, 0);
+	add(&m, ++t, false);
+	cr_expect_eq(space.n_unlisted, 1);
+	cr_expect_null(space__find(&space, m.start));
+	/* a reading has counted what came before it */
+	add(&m, space.looked_ns, false);
+	cr_expect_eq(space.n_unlisted, 1);
+	/* what takes the place of another has the room of that */
+	first.file_off += 0x100000;
+	add(&first, ++t, true);
+	cr_expect_eq(space__find(&space, place)->file_off, first.file_off);
+	cr_expect_eq(space.n_unlisted, 1);
+	/* but not of what stays before and behind it: that of the three which comes first is listed */
+	first.start += 0x1000;
+	first.end -= 0x1000;
+	first.file_off += 0x100000;
+	add(&first, ++t, true);
+	cr_expect_eq(space__find(&space, place)->end, place + 0x1000);
+	cr_expect_null(space__find(&space, place + 0x1000));
+	cr_expect_null(space__find(&space, place + 0x2000));
+	cr_expect_eq(space.index.alive.n, SPACE_ALWAYS_LISTED);
+	cr_expect_eq(space.n_unlisted, 3);
+	/* a child has no more room, whatever its parent had */
+	space.n_beside = 0;
+	add(&m, ++t, true);
+	child.n_beside = SPACE_MOST_OF_USER;
+	space__copy(&child, &space);
+	cr_expect_eq(child.n, SPACE_ALWAYS_LISTED);
+	cr_expect_eq(child.n_unlisted, 1);
+	cr_expect_not_null(space__find(&child, (uintptr_t)refresh), "what the program was started with");
+	cr_expect_not_null(space__find(&child, (uintptr_t)strtoull));
+	space__done(&child);
+	done();
+}

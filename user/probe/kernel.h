@@ -189,6 +189,7 @@ bool kernel__has_borrowers(const struct kernel *k);	/* -p: is there any that sha
  * is counted any more. left_by: those that outlive this process, which has exited; 0: of all processes.
  */
 pid_t kernel__check_borrowers(struct kernel *k, uint32_t left_by);
+bool kernel__check_borrower(struct kernel *k, pid_t pid, uint32_t left_by);	/* of one, whether it was counted */
 
 /* Programs that were begun, and are not traced because this user may not look into them (bpf/guard.bpf.h). */
 uint64_t kernel__n_forked(const struct kernel *k);	/* processes that traced ones started */

@@ -146,6 +146,11 @@ bool kernel__has_borrowers(const struct kernel *k)
 	return !bpf_map_get_next_key(bpf_map__fd(k->skel->maps.borrowers), NULL, &pid);
 }
 
+bool kernel__check_borrower(struct kernel *k, pid_t pid, uint32_t left_by)
+{
+	return ask(k, MT_ASK_CHECK, pid, left_by) > 0;
+}
+
 pid_t kernel__check_borrowers(struct kernel *k, uint32_t left_by)
 {
 	int fd = bpf_map__fd(k->skel->maps.borrowers);
@@ -155,7 +160,7 @@ pid_t kernel__check_borrowers(struct kernel *k, uint32_t left_by)
 	for (int err = bpf_map_get_next_key(fd, NULL, &pid), n = 0; !err && n < MAX_CHECKED; n++) {
 		uint32_t last = pid;
 
-		if (ask(k, MT_ASK_CHECK, pid, left_by) > 0)
+		if (kernel__check_borrower(k, (pid_t)pid, left_by))
 			unseen = pid;
 		err = bpf_map_get_next_key(fd, &last, &pid);
 	}

@@ -150,13 +150,28 @@ static struct space_range *push_copy(struct space *s, const struct space_range *
 	return r;
 }
 
+static size_t room_of(const struct space *s)
+{
+	return s->n_beside + SPACE_ALWAYS_LISTED < SPACE_MOST_OF_USER ? SPACE_MOST_OF_USER - s->n_beside : SPACE_ALWAYS_LISTED;
+}
+
+static bool is_full(const struct space *s)
+{
+	return s->n >= MAX_RANGES || s->index.alive.n >= room_of(s);
+}
+
 /* [start, end) of a range is as it was, whatever becomes of the rest. */
 static void keep_part(struct space *s, const struct space_range *was, uint64_t start, uint64_t end)
 {
-	struct space_range *part = start < end && s->n < MAX_RANGES ? push_copy(s, was) : NULL;
+	struct space_range *part;
 
-	if (!part)
+	if (start >= end)
 		return;
+	if (is_full(s)) {
+		s->n_unlisted++;
+		return;
+	}
+	part = push_copy(s, was);
 	part->start = start;
 	part->end = end;
 	part->file_off = was->file_off + (start - was->start);
@@ -246,10 +261,10 @@ static struct space_range *before(struct space *s, const struct mapping *m, uint
 }
 
 /*
- * Of a record, in whatever order they come and whatever was read meanwhile: what was there ends,
- * what came later ends it.
+ * Of a record, in whatever order they come and whatever was read meanwhile: what was there ends.
+ * What came later ends it: returns when, or 0.
  */
-static struct space_range *push_record(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
+static uint64_t end_by_record(struct space *s, const struct mapping *m, uint64_t t_ns)
 {
 	uint64_t later_ns = 0;
 	bool replaced = false;
@@ -266,7 +281,7 @@ static struct space_range *push_record(struct space *s, const struct mapping *m,
 	}
 	if (replaced)
 		is_replaced(s, m, t_ns);
-	return new_range(s, m, obj, t_ns, later_ns);
+	return later_ns;
 }
 
 /* What the file holds now need not be what this range had: it is known by its name, and has no names. */
@@ -355,18 +370,37 @@ static size_t count_files(const struct maps *maps)
 	return n;
 }
 
-/* The nth of n_files mappings is beyond the bound; last: the one before it that was, or NULL. */
-static bool is_beyond(struct space *s, struct objects *objects, const struct mapping *m, size_t nth, size_t n_files, const struct mapping **last)
+size_t space__most_listed(const struct space *s)
 {
-	size_t most = s->most_listed ?: SPACE_MOST_LISTED, first = MIN((size_t)FIRST_LISTED, most / 2);
+	return MIN(room_of(s), (size_t)SPACE_MOST_LISTED);
+}
 
-	if (n_files <= most || nth < first || n_files - nth <= most - first)
+/* The nth of n mappings is beyond the bound. */
+static bool is_beyond(struct space *s, size_t nth, size_t n)
+{
+	size_t most = space__most_listed(s), first = MIN((size_t)FIRST_LISTED, most / 2);
+
+	if (n <= most || nth < first || n - nth <= most - first)
 		return false;
 	s->n_unlisted++;
+	return true;
+}
+
+/* last: the one before it that was beyond the bound, or NULL. */
+static void note_beyond(struct objects *objects, const struct mapping *m, const struct mapping **last)
+{
 	if (!*last || !mapping__is_same_file(*last, m))
 		objects__note_unlisted(objects, m);
 	*last = m;
-	return true;
+}
+
+/* A record of one for which there is no room. A later reading has counted it. */
+static void note_full(struct space *s, struct objects *objects, const struct mapping *m, uint64_t t_ns)
+{
+	if (t_ns <= s->looked_ns)
+		return;
+	s->n_unlisted++;
+	objects__note_unlisted(objects, m);
 }
 
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
@@ -414,8 +448,10 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			*ret_new += end_overlapped(s, m, born_ns, false);
 			continue;
 		}
-		if (is_beyond(s, objects, m, nth++, n_files, &beyond))
+		if (is_beyond(s, nth++, n_files)) {
+			note_beyond(objects, m, &beyond);
 			continue;
+		}
 		r = known(s, objects, m);
 		if (r) {
 			*ret_new += m->write && note_written(s, pid, &mem, m, r, began_ns);
@@ -454,6 +490,8 @@ bool space__add(struct space *s, struct objects *objects, pid_t pid, const struc
 	struct space_range *r;
 	struct object *obj = NULL;
 	struct err why = {};
+	size_t had = s->n_ended;
+	uint64_t later_ns;
 	bool again;
 
 	if (!m->exec)
@@ -490,10 +528,13 @@ bool space__add(struct space *s, struct objects *objects, pid_t pid, const struc
 		r->gone = false;
 		return is_new;
 	}
-	if (s->n >= MAX_RANGES)
-		return false;
 	/* more of the file than is known, as where parts have become one */
 	again = r && !r->died_ns && !replaces(m, r);
+	later_ns = end_by_record(s, m, t_ns);
+	if (is_full(s)) {
+		note_full(s, objects, m, t_ns);
+		return s->n_ended > had;
+	}
 	if (m->ino && objects__get(objects, pid, m, &obj, &why)) {
 		pid_t tid = process__runner(pid);
 
@@ -505,7 +546,7 @@ bool space__add(struct space *s, struct objects *objects, pid_t pid, const struc
 		memory__open(&mem, pid);
 		obj = space_memory__vdso(objects, &mem, m);
 	}
-	r = push_record(s, m, obj, t_ns);
+	r = new_range(s, m, obj, t_ns, later_ns);
 	r->why = why;
 	if (obj && m->ino) {
 		enum object_version version = object__version_at(obj, t_ns);
@@ -556,9 +597,16 @@ bool space__tidy(struct space *s)
 
 void space__copy(struct space *to, const struct space *from)
 {
+	size_t n = 0, nth = 0;
+
 	for (size_t i = 0; i < from->n; i++)
-		if (!from->v[i].gone)
-			push_copy(to, &from->v[i])->found = false;
+		n += !from->v[i].gone;
+	for (size_t i = 0; i < from->index.alive.n; i++) {
+		const struct space_range *r = &from->v[from->index.alive.v[i]];
+
+		if (!r->gone && !is_beyond(to, nth++, n))
+			push_copy(to, r)->found = false;
+	}
 	space_index__renew(to);
 	to->written = from->written;
 	to->replaced_ns = from->replaced_ns;

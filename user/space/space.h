@@ -78,18 +78,27 @@ struct space {
 	struct space_written written;	/* code of files that need not be what the files have */
 	uint64_t look_began_ns, looked_ns;	/* when all of it was last read: in between; 0: never */
 	size_t tidy_at;		/* number of ranges from which on those that are gone are looked for */
-	size_t most_listed;	/* mappings of files with code, at the next reading; 0: SPACE_MOST_LISTED */
-	size_t n_unlisted;	/* mappings of files with code that are in no range, at the last reading: there are too many */
+	size_t n_beside;	/* what is listed of other processes of the same user */
+	size_t n_unlisted;	/* mappings of files with code that are in no range: there are too many */
 	size_t n_ended;		/* ranges whose place was taken, since the start */
 	uint64_t replaced_ns;	/* the first time that code was found to have taken the place of other code, 0: never */
 	struct object *jit;	/* a reference; the JIT's list of its functions, NULL: none */
 };
 
 /*
+ * To read a mapping takes time and memory, which a user's processes could make us spend on them alone. So of mappings of files
+ * with code so many are listed: of a process, at a reading; of all processes of a user; and of each process in any case, as it
+ * takes no more than others do then, and how many of them a user may have is for the system to bound.
+ */
+#define SPACE_MOST_LISTED 8192
+#define SPACE_MOST_OF_USER (16 * SPACE_MOST_LISTED)
+#define SPACE_ALWAYS_LISTED 256
+
+size_t space__most_listed(const struct space *s);	/* at a reading */
+/*
  * Reads the process's mappings; *ret_new counts files that are new, or gone. Files that cannot be
  * opened are kept by name.
  */
-#define SPACE_MOST_LISTED 8192
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e);
 /*
  * One more, from a record of the time t_ns; only a file that no process has mapped before is looked
@@ -100,7 +109,7 @@ bool space__add(struct space *s, struct objects *objects, pid_t pid, const struc
 bool space__is_long(const struct space *s);
 /* Drops what is gone, the oldest first, if there is too much of it; indexes of ranges are other ones then: true. */
 bool space__tidy(struct space *s);
-/* What a forked process has: the same. to is empty. */
+/* What a forked process has: the same, as far as there is room. to is empty. */
 void space__copy(struct space *to, const struct space *from);
 /*
  * Code that the process makes itself has names if it publishes them: looks for the list, and for

@@ -444,6 +444,7 @@ static int finish(struct session *s, struct err *e)
 	if (!s->scans_last)
 		end_recording(s);
 	session__read_events(s);
+	tracees__end_sharing(&s->tracees);
 	tracees__end_pause(&s->tracees);
 	tracees__tell_spots(&s->tracees);
 	tracees__tell_named(&s->tracees);

@@ -4,6 +4,7 @@
  * what no message has told. What is reported of them in between is read in machine_streams.c.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,14 +36,14 @@ void machine__free(struct machine *m)
 	vec_done(&m->lent);
 	vec_done(&m->dirty);
 	vec_done(&m->waiting);
-	vec_done(&m->left_out);
+	hash__done(&m->n_code_of);
 	err_done(&m->why_closed);
 	free(m);
 }
 
 uint64_t tracees__n_left_out(const struct tracees *t)
 {
-	return kernel__n_closed(t->kernel) + (t->machine ? t->machine->n_closed + t->machine->n_too_large : 0);
+	return kernel__n_closed(t->kernel) + (t->machine ? t->machine->n_closed : 0);
 }
 
 /* ---- what is selected */
@@ -72,68 +73,32 @@ bool machine__wants(const struct selection *selection, pid_t pid)
 	return machine__selects(&m, pid, 0, comm, false, NULL);
 }
 
-/*
- * ---- how much code the processes of a user map
- *
- * To read a mapping takes time and memory, which a user's processes could make us spend on them
- * alone. So what is listed of all processes of a user is bounded, when the trace begins and later
- * on. A process with few mappings is always traced: each takes no more than others do, and how many
- * of them a user may have is for the system to bound.
- */
+/* ---- how much code the processes of a user map */
 
-#define FEW_CODE 256			/* of a process */
-#define CODE_OF_A_USER (16 * SPACE_MOST_LISTED)
-
-static size_t n_code_of(const struct machine *m, uid_t user, const struct tracee *but)
+static size_t add_code(struct machine *m, uid_t user, size_t by)
 {
-	size_t n = 0;
+	size_t n = (uintptr_t)hash__get(&m->n_code_of, user) + by;
 
-	for (size_t i = 0; i < m->t->v.n; i++) {
-		const struct tracee *p = m->t->v.v[i];
-
-		if (!p->ended && p != but && p->process.uid == user)
-			n += tracee__life(p)->space.index.alive.n;
-	}
+	if (n)
+		hash__put(&m->n_code_of, user, (void *)(uintptr_t)n);
+	else
+		hash__remove(&m->n_code_of, user);
 	return n;
 }
 
-size_t machine__room(const struct machine *m, const struct tracee *p)
+void machine__count_code(struct machine *m, struct tracee *p)
 {
-	size_t n = n_code_of(m, p->process.uid, p);
+	struct space *space = p->ended ? NULL : &tracee__life(p)->space;
+	size_t n;
 
-	return n + FEW_CODE < CODE_OF_A_USER ? CODE_OF_A_USER - n : FEW_CODE;
-}
-
-bool machine__is_full(const struct machine *m, const struct tracee *p)
-{
-	size_t n = tracee__life(p)->space.index.alive.n;
-
-	return n >= FEW_CODE && n >= machine__room(m, p);
-}
-
-bool machine__has_room(const struct machine *m, uid_t user, size_t n_code)
-{
-	return n_code <= FEW_CODE || n_code_of(m, user, NULL) + n_code <= CODE_OF_A_USER;
-}
-
-/* It is counted only where it may matter. */
-static bool has_room_for(const struct machine *m, pid_t pid, uid_t user)
-{
-	return machine__has_room(m, user, SPACE_MOST_LISTED) ||
-	       machine__has_room(m, user, maps__n_code(pid, SPACE_MOST_LISTED));
-}
-
-/* Those that were there are said together, of others the first. */
-void machine__leave_out(struct machine *m, pid_t pid, uint32_t proc)
-{
-	kernel__ignore(m->t->kernel, pid, proc);
-	m->n_too_large++;
-	if (!m->t->begun)
-		*vec_push(&m->left_out) = pid;
-	else if (!m->said_too_large)
-		say("process %d is left out: the processes of its user map code more than %u times; others may follow",
-		    (int)pid, CODE_OF_A_USER);
-	m->said_too_large |= m->t->begun;
+	if (!m)
+		return;
+	add_code(m, p->code_of, -p->n_code);
+	p->n_code = space ? space->index.alive.n : 0;
+	p->code_of = p->process.uid;
+	n = add_code(m, p->code_of, p->n_code);
+	if (space)
+		space->n_beside = n - p->n_code;
 }
 
 /* ---- those that are there */
@@ -166,7 +131,7 @@ static int read_again(pid_t pid, struct process *p, struct err *e)
 
 static void share(struct machine *m, const struct tracee *p, pid_t pid)
 {
-	struct lent one = { pid, tracee__life(p)->proc };
+	struct lent one = { .pid = pid, .proc = tracee__life(p)->proc };
 	bool selected = machine__wants(m->selection, pid);
 
 	kernel__share(m->t->kernel, pid, one.proc, !selected);
@@ -185,31 +150,42 @@ static bool shares_memory(struct machine *m, pid_t pid)
 	return true;
 }
 
-void machine__add_sharers(struct machine *m, pid_t pid)
+/* Returns whether it is over and done with. */
+static bool count_left(struct machine *m, struct lent *one, bool now)
 {
-	const struct tracee *p = tracees__find(m->t, pid);
-	struct sharers s = {};
+	const struct tracee_life *l = hash__get(&m->t->by_proc, one->proc);
+	bool was_left = one->is_left;
 
-	if (!p || !tracee__life(p)->proc || sharers__find(pid, &s))
-		return;
-	for (size_t i = 0; i < s.n; i++)
-		if (!tracees__find(m->t, s.v[i]))
-			share(m, p, s.v[i]);
-	sharers__done(&s);
+	/* it execs: the kernel's programs count what its memory is used for */
+	if (l && tracee__life(l->tracee) != l)
+		return true;
+	one->is_left = !l || l->tracee->ended;
+	/* a signal may have killed all of them: they exit one after the other */
+	if (!one->is_left || !(was_left || now))
+		return false;
+	if (process__has_memory(one->pid) && kernel__check_borrower(m->t->kernel, one->pid, one->proc) && l)
+		tracee__report_left(l->tracee, one->pid);
+	return true;
 }
 
-void machine__count_left(struct machine *m, const struct tracee *p)
+static void count_all_left(struct machine *m, bool now)
 {
-	uint32_t proc = tracee__life(p)->proc;
-	bool any = vec_first(one, &m->lent, one->proc == proc && process__has_memory(one->pid));
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->lent.n; i++)
-		if (m->lent.v[i].proc != proc)
+		if (!count_left(m, &m->lent.v[i], now))
 			m->lent.v[n++] = m->lent.v[i];
 	m->lent.n = n;
-	if (any)
-		tracee__count_left(m->t, p);
+}
+
+void tracees__end_sharing(struct tracees *t)
+{
+	if (!t->machine)
+		return;
+	count_all_left(t->machine, false);
+	if (vec_first(one, &t->machine->lent, one->is_left))
+		poll(NULL, 0, SPAWN_MS);
+	count_all_left(t->machine, true);
 }
 
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
@@ -235,17 +211,12 @@ int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const stru
 		process__done(&process);
 		return 0;
 	}
-	/* one that is traced already stays so */
-	if (!tracees__find(m->t, pid) && !has_room_for(m, pid, process.uid)) {
-		process__done(&process);
-		machine__leave_out(m, pid, proc);
-		return 0;
-	}
 	if (!is_reported)
-		err = kernel__add_process(m->t->kernel, pid, &proc, e);
+		err = kernel__add_process(m->t->kernel, pid, &proc, &why);
 	if (err || hash__get(&m->t->by_proc, proc)) {
 		process__done(&process);
-		return err == -ENOSPC ? 0 : err;	/* counted: process_full */
+		/* without room it is counted (process_full), or the trace is over */
+		return err ? machine__pass_over(m, err, &why, e) : 0;
 	}
 	err = is_reported ? 0 : read_again(pid, &process, &why);
 	if (err) {
@@ -288,7 +259,7 @@ COMPARATOR(by_user, struct waiting,
 	   ORDER(a->user, b->user) ?: ORDER(a->n_code, b->n_code) ?: ORDER(a->pid, b->pid))
 /* Those with few mappings first; of all users in turn. */
 COMPARATOR(by_turn, struct waiting,
-	   ORDER(a->n_code > FEW_CODE, b->n_code > FEW_CODE) ?: ORDER(a->n_of_user, b->n_of_user) ?:
+	   ORDER(a->n_code > SPACE_ALWAYS_LISTED, b->n_code > SPACE_ALWAYS_LISTED) ?: ORDER(a->n_of_user, b->n_of_user) ?:
 	   ORDER(a->pid, b->pid))
 
 static int add_waiting(struct machine *m, struct err *e)
@@ -344,9 +315,26 @@ static int add_child(struct machine *m, pid_t pid, struct err *e)
 {
 	const struct tracee *parent = NULL;
 
-	if (!tracees__find(m->t, pid) && !vec_first(one, &m->left_out, *one == pid))
+	if (!tracees__find(m->t, pid))
 		parent = tracees__find(m->t, process__parent(pid));
 	return parent ? machine__add_running(m, pid, 0, parent, e) : 0;
+}
+
+/*
+ * A search reads all processes, and anybody can have one made by taking a name: it takes a tenth of
+ * the time at most.
+ */
+void machine__find_sharers(struct machine *m)
+{
+	uint64_t began_ns = now_ns(), ended_ns;
+
+	if (!m->was_renamed || began_ns < m->next_search_ns)
+		return;
+	for_each_running(m, add_sharer, NULL);
+	sharers__done(&m->by_memory);
+	m->was_renamed = false;
+	ended_ns = now_ns();
+	m->next_search_ns = ended_ns + 9 * (ended_ns - began_ns);
 }
 
 /* Those that are there: the selected; then, with -f, children that they have already, and theirs. */
@@ -367,10 +355,7 @@ static int read_processes(struct machine *m, struct err *e)
 		if (!err && m->selection->follow)
 			err = for_each_running(m, add_child, e);
 	} while (!err && m->t->v.n > had);
-	if (m->n_too_large)
-		say("%zu process%s left out: the processes of %s user map code more than %u times",
-		    m->n_too_large, m->n_too_large == 1 ? " is" : "es are",
-		    m->n_too_large == 1 ? "its" : "their", CODE_OF_A_USER);
+	sharers__done(&m->by_memory);
 	return err;
 }
 
@@ -503,6 +488,8 @@ static int on_second(struct tracees *t, bool watched, struct err *e)
 		tracee__refresh(m->t, p, 0, NULL);
 	}
 	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_unreported, m);
+	machine__find_sharers(m);
+	count_all_left(m, false);
 	tracees__unprobe_deleted(m->t);
 	return tracees__try_to_resume(m->t, e);
 }

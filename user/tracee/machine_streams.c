@@ -221,6 +221,7 @@ int machine__settle(struct tracees *t, struct err *e)
 		err = err ? machine__pass_over(m, err, &why, e) : 0;
 	}
 	m->dirty.n = 0;
+	machine__find_sharers(m);
 	return err;
 }
 
@@ -351,11 +352,6 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 		return 0;
 	if (!parent)
 		return on_met(m, ev, e);
-	if (!machine__has_room(m, parent->tracee->process.uid, parent->space.index.alive.n)) {
-		machine__leave_out(m, ev->pid, ev->proc);
-		images__forget_before(&m->images, ev->pid, UINT64_MAX);
-		return 0;
-	}
 	err = tracees__add_forked(m->t, ev, parent, &p, &why);
 	if (err)
 		return machine__pass_over(m, err, &why, e);
@@ -433,10 +429,8 @@ static void on_exit_of(struct machine *m, const struct mt_event *ev)
 	struct tracee_life *l = hash__get(&m->t->by_proc, ev->proc);
 
 	machine__end_life(m, ev->proc);
-	if (l && tracee__life(l->tracee) == l) {
-		machine__count_left(m, l->tracee);
+	if (l && tracee__life(l->tracee) == l)
 		tracee__end(m->t, l->tracee);
-	}
 	images__forget_before(&m->images, ev->pid, ev->t_ns);
 }
 
@@ -457,7 +451,6 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 	struct machine *m = t->machine;
 	const struct tracee_life *known = ev->proc ? hash__get(&m->t->by_proc, ev->proc) : NULL;
 	_cleanup_free_ char *entered = NULL;
-	int err;
 
 	if (known && ev->kind != MT_EV_EXIT)
 		return on_beginning_of_known(m, known, ev, e);
@@ -479,10 +472,8 @@ int machine__on_event(struct tracees *t, const struct mt_event *ev, struct err *
 		if (ev->proc || !is_wanted_event(m, ev, false, NULL) ||
 		    tracees__find(m->t, ev->pid))
 			return 0;
-		err = machine__add_running(m, ev->pid, 0, NULL, e);
-		if (!err)
-			machine__add_sharers(m, ev->pid);
-		return err;
+		m->was_renamed = true;
+		return machine__add_running(m, ev->pid, 0, NULL, e);
 	}
 	return 0;
 }

@@ -132,6 +132,7 @@ void tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc)
 	*vec_push(&p->lives) = l;
 	t->n_changes++;
 	tracee__set_proc(t, p, proc);
+	machine__count_code(t->machine, p);
 }
 
 /* 32-bit programs, and those of another architecture under emulation, have other registers. */
@@ -269,12 +270,13 @@ static void tell_full(struct tracees *t)
 	say("no more files can be opened (ulimit -Hn): code of other files that are mapped has no names, and its allocators are not seen");
 }
 
-/* Once for each. */
-static void report_unlisted(struct tracee *p)
+/* What is missing is reported once for each program. */
+void tracee__note_listed(struct tracees *t, struct tracee *p)
 {
 	const struct space *s = &tracee__life(p)->space;
-	size_t n = s->n_unlisted, most = s->most_listed ?: SPACE_MOST_LISTED;
+	size_t n = s->n_unlisted, most = space__most_listed(s);
 
+	machine__count_code(t->machine, p);
 	if (!n || p->reported_unlisted)
 		return;
 	p->reported_unlisted = true;
@@ -314,7 +316,7 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 			       translator__of(p->process.exe), (int)pid);
 	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
 	tell_full(t);
-	report_unlisted(p);
+	tracee__note_listed(t, p);
 	if (!err)
 		err = check_machine(p, e);
 	if (err)
@@ -399,11 +401,10 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
 	int err;
 
 	t->n_changes += space__tidy(space);
-	if (t->machine)
-		space->most_listed = MIN(machine__room(t->machine, p), (size_t)SPACE_MOST_LISTED);
+	machine__count_code(t->machine, p);
 	err = space__refresh(space, t->objects, p->process.pid, &n_new, e);
 	tell_full(t);
-	report_unlisted(p);
+	tracee__note_listed(t, p);
 	t->n_changes += n_new;
 	p->dirty |= n_new > 0 || seq != l->code_seq;
 	if (!err)
@@ -442,16 +443,12 @@ void tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapp
 
 	if (!tracee__is_open(t, p))
 		return;
-	if (t->machine && machine__is_full(t->machine, p)) {
-		space->n_unlisted++;
-		objects__note_unlisted(t->objects, m);
-		report_unlisted(p);
-		return;
-	}
+	machine__count_code(t->machine, p);
 	had = space->n;
 	n_ended = space->n_ended;
 	is_new = space__add(space, t->objects, p->process.pid, m, t_ns);
 	tell_full(t);
+	tracee__note_listed(t, p);
 	if (!is_new)
 		return;
 	t->n_changes++;
@@ -575,6 +572,7 @@ void tracee__end(struct tracees *t, struct tracee *p)
 	if (process__is(p->process.pid, p->process.start_ticks))
 		p->cpu_ns = MAX(p->cpu_ns, process__cpu_ns(p->process.pid));
 	p->ended = true;
+	machine__count_code(t->machine, p);
 	t->n_live--;
 	if (hash__get(&t->by_pid, p->process.pid) == p)
 		hash__remove(&t->by_pid, p->process.pid);

@@ -180,6 +180,8 @@ struct tracee {
 	/* whether its probes stand: tracee_pause.c */
 	pid_t debugger;		/* that was reported; 0: none */
 	bool reported_unlisted;	/* that not all of its mappings are listed */
+	size_t n_code;		/* what is listed of it, when its user's processes were last counted, */
+	uid_t code_of;		/* and whose it was */
 	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
 	bool told_writable;	/* that it has allocation functions where no probe can be */
 	size_t n_written_over;	/* points that are not in place for good: their file was written to (tracee_pause.c), there is no room (tracee_plans.c), there are too many files */
@@ -294,6 +296,8 @@ static inline bool tracees__are_shared(const struct tracees *t)
 }
 /* A probed file was written to: its probes go, and that is reported. */
 void tracees__on_written(struct tracees *t, const struct object *obj);
+/* The trace is over: processes that still share the memory of one that has exited are counted. */
+void tracees__end_sharing(struct tracees *t);
 /* Takes them all out; tracees stay known. When that was done, by CLOCK_MONOTONIC. */
 uint64_t tracees__detach(struct tracees *t);
 /* Begins to, for tracees__detach() to end it: while nothing is recorded any more. */

@@ -268,8 +268,6 @@ bool tracees__have_memory_of(const struct tracees *t, pid_t pid)
 	return found;
 }
 
-#define SPAWN_MS 50		/* by then a child of vfork or posix_spawn has left the memory of its parent */
-
 void tracee__count_sharers(struct tracee *p)
 {
 	struct sharers first = {}, s = {};
@@ -301,17 +299,10 @@ bool tracees__gained_sharers(struct tracees *t)
 	return tracees__sharing(t);
 }
 
-void tracee__count_left(struct tracees *t, const struct tracee *p)
+void tracee__report_left(const struct tracee *p, pid_t left)
 {
-	pid_t left;
-
-	/* a signal may have killed all of them: they exit one after the other */
-	if (!kernel__has_borrowers(t->kernel) || (poll(NULL, 0, SPAWN_MS), !kernel__has_borrowers(t->kernel)))
-		return;
-	left = kernel__check_borrowers(t->kernel, tracee__life(p)->proc);
-	if (left)
-		say("%s (%d) exited before process %d, which shares its memory: calls of that one do not count any more, and what is live may be in use there",
-		    p->process.comm, (int)p->process.pid, (int)left);
+	say("%s (%d) exited before process %d, which shares its memory: calls of that one do not count any more, and what is live may be in use there",
+	    p->process.comm, (int)p->process.pid, (int)left);
 }
 
 /* --mode growth counts the faults of one process's threads, where it has events of its own. */

@@ -6,6 +6,7 @@
 #include "tracee/tracee_parts.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -226,6 +227,18 @@ static void say_attached(const struct tracees *t)
 	}
 }
 
+static void count_left(struct tracees *t, const struct tracee *p)
+{
+	pid_t left;
+
+	/* a signal may have killed all of them: they exit one after the other */
+	if (kernel__has_borrowers(t->kernel))
+		poll(NULL, 0, SPAWN_MS);
+	left = kernel__check_borrowers(t->kernel, tracee__life(p)->proc);
+	if (left)
+		tracee__report_left(p, left);
+}
+
 static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 {
 	struct tracee *p = tracees__find(t, ev->pid);
@@ -241,7 +254,7 @@ static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 	} else if (ev->kind == MT_EV_EXIT) {
 		tracees__end_life(t, ev->proc);
 		if (p && tracee__life(p)->proc == ev->proc) {
-			tracee__count_left(t, p);
+			count_left(t, p);
 			tracee__end(t, p);
 		}
 	}

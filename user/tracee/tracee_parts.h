@@ -54,8 +54,9 @@ int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *
 bool tracees__have_memory_of(const struct tracees *t, pid_t pid);
 /* How many other processes share its memory, before its probes are attached: p->n_sharers. */
 void tracee__count_sharers(struct tracee *p);
-/* It has exited: those that still share its memory are a loss. */
-void tracee__count_left(struct tracees *t, const struct tracee *p);
+#define SPAWN_MS 50		/* by then a child of vfork or posix_spawn has left the memory of its parent */
+/* It has exited, and another process that shares its memory has not: a loss, which is counted. */
+void tracee__report_left(const struct tracee *p, pid_t left);
 /* Their calls count for it. */
 void tracee__share_memory(struct tracees *t, struct tracee *p);
 /* All tracees are known to the kernel, have their tables, and their files are probed. */
@@ -72,6 +73,8 @@ void tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan **
 const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
 /* It was loaded while the process was traced: what it did until it was probed was not seen. */
 void tracee__note_late_allocator(struct tracees *t, struct tracee *p);
+/* What is listed of its mappings has changed. */
+void tracee__note_listed(struct tracees *t, struct tracee *p);
 /* Files of this tracee that could not be read, each once. */
 void tracee__tell_unread(const struct tracee *p);
 
@@ -248,22 +251,24 @@ struct waiting {		/* a process that was there when the trace began */
 struct lent {			/* the memory of a life, to a process that is not selected */
 	pid_t pid;
 	uint32_t proc;
+	bool is_left;		/* that life was over when it was last examined */
 };
 
 struct machine {
 	struct tracees *t;
 	const struct selection *selection;
 	struct images images;
-	struct sharers by_memory;	/* one process of each memory that was there when the trace began */
+	/* one process of each memory: until all that were there are read, and from a change of name until the next search */
+	struct sharers by_memory;
+	bool was_renamed;	/* a process that is selected by its new name: who shares its memory has to be found */
+	uint64_t next_search_ns;	/* not before; CLOCK_MONOTONIC */
 	struct vec(struct lent) lent;
 	struct vec(pid_t) dirty;
 	size_t turn;		/* the tracee that is examined next */
 	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
 	size_t n_closed;	/* processes that this user may not inspect */
 	struct vec(struct waiting) waiting;
-	size_t n_too_large;	/* processes that are not traced: those of their user map too much code */
-	struct vec(pid_t) left_out;	/* those of them that were there when the trace began */
-	bool said_too_large;	/* that one came later */
+	struct hash n_code_of;	/* by user: what is listed of its processes */
 	struct err why_closed;
 	bool said_unread;	/* that a process ended before what it mapped could be read */
 };
@@ -277,21 +282,12 @@ struct machine {
 bool machine__selects(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered);
 /* Why a single process could not be taken, which is no reason to end the trace unless it holds for all: -EPERM, -ENOMEM of the kernel. */
 int machine__pass_over(struct machine *m, int err, struct err *why, struct err *e);
-/*
- * How many mappings with code may be listed of a process, so that its user's do not exceed their
- * bound; each has a few. Is there no room for one more?
- */
-size_t machine__room(const struct machine *m, const struct tracee *p);
-bool machine__is_full(const struct machine *m, const struct tracee *p);
-/* Is there room for a process with so many? Else it is left out by the caller. */
-bool machine__has_room(const struct machine *m, uid_t user, size_t n_code);
-void machine__leave_out(struct machine *m, pid_t pid, uint32_t proc);
+/* What is listed of a process has changed, or may: its space knows how much others of its user have. m may be NULL. */
+void machine__count_code(struct machine *m, struct tracee *p);
 /* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
 int machine__add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e);
-/* The others that share the memory of a process which was just added. */
-void machine__add_sharers(struct machine *m, pid_t pid);
-/* Processes that are not selected, and share the memory of a tracee that has exited, are a loss. */
-void machine__count_left(struct machine *m, const struct tracee *p);
+/* The others that share the memory of processes which were selected by a new name, if it is time to search. */
+void machine__find_sharers(struct machine *m);
 
 /* ---- machine_streams.c */
 

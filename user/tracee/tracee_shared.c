@@ -351,6 +351,10 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 	from_event(ev, parent->tracee, &process);
 	p = add_tracee(t, &process, ev->proc, parent);
 	space__copy(&tracee__life(p)->space, &parent->space);
+	/* of one child for all */
+	p->reported_unlisted = parent->tracee->reported_unlisted;
+	tracee__note_listed(t, p);
+	parent->tracee->reported_unlisted = p->reported_unlisted;
 	tracee__life(p)->code_seq = parent->code_seq;
 	/* it has what its parent had when it was forked, which may have been nothing yet */
 	tracee__life(p)->awaits_python = parent->knows_python || parent->awaits_python;
@@ -413,7 +417,7 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 		tracee__add_life(t, p, ev->proc);
 	}
 	p->unseen_ns = p->live_bytes = p->n_allocators = p->n_probed_for = 0;
-	p->dirty = p->stale = false;
+	p->dirty = p->stale = p->reported_unlisted = false;
 	is_past = tracees__find(t, p->process.pid) != p;
 	set_exe(&p->process, v, n, is_past);
 	process__read_cgroup(&p->process);
