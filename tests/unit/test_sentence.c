@@ -96,8 +96,7 @@ static char *sentence(void (*second)(struct play *p), int seconds, void (*change
 	for (p->t = 0; p->t < seconds; p->t++) {
 		second(p);
 		p->cut.now_ns += S;
-		model__set_rss(p->m, 1, p->rss);
-		model__set_beside_rss(p->m, 1, p->swap, p->hugetlb);
+		model__set_rss(p->m, 1, p->rss, p->swap, p->hugetlb);
 		model__note(p->m, &p->cut);
 	}
 	s = model__snapshot(p->m, &p->cut, &info, &calls);

@@ -107,14 +107,6 @@ static void older_item(struct report *r)
 			   blocks == 1 ? "is" : "are");
 }
 
-static void unfollowed_line(struct report *r)
-{
-	_cleanup_free_ char *words = unfollowed__words(r->s);
-
-	if (words)
-		report__line(r, "%s", words);
-}
-
 static void traced_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
@@ -492,6 +484,8 @@ static void spot_lines(struct report *r)
 
 void report__header(struct report *r)
 {
+	_cleanup_free_ char *unfollowed = unfollowed__words(r->s);
+
 	report__title(r, "malloctrace");
 	/* what made this report be written, if it was not its time */
 	if (r->s->trigger)
@@ -500,7 +494,8 @@ void report__header(struct report *r)
 	report__died_line(r);
 	spot_lines(r);
 	traced_line(r);
-	unfollowed_line(r);
+	if (unfollowed)
+		report__line(r, "%s", unfollowed);
 	estimated_line(r);
 	/* --mode leak: what the figures of live blocks go by */
 	words_line(r, "heap", reading__words(r->s));
