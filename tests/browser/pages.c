@@ -373,6 +373,9 @@ static void put_heaps(const char *dir)
 	put(dir, "heap-census", sample__heap_alone(0));
 	put(dir, "heap-quiet", sample__heap_alone(HEAP_SEARCHED | HEAP_QUIET));
 	put(dir, "heap-refused", sample__heap_alone(HEAP_REFUSED));
+	s = sample__heap_alone(0);
+	((struct snap_heap *)s->heaps)->search_interrupted = true;
+	put(dir, "heap-interrupted", s);
 }
 
 /* As many sizes, types, arenas and parts as a large process has. */

@@ -97,8 +97,9 @@ function heapCards() {
 	const free = sum(read, (h) => h.free.bytes), inRam = sum(read, (h) => h.free.resident_bytes), used = sum(read, (h) => h.in_use.bytes), wrong = sum(read, (h) => h.unsure_blocks);
 
 	return [read.length ? card("In use", bytes(used), plural(sum(read, (h) => h.in_use.blocks), "block"), "main") : card("In use", "not known", "the heap's layout was not recognised", "bad"),
-		searched.length ? card("Probably leaked", lost ? bytes(sum(searched, (h) => h.unreached.bytes)) : "none", lost ? `no pointer to ${plural(lost, "block")}` : "a pointer to every block", lost ? "bad" : "good") :
-			card("Probably leaked", "–", "not searched: --reachable"),
+		searched.length ? card("Probably leaked", lost ? bytes(sum(searched, (h) => h.unreached.bytes)) : "none", (lost ? `no pointer to ${plural(lost, "block")}` : "every block that was searched is reachable") +
+			(searched.length < heaps.length ? `; ${exact(searched.length)} of ${exact(heaps.length)} processes searched` : ""), lost ? "bad" : searched.length < heaps.length ? "" : "good") :
+			card("Probably leaked", "–", heaps.some((h) => h.search_interrupted) ? "the search was interrupted" : "not searched: --reachable"),
 		...(read.length ? [card("Free", bytes(free), `${bytes(inRam)} of it in RAM`), card("malloc_trim would return", bytes(sum(read, (h) => Math.min(h.free.trimmable_bytes, h.free.resident_bytes))), "if the program called it")] : []),
 		card("Resident (RSS)", bytes(sum(heaps, (h) => h.rss_bytes)), heaps.length > 1 ? `of ${exact(heaps.length)} processes` : ""),
 		...(read.length ? [card("Uncertain", wrong ? plural(wrong, "block") : "none", skipped ? `${bytes(skipped)} not read` : "all memory was read", wrong || skipped ? "" : "good")] : [])];
