@@ -766,6 +766,11 @@ Test(report, explains_how_rss_grew_where_it_did)
 	cr_expect(says(s, &o, "RSS    +200.0 MiB while traced (RSS and swap),"));
 	cr_expect(says(s, &o, "51%"));
 	cr_expect(says(s, &o, "swap +100.0 MiB\n"));
+	/* at most so much was resident, not in swap */
+	p.most_rss_bytes = 212 * MIB;
+	p.ended = true;
+	cr_expect(says(s, &(struct report_opts){ .brief = true, .width = 200 }, "RSS was 200.0 MiB, at most 212.0 MiB, swap was 100.0 MiB"));
+	p.ended = false;
 	p.swap_bytes = 0;
 	/* one of fifty parts, and a MiB at least */
 	p.rss_bytes = 102 * MIB;

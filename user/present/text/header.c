@@ -240,12 +240,13 @@ static void live_line(struct report *r)
 		para__item(&r->para, "peak at most %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
+	if (report__is_one(r) && s->processes->most_rss_bytes)
+		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most",
+			   fmt_bytes(a, s->processes->most_rss_bytes));
 	if (swap)
 		para__item(&r->para, "swap %s%s", ended ? "was " : "", fmt_bytes(a, swap));
 	if (hugetlb)
-		para__item(&r->para, "huge pages %s", fmt_bytes(a, hugetlb));
-	if (report__is_one(r) && s->processes->most_rss_bytes)
-		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most", fmt_bytes(a, s->processes->most_rss_bytes));
+		para__item(&r->para, "huge pages %s%s", ended ? "were " : "", fmt_bytes(a, hugetlb));
 	/* else that is in the line of calls, which one screen has no room for */
 	if (r->o->brief && s->known & HAS_FAILED_CALLS && s->totals.failed_calls)
 		para__item(&r->para, "%s failed call%s", fmt_exact(a, s->totals.failed_calls), plural(s->totals.failed_calls));
