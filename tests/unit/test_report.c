@@ -745,6 +745,20 @@ Test(report, sentence)
 	snapshot__free(s);
 }
 
+/* The title of the sites of several processes is true of each that is listed. */
+Test(report, lists_no_steady_process_as_one_that_grows)
+{
+	struct snapshot *s = all_are(SAMPLE_MANY, "steady");
+	struct snap_process *p = (struct snap_process *)s->processes;
+	const struct report_opts o = { .brief = true, .width = 120 };
+
+	cr_expect(says(s, &o, "\nSITES of the 3 processes that hold most ("));
+	cr_expect_not(says(s, &o, " most (0 "));
+	p->trend.verdict = "growing";
+	cr_expect(says(s, &o, "\nSITES of the process that grows most ("));
+	snapshot__free(s);
+}
+
 #define MIB (1ull << 20)
 
 Test(report, explains_how_rss_grew_where_it_did)

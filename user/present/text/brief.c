@@ -237,8 +237,9 @@ static void rows_of_growers(struct report *r)
 	const struct metric *weighs = rank__key("live-bytes");
 	const struct snap_site *v[GROWERS * GROWER_ROWS] = {};
 	struct rank k = { .v = v };
-	_cleanup_free_ size_t *sites = processes__sites_of_growers(r->s, r->o->sort, &k.n);
 	const char *verb;
+	_cleanup_free_ size_t *sites =
+		processes__sites_of_growers(r->s, r->o->sort, &k.n, &verb);
 	size_t n_of = 0;
 
 	for (size_t i = 0; i < k.n; i++) {
@@ -247,11 +248,11 @@ static void rows_of_growers(struct report *r)
 	}
 	if (!k.n)
 		return;
-	verb = r->s->processes[v[0]->process].ended ? "held" : n_of == 1 ? "grows" : "grow";
 	fputc('\n', r->out);
 	report__line(r, "SITES of the %s%s that %s most (%s of %s; shares within each %s)", n_of == 1 ? "" : n_of == 2 ? "2 " : "3 ",
 		     snapshot__is_grouped(r->s) ? n_of == 1 ? "group" : "groups" : n_of == 1 ? "process" : "processes",
-		     verb, EXACT(k.n), EXACT(r->s->n_sites), snapshot__is_grouped(r->s) ? "group" : "process");
+		     verb, n_of == 1 && strcmp(verb, "held") ? "s" : "", EXACT(k.n), EXACT(r->s->n_sites),
+		     snapshot__is_grouped(r->s) ? "group" : "process");
 	fputc('\n', r->out);
 	rows(r, view__of(VIEW_LIVE), &k, k.n, weighs, 0);
 	stack_of_first(r, &k, k.n);

@@ -521,7 +521,7 @@ static int put_sum(struct top *t, struct grid *g, int row, int n)
 #define LEAST_PROCESSES 5	/* rows of processes that stay */
 
 /*
- * The sites of the processes that grow most, below a table of processes, where the screen has room for both:
+ * The sites of the processes that grow or hold most, below a table of processes, where the screen has room for both:
  *
  *	SITES of the processes that grow most
  *	     LIVE   GROWTH/s VERDICT  PROCESS                SITE
@@ -540,7 +540,8 @@ static int draw_growers(struct top *t, struct grid *g, int row, int n)
 		return 0;
 	row += n - n_rows - 2;
 	lay_out(t, live, (size_t)g->cols, &l);
-	grid__putf(g, row, 0, g->cols, STYLE_LABEL, "SITES of the %s that grow most", snapshot__is_grouped(t->shown) ? "groups" : "processes");
+	grid__putf(g, row, 0, g->cols, STYLE_LABEL, "SITES of the %s that %s most", snapshot__is_grouped(t->shown) ? "groups" : "processes",
+		   t->growers_do);
 	draw_heads(t, &l, g, row + 1, false);
 	for (int i = 0; i < n_rows; i++)
 		draw_row(t, live, &l, &t->growers[i], g, row + 2 + i);
