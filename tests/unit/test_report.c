@@ -248,6 +248,13 @@ Test(report, next_commands_follow_the_sentence)
 		{ "Growing: the heap grew by 74.0 MiB: malloctrace heap -p 1432 shows how much of it is free", "next: malloctrace heap -p 1432 for the free memory of the heap, " },
 		{ "Too early to tell: live memory 1.0 MiB, RSS +1.0 MiB in 3.0s; trace longer (-d 2m)", ", -d 2m for a verdict\n" },
 	};
+	static const struct {
+		unsigned int flags;
+		const char *next;
+	} first[] = {
+		{ 0, "next: malloctrace heap -p 1501 for the free memory of the heap, malloctrace -p 1432 for the first process alone\n" },
+		{ SAMPLE_SINGLE | SAMPLE_LOSSES, "next: malloctrace heap -p 1501 for the free memory of the heap, --max-live N to record more blocks\n" },
+	};
 	struct snapshot *s = sample__new(SAMPLE_SINGLE);
 	struct snap_heap *h;
 	_cleanup_free_ char *text = NULL;
@@ -268,6 +275,17 @@ Test(report, next_commands_follow_the_sentence)
 		free(text);
 	}
 	snapshot__free(s);
+	/* before losses and the first process, and of the process that the sentence names */
+	for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
+		s = sample__new(first[i].flags);
+		text = NULL;
+		out = open_memstream(&text, &len);
+		cr_assert_eq(report__write(out, s, &(struct report_opts){ .brief = true, .width = 120, .sentence = "the heap grew: malloctrace heap -p 1501 shows how much of it is free" }), 0);
+		fclose(out);
+		cr_expect(strstr(text, first[i].next), "wanted %s, got %s", first[i].next, text);
+		free(text);
+		snapshot__free(s);
+	}
 	s = sample__new(SAMPLE_SINGLE);
 	sample__add_heap(s, 0, HEAP_OLDER);
 	h = (struct snap_heap *)s->heaps;
