@@ -891,3 +891,20 @@ Test(sentence, of_several_processes_is_about_the_one_that_grows_most)
 			  of_several[i].name, of_several[i].begins, of_several[i].has, got);
 	}
 }
+
+/* A quarter of it to swap, as much into huge pages. */
+static void grow_beside_rss(struct play *p)
+{
+	grow_beside_a_tiny_site(p);
+	p->rss -= 5 * MIB;
+	p->swap += 5 * MIB / 2;
+	p->hugetlb += 5 * MIB / 2;
+}
+
+Test(sentence, says_once_what_memory_did)
+{
+	_cleanup_free_ char *got = sentence(grow_beside_rss, 60, small_one_leaks);
+	const char *first = got ? strstr(got, "RSS, swap and huge pages +") : NULL;
+
+	cr_expect(first && !strstr(first + 1, "RSS"), "%s", got);
+}
