@@ -214,6 +214,17 @@ static void put_killed(const char *dir)
 	put(dir, "killed", s);
 }
 
+/* Most of what it grew by is in swap. */
+static void put_swapped(const char *dir)
+{
+	struct snapshot *s = sample__asked();
+	struct snap_process *p = (struct snap_process *)s->processes;
+
+	p->rss_at_attach_bytes = p->rss_bytes - 4 * MIB;
+	p->swap_bytes = 76 * MIB;
+	put(dir, "swapped", s);
+}
+
 /* Mappings beyond what is looked at page by page. */
 static void put_huge(const char *dir)
 {
@@ -373,6 +384,9 @@ static void put_heaps(const char *dir)
 	put(dir, "heap-census", sample__heap_alone(0));
 	put(dir, "heap-quiet", sample__heap_alone(HEAP_SEARCHED | HEAP_QUIET));
 	put(dir, "heap-refused", sample__heap_alone(HEAP_REFUSED));
+	s = sample__heap_alone(0);
+	((struct snap_heap *)s->heaps)->search_interrupted = true;
+	put(dir, "heap-interrupted", s);
 }
 
 /* As many sizes, types, arenas and parts as a large process has. */
@@ -473,6 +487,7 @@ static int pages(const char *dir)
 	put_diff(dir);
 	put_asked(dir);
 	put_killed(dir);
+	put_swapped(dir);
 	put_huge(dir);
 	put_threads(dir);
 	put_recursive(dir);

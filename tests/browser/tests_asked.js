@@ -305,6 +305,14 @@ test("resident_memory", async () => {
 	quiet();
 });
 
+// Memory that goes to swap is not freed: the page says of it what the sentence says.
+test("memory_in_swap", async () => {
+	await open("swapped");
+	assert.strictEqual(await text("[aria-label='Resident (RSS)'] .card-below"), "76.0 MiB in swap, +80.0 MiB while traced (RSS and swap)");
+	assert.strictEqual(await text("#memory-said"), "+80.0 MiB while traced (RSS and swap), 48% of it explained by live blocks: heap +30.0 MiB, other anonymous +2.0 MiB, swap +76.0 MiB");
+	quiet();
+});
+
 // What is extrapolated has its mark wherever it stands, and nothing else has.
 test("resident_memory_of_huge_mappings", async () => {
 	await open("huge");

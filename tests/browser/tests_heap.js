@@ -7,7 +7,7 @@ const path = require("path");
 const {spawnSync} = require("child_process");
 const {attribute, browser, dir, open, opens, quiet, test, text, texts} = require("./harness.js");
 
-for (const name of ["heap", "heap-trace", "heap-two", "heap-other", "heap-census", "heap-quiet", "heap-refused", "heap-large", "heap-hostile"])
+for (const name of ["heap", "heap-trace", "heap-two", "heap-other", "heap-census", "heap-quiet", "heap-interrupted", "heap-refused", "heap-large", "heap-hostile"])
 	test("opens_quietly " + name, opens(name));
 
 const visible = () => browser.run(() => [...document.querySelectorAll("main section, #histograms")].filter((e) => e.offsetHeight).map((e) => e.id || e.className));
@@ -162,8 +162,12 @@ test("what_was_not_looked_for_is_not_shown", async () => {
 	assert.deepStrictEqual(Object.keys((await show("Sizes"))[0]), ["Usable", "Blocks", "Bytes", "Share", "Types"]);
 	assert.doesNotMatch(await text("#heap-used"), /no pointer/);
 	await open("heap-quiet");
-	assert.match((await texts(".heap-lines li"))[1], /^In 3 scans every block was reached by a pointer\.$/);
+	assert.match((await texts(".heap-lines li"))[1], /^Every block that was searched is reachable \(3 scans\)\.$/);
 	assert.strictEqual((await texts("#cards .card-value"))[1], "none");
+	assert.strictEqual((await texts("#cards .card-below"))[1], "every block that was searched is reachable");
+	await open("heap-interrupted");
+	assert.strictEqual((await texts(".heap-lines li"))[1], "The search for pointers was interrupted: which blocks are unreachable is not known.");
+	assert.deepStrictEqual([(await texts("#cards .card-value"))[1], (await texts("#cards .card-below"))[1]], ["–", "the search was interrupted"]);
 	// the trace alone: no column, no metric, no part of the page
 	await open("asked");
 	assert.ok(await browser.run("document.getElementById('heap-panel').hidden"));

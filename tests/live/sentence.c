@@ -171,7 +171,7 @@ void want_one_screen(struct test *t, const char *report)
  * width of its figures wanted it.
  */
 static const char *const line_begins[] = {
-	"malloctrace  ", "malloctrace searched ", "traced ", "sh started ", "Also growing",
+	"malloctrace  ", "malloctrace searched ", "Every block that was searched ", "traced ", "sh started ", "Also growing",
 	"Probably leaked", "A flat profile",
 	"live   ", "heap   ", "stacks ", "names  ", "python ", "node   ", "BLIND  ", "probes took ",
 	"ended: ", "look into one: ", "allocates most: ", "next: ",

@@ -29,17 +29,18 @@ TEST(basic_sizes) { exact(t, "basic", "sizes", LED_ALL); }
 TEST(basic_unknown_frees) { exact(t, "basic", "unknown", LED_ALL); }
 
 /* By the sites of each function; a key where there are any. A realloc to zero bytes that frees its block is no allocation. */
-static void zeros(struct test *t, const char *extra, bool is_known)
+static void zeros(struct test *t, const char *extra, const char *value)
 {
 	static const char *const functions[] = { "site_malloc", "site_calloc", "site_realloc", "site_posix_memalign",
 						 "leak_here", "realloc_zero" };
 	uint64_t sum[sizeof(functions) / sizeof(*functions)] = {};
+	bool is_known = !value;
 	json_t *root, *site;
 	struct fx f;
 	size_t i;
 
 	fx__start(t, &f, "basic", "zeros", NULL);
-	root = trace(t, &f, 0, extra, is_known ? NULL : "1", NULL);
+	root = trace(t, &f, 0, extra, value, NULL);
 	if (is_known)
 		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	json_array_foreach(jget(root, "sites"), i, site)
@@ -53,9 +54,10 @@ static void zeros(struct test *t, const char *extra, bool is_known)
 	fx__quit(t, &f);
 }
 
-TEST(basic_zero_calls) { zeros(t, NULL, true); }
-TEST(basic_zero_calls_with_free_stacks) { zeros(t, "--free-stacks", true); }
-TEST(basic_zero_calls_of_samples) { zeros(t, "--sample", false); }
+TEST(basic_zero_calls) { zeros(t, NULL, NULL); }
+TEST(basic_zero_calls_with_free_stacks) { zeros(t, "--free-stacks", NULL); }
+TEST(basic_zero_calls_of_samples) { zeros(t, "--sample", "1"); }
+TEST(basic_zero_calls_of_usable_sizes) { zeros(t, "--size", "usable"); }
 
 /* The same code in other clothes. Without frame pointers stacks may be short, figures may not. */
 static const char *const whats[] = { "family", "reallocs", "failures", "big", "unknown" };

@@ -189,7 +189,7 @@ TEST(python_function_that_is_to_be_probed)
 
 		snprintf(
 			wanted, sizeof(wanted),
-			"%s takes native functions only; of a Python function, --tag work shows what it allocates beside all else, --filter work only that",
+			"%s takes native functions only; for a Python function, --tag work groups its allocations, and --filter work hides all others",
 			options[i]);
 		want_eq(t, "exit", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), options[i], "work", "-d", "1", NULL));
 		want(t, strstr(m.c.errs.s, wanted), "%s work: wanted to be told '%s', got: %.500s", options[i], wanted, m.c.errs.s);

@@ -167,6 +167,40 @@ Test(heap_report, interrupted)
 	}
 }
 
+/* Of several processes it is said how many were searched, and nothing of the others. */
+Test(heap_report, of_several_only_what_was_searched)
+{
+	static const struct {
+		unsigned int first;
+		bool second, interrupted;
+		const char *says;
+	} t[] = {
+		{ HEAP_SEARCHED | HEAP_QUIET, true, true, "\nmalloctrace searched 1 of 2 processes for pointers: every block that was searched is reachable. 1 search was interrupted. "
+							  "2.0 MiB could not be read: whether blocks there are reachable is not known.\n" },
+		{ HEAP_SEARCHED | HEAP_QUIET, true, false, "\nmalloctrace searched 1 of 2 processes for pointers: every block that was searched is reachable. 2.0 MiB " },
+		{ HEAP_SEARCHED | HEAP_QUIET, false, false, "\nmalloctrace searched 1 of 2 processes for pointers: every block that was searched is reachable. 2.0 MiB " },
+		{ HEAP_SEARCHED, true, true, "33.5 MiB.\nmalloctrace searched 1 of 2 processes for pointers. 1 search was interrupted. 2.0 MiB " },
+		{ 0, true, true, "\nmalloctrace searched 0 of 2 processes for pointers. 1 search was interrupted.\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct snapshot *s = sample__new(0);
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		for (size_t k = 0; k < s->n_processes; k++)
+			((struct snap_process *)s->processes)[k].ended = false;
+		sample__add_heap(s, 0, t[i].first);
+		if (t[i].second)
+			sample__add_heap(s, 1, 0);
+		((struct snap_heap *)s->heaps)[s->n_heaps - 1].search_interrupted = t[i].interrupted;
+		snapshot__set_heaps(s, s->heaps, s->n_heaps);
+		text = written(s, &(struct report_opts){ .width = 300, .brief = true }, &len);
+		cr_expect(strstr(text, t[i].says), "%zu: wanted %s, got %s", i, t[i].says, text);
+		snapshot__free(s);
+	}
+}
+
 /* Whoever runs is told of --pause, whoever rests is not. */
 Test(heap_report, at_rest)
 {

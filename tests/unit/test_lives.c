@@ -42,13 +42,13 @@ Test(lives, lives_of_one_pid)
 	struct snapshot *s;
 
 	made__life(m, 5, 77, "first");
-	model__set_rss(m, 5, 4096);
+	model__set_rss(m, 5, 4096, 0, 0);
 	model__process(m, 5)->ended = true;
 	made__life(m, 6, 77, "second");
 	model__add_life(m, &third);
 	model__process(m, 1234)->ended = true;
-	model__set_rss(m, 7, 300);
-	model__set_rss(m, 5, 0);
+	model__set_rss(m, 7, 300, 0, 0);
+	model__set_rss(m, 5, 0, 0, 0);
 	s = made__shot(m, &cut);
 	cr_assert_eq(s->n_processes, 3);
 	for (size_t i = 0; i < 3; i++) {
@@ -338,7 +338,7 @@ Test(lives, timeline_is_thinned_out)
 	for (uint64_t i = 0; i < 10 * MAX_POINTS; i++) {
 		cut.now_ns = START + 3 + 1000 * i;
 		sites[0].c = (struct counters){ ALLOCS(i + 5, 64 * i + 320), FREES(5, 320) };
-		model__set_rss(m, 1, 4096 + i);
+		model__set_rss(m, 1, 4096 + i, 0, 0);
 		model__note(m, &cut);
 		if (i % 97 && i != MAX_POINTS - 1 && i != MAX_POINTS)
 			continue;

@@ -248,6 +248,13 @@ Test(report, next_commands_follow_the_sentence)
 		{ "Growing: the heap grew by 74.0 MiB: malloctrace heap -p 1432 shows how much of it is free", "next: malloctrace heap -p 1432 for the free memory of the heap, " },
 		{ "Too early to tell: live memory 1.0 MiB, RSS +1.0 MiB in 3.0s; trace longer (-d 2m)", ", -d 2m for a verdict\n" },
 	};
+	static const struct {
+		unsigned int flags;
+		const char *next;
+	} first[] = {
+		{ 0, "next: malloctrace heap -p 1501 for the free memory of the heap, malloctrace -p 1432 for the first process alone\n" },
+		{ SAMPLE_SINGLE | SAMPLE_LOSSES, "next: malloctrace heap -p 1501 for the free memory of the heap, --max-live N to record more blocks\n" },
+	};
 	struct snapshot *s = sample__new(SAMPLE_SINGLE);
 	struct snap_heap *h;
 	_cleanup_free_ char *text = NULL;
@@ -268,6 +275,17 @@ Test(report, next_commands_follow_the_sentence)
 		free(text);
 	}
 	snapshot__free(s);
+	/* before losses and the first process, and of the process that the sentence names */
+	for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
+		s = sample__new(first[i].flags);
+		text = NULL;
+		out = open_memstream(&text, &len);
+		cr_assert_eq(report__write(out, s, &(struct report_opts){ .brief = true, .width = 120, .sentence = "the heap grew: malloctrace heap -p 1501 shows how much of it is free" }), 0);
+		fclose(out);
+		cr_expect(strstr(text, first[i].next), "wanted %s, got %s", first[i].next, text);
+		free(text);
+		snapshot__free(s);
+	}
 	s = sample__new(SAMPLE_SINGLE);
 	sample__add_heap(s, 0, HEAP_OLDER);
 	h = (struct snap_heap *)s->heaps;
@@ -284,7 +302,7 @@ Test(report, a_search_for_pointers_is_said)
 		unsigned int heap;
 		const char *says;
 	} t[] = {
-		{ HEAP_SEARCHED | HEAP_QUIET, "\nmalloctrace searched the heap for pointers: all blocks are reachable.\n" },
+		{ HEAP_SEARCHED | HEAP_QUIET, "\nEvery block that was searched is reachable (3 scans). 2.0 MiB could not be read: whether blocks there are reachable is\nnot known.\n" },
 		{ HEAP_SEARCHED, "\nProbably leaked, no pointer found in 3 scans: " },
 	};
 
@@ -745,6 +763,20 @@ Test(report, sentence)
 	snapshot__free(s);
 }
 
+/* The title of the sites of several processes is true of each that is listed. */
+Test(report, lists_no_steady_process_as_one_that_grows)
+{
+	struct snapshot *s = all_are(SAMPLE_MANY, "steady");
+	struct snap_process *p = (struct snap_process *)s->processes;
+	const struct report_opts o = { .brief = true, .width = 120 };
+
+	cr_expect(says(s, &o, "\nSITES of the 3 processes that hold most ("));
+	cr_expect_not(says(s, &o, " most (0 "));
+	p->trend.verdict = "growing";
+	cr_expect(says(s, &o, "\nSITES of the process that grows most ("));
+	snapshot__free(s);
+}
+
 #define MIB (1ull << 20)
 
 Test(report, explains_how_rss_grew_where_it_did)
@@ -766,6 +798,11 @@ Test(report, explains_how_rss_grew_where_it_did)
 	cr_expect(says(s, &o, "RSS    +200.0 MiB while traced (RSS and swap),"));
 	cr_expect(says(s, &o, "51%"));
 	cr_expect(says(s, &o, "swap +100.0 MiB\n"));
+	/* at most so much was resident, not in swap */
+	p.most_rss_bytes = 212 * MIB;
+	p.ended = true;
+	cr_expect(says(s, &(struct report_opts){ .brief = true, .width = 200 }, "RSS was 200.0 MiB, at most 212.0 MiB, swap was 100.0 MiB"));
+	p.ended = false;
 	p.swap_bytes = 0;
 	/* one of fifty parts, and a MiB at least */
 	p.rss_bytes = 102 * MIB;

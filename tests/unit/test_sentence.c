@@ -96,8 +96,7 @@ static char *sentence(void (*second)(struct play *p), int seconds, void (*change
 	for (p->t = 0; p->t < seconds; p->t++) {
 		second(p);
 		p->cut.now_ns += S;
-		model__set_rss(p->m, 1, p->rss);
-		model__set_beside_rss(p->m, 1, p->swap, p->hugetlb);
+		model__set_rss(p->m, 1, p->rss, p->swap, p->hugetlb);
 		model__note(p->m, &p->cut);
 	}
 	s = model__snapshot(p->m, &p->cut, &info, &calls);
@@ -898,4 +897,21 @@ Test(sentence, of_several_processes_is_about_the_one_that_grows_most)
 		cr_expect(got && !strncmp(got, of_several[i].begins, strlen(of_several[i].begins)) && strstr(got, of_several[i].has), "%s: wanted '%s...%s', got '%s'",
 			  of_several[i].name, of_several[i].begins, of_several[i].has, got);
 	}
+}
+
+/* A quarter of it to swap, as much into huge pages. */
+static void grow_beside_rss(struct play *p)
+{
+	grow_beside_a_tiny_site(p);
+	p->rss -= 5 * MIB;
+	p->swap += 5 * MIB / 2;
+	p->hugetlb += 5 * MIB / 2;
+}
+
+Test(sentence, says_once_what_memory_did)
+{
+	_cleanup_free_ char *got = sentence(grow_beside_rss, 60, small_one_leaks);
+	const char *first = got ? strstr(got, "RSS, swap and huge pages +") : NULL;
+
+	cr_expect(first && !strstr(first + 1, "RSS"), "%s", got);
 }

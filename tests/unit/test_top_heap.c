@@ -18,6 +18,20 @@ static void look(unsigned int flags, unsigned int heap)
 	top__draw(t, &g);
 }
 
+/* The last of its processes that runs was being searched. */
+static void look_interrupted(unsigned int flags)
+{
+	struct snapshot *s = made__sample(flags, 0);
+
+	s->duration_ns += MADE_SECOND;
+	if (s->n_processes > 1)
+		sample__add_heap(s, 0, HEAP_SEARCHED | HEAP_QUIET);
+	sample__add_heap(s, s->n_processes > 1, 0);
+	((struct snap_heap *)s->heaps)[s->n_heaps - 1].search_interrupted = true;
+	top__update(t, s);
+	top__draw(t, &g);
+}
+
 Test(top_heap, a_key_asks_for_a_look_and_another_one_for_what_is_not_reached)
 {
 	begin(SAMPLE_SINGLE);
@@ -113,7 +127,17 @@ Test(top_heap, what_was_not_searched_is_not_said_to_be_reached)
 	says_not("UNREACHABLE");
 	says("not searched for unreachable blocks: press u");
 	look(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_QUIET);
-	says("pointers lead to all blocks, in 3 scans");
+	says("every block that was searched is reachable (3 scans)");
+	end();
+	begin(SAMPLE_SINGLE);
+	look_interrupted(SAMPLE_SINGLE);
+	key('H');
+	says("the search for unreachable blocks was interrupted: press u");
+	end();
+	begin(0);
+	look_interrupted(0);
+	key('H');
+	says("  search interrupted");
 	/* of another process, whose heap was not searched, it is not known */
 	end();
 	begin(0);

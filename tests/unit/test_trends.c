@@ -220,7 +220,7 @@ static struct snapshot *steady_with_rss(struct play *p, uint64_t (*rss_of)(int s
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .n_sites = 1, .procs = p->procs, .n_procs = 1 };
 	for (int i = 1; i <= seconds; i++) {
 		p->cut.now_ns += S;
-		model__set_rss(p->m, 1, rss_of(i));
+		model__set_rss(p->m, 1, rss_of(i), 0, 0);
 		model__note(p->m, &p->cut);
 	}
 	return play__shot(p, MT_MODE_FULL);
@@ -432,7 +432,7 @@ Test(trends, frees_of_older_blocks_are_compared_with_all_of_the_process)
 		sites[0].c.alloc_calls += 100;
 		sites[0].c.alloc_bytes += 6400;
 		sites[0].last_ns = p.cut.now_ns;
-		model__set_rss(p.m, 3, 100 << 20);
+		model__set_rss(p.m, 3, 100 << 20, 0, 0);
 		model__note(p.m, &p.cut);
 	}
 	s = model__snapshot(p.m, &p.cut, &info, &calls);
@@ -459,7 +459,7 @@ Test(trends, resident_memory_is_judged_once)
 	p.cut.n_sites = 1;
 	for (uint64_t i = 0; i < N_SECONDS; i++) {
 		p.cut.now_ns += S;
-		model__set_rss(p.m, 3, (100 << 20) + i * 200000);
+		model__set_rss(p.m, 3, (100 << 20) + i * 200000, 0, 0);
 		model__note(p.m, &p.cut);
 	}
 	p.cut.n_sites = N_SITES;

@@ -167,6 +167,9 @@ static void read_rare(struct collect *c, struct snap_site *row, uint32_t bank)
 	row->rare = m->rare[0];
 	add_words(&row->rare, &m->rare[1], sizeof(row->rare));
 	row->rare.moves.longest = longest;
+	/* functions whose sizes are read from the block's header have no probe that sees the requested one */
+	if (c->kernel->recording.size == SIZE_USABLE)
+		row->rare.zero_calls = 0;
 }
 
 struct snap_site *cut_rows__new_site(struct collect *c)

@@ -157,14 +157,6 @@ const struct snap_root *snap_root__copy(struct snapshot *s, const struct snap_ro
 	return rows__copy(s, &root_fields, root, 1, sizeof(*root));
 }
 
-struct snap_heap snap_heap__copy(struct snapshot *s, const struct snap_heap *h)
-{
-	struct snap_heap to = *h;
-
-	row__own(s, table__member(TABLE_HEAPS), &to);
-	return to;
-}
-
 /*
  * ---- growth that has no explanation
  *

@@ -185,30 +185,29 @@ static void add_times(uint64_t **times, size_t *n, const struct timeline *c)
 	*n = to;
 }
 
-/* Differences from moment to moment; modulo 2^64, as their sum is. */
-static void add_steps(struct snap_point *steps, const uint64_t *times, size_t n, const struct timeline *c)
+static uint64_t *figure(struct snap_point *p, const struct field *f)
 {
-	struct snap_point last = {};
+	return (uint64_t *)((char *)p + f->offset);
+}
+
+/* One figure of each point, as differences from moment to moment; modulo 2^64, as their sum is. */
+static void add_steps(struct snap_point *steps, const uint64_t *times, size_t n,
+		      const struct timeline *c, const struct field *f)
+{
+	uint64_t last = 0;
 	size_t at = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
-		const struct snap_point *p = &c->v[i];
+		uint64_t now = *(const uint64_t *)field__of(f, &c->v[i]);
 
-		while (at + 1 < n && times[at] < p->t_ns)
+		while (at + 1 < n && times[at] < c->v[i].t_ns)
 			at++;
-		steps[at].live_bytes += p->live_bytes - last.live_bytes;
-		steps[at].live_blocks += p->live_blocks - last.live_blocks;
-		steps[at].alloc_calls += p->alloc_calls - last.alloc_calls;
-		steps[at].rss_bytes += p->rss_bytes - last.rss_bytes;
-		steps[at].swap_bytes += p->swap_bytes - last.swap_bytes;
-		steps[at].hugetlb_bytes += p->hugetlb_bytes - last.hugetlb_bytes;
-		last = *p;
+		*figure(&steps[at], f) += now - last;
+		last = now;
 	}
-	if (c->n && c->ended && at + 1 < n) {
-		steps[at + 1].rss_bytes -= last.rss_bytes;
-		steps[at + 1].swap_bytes -= last.swap_bytes;
-		steps[at + 1].hugetlb_bytes -= last.hugetlb_bytes;
-	}
+	/* what is resident goes with a process */
+	if (c->n && c->ended && at + 1 < n && f->offset >= offsetof(struct snap_point, rss_bytes))
+		*figure(&steps[at + 1], f) -= last;
 }
 
 void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
@@ -224,19 +223,15 @@ void timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, c
 	if (!n_times)
 		return;
 	sum = snapshot__alloc(s, n_times, sizeof(*sum));
-	for (size_t i = 0; i < n; i++)
-		add_steps(sum, times, n_times, &v[i]);
-	for (size_t i = 0; i < n_times; i++) {
-		sum[i].t_ns = times[i];
-		if (!i)
-			continue;
-		sum[i].live_bytes += sum[i - 1].live_bytes;
-		sum[i].live_blocks += sum[i - 1].live_blocks;
-		sum[i].alloc_calls += sum[i - 1].alloc_calls;
-		sum[i].rss_bytes += sum[i - 1].rss_bytes;
-		sum[i].swap_bytes += sum[i - 1].swap_bytes;
-		sum[i].hugetlb_bytes += sum[i - 1].hugetlb_bytes;
+	/* of each but the first, which is the time */
+	for (const struct field *f = point_fields.v + 1; f < point_fields.v + point_fields.n; f++) {
+		for (size_t i = 0; i < n; i++)
+			add_steps(sum, times, n_times, &v[i], f);
+		for (size_t i = 1; i < n_times; i++)
+			*figure(&sum[i], f) += *figure(&sum[i - 1], f);
 	}
+	for (size_t i = 0; i < n_times; i++)
+		sum[i].t_ns = times[i];
 	*ret = sum;
 	*ret_n = n_times;
 }

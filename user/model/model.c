@@ -256,7 +256,8 @@ void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const
 	l->row.unit = copy(unit);
 }
 
-void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
+void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes, uint64_t swap_bytes,
+		    uint64_t hugetlb_bytes)
 {
 	struct life *l = model__life(m, proc);
 
@@ -265,14 +266,6 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 		return;
 	l->row.rss_bytes = rss_bytes;
 	l->rss_seen = true;
-}
-
-void model__set_beside_rss(struct model *m, uint32_t proc, uint64_t swap_bytes, uint64_t hugetlb_bytes)
-{
-	struct life *l = model__life(m, proc);
-
-	if (!l)
-		return;
 	l->row.swap_bytes = swap_bytes;
 	l->row.hugetlb_bytes = hugetlb_bytes;
 }

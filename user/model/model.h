@@ -69,9 +69,9 @@ void model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *
 void model__thread_renamed(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 /* It has moved there. Strings are copied; may be NULL. */
 void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const char *container, const char *pod, const char *unit);
-void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
-/* What RSS does not count, as of the same reading. */
-void model__set_beside_rss(struct model *m, uint32_t proc, uint64_t swap_bytes, uint64_t hugetlb_bytes);
+/* RSS, and what it does not count; rss_bytes 0: nothing was read. */
+void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes, uint64_t swap_bytes,
+		    uint64_t hugetlb_bytes);
 /* Where its memory is now, and was when the trace began: what it grew by is computed from there. */
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);

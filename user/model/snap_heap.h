@@ -169,8 +169,6 @@ struct snap_heap {
 };
 
 struct snapshot;
-/* Everything that it has, in s; places of stacks and indexes are the same numbers there. */
-struct snap_heap snap_heap__copy(struct snapshot *s, const struct snap_heap *h);
 const struct snap_root *snap_root__copy(struct snapshot *s, const struct snap_root *root);
 
 #endif

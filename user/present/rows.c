@@ -532,23 +532,63 @@ COMPARATOR(by_growth, struct grower,
 	   ORDER(a->p->ended, b->p->ended) ?: ORDER(b->grows, a->grows) ?: ORDER(b->bytes, a->bytes) ?:
 	   ORDER(b->p->c.live_bytes, a->p->c.live_bytes) ?: ORDER(a->p->id, b->p->id))
 
-const struct snap_process **processes__by_growth(const struct snapshot *s)
+/* In order; the caller's. */
+static struct grower *growers_of(const struct snapshot *s)
 {
-	_cleanup_free_ struct grower *growers = xcalloc(s->n_processes + 1, sizeof(*growers));
-	const struct snap_process **v = xcalloc(s->n_processes + 1, sizeof(*v));
+	struct grower *v = xcalloc(s->n_processes + 1, sizeof(*v));
 
 	for (size_t i = 0; i < s->n_processes; i++)
-		growers[i] = grower_of(s, &s->processes[i]);
-	qsort(growers, s->n_processes, sizeof(*growers), by_growth);
+		v[i] = grower_of(s, &s->processes[i]);
+	qsort(v, s->n_processes, sizeof(*v), by_growth);
+	return v;
+}
+
+const struct snap_process **processes__by_growth(const struct snapshot *s)
+{
+	_cleanup_free_ struct grower *growers = growers_of(s);
+	const struct snap_process **v = xcalloc(s->n_processes + 1, sizeof(*v));
+
 	for (size_t i = 0; i < s->n_processes; i++)
 		v[i] = growers[i].p;
 	return v;
 }
 
-size_t *processes__sites_of_growers(const struct snapshot *s, const char *sort, size_t *ret_n)
+/* Without a verdict yet, whatever grew counts. */
+static bool may_grow(const struct grower *g)
 {
-	_cleanup_free_ const struct snap_process **processes = processes__by_growth(s);
-	size_t n_growers = MIN(s->n_processes, (size_t)GROWERS), *v = xcalloc(GROWERS * GROWER_ROWS, sizeof(*v));
+	const char *verdict = g->p->trend.verdict;
+
+	return g->grows || (!g->p->ended && !verdict && g->bytes > 0);
+}
+
+COMPARATOR(by_held, struct grower,
+	   ORDER(a->p->ended, b->p->ended) ?: ORDER(b->p->c.live_bytes, a->p->c.live_bytes) ?:
+	   ORDER(a->p->id, b->p->id))
+
+/* The first that grow, *ret_n of them; where none does, those that hold most. */
+static struct grower *first_growers(const struct snapshot *s, size_t *ret_n, const char **ret_verb)
+{
+	struct grower *v = growers_of(s);
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_processes && n < GROWERS; i++)
+		if (may_grow(&v[i]))
+			v[n++] = v[i];
+	*ret_verb = "grow";
+	if (!n && s->n_processes) {
+		qsort(v, s->n_processes, sizeof(*v), by_held);
+		*ret_verb = v->p->ended ? "held" : "hold";
+		n = MIN(s->n_processes, (size_t)GROWERS);
+	}
+	*ret_n = n;
+	return v;
+}
+
+size_t *processes__sites_of_growers(const struct snapshot *s, const char *sort, size_t *ret_n,
+				    const char **ret_verb)
+{
+	size_t n_growers, *v = xcalloc(GROWERS * GROWER_ROWS, sizeof(*v));
+	_cleanup_free_ struct grower *growers = first_growers(s, &n_growers, ret_verb);
 	struct rank k;
 
 	rank__init(&k, s, VIEW_LIVE, sort ? sort : "growth", false, s->n_sites);
@@ -556,7 +596,7 @@ size_t *processes__sites_of_growers(const struct snapshot *s, const char *sort, 
 	/* of each the first of the ranking */
 	for (size_t i = 0; i < n_growers; i++)
 		for (size_t at = 0, n = 0; at < k.n && n < GROWER_ROWS; at++)
-			if (&s->processes[k.v[at]->process] == processes[i]) {
+			if (&s->processes[k.v[at]->process] == growers[i].p) {
 				v[(*ret_n)++] = k.v[at] - s->sites;
 				n++;
 			}

@@ -31,8 +31,13 @@ uint64_t row__id(const struct snapshot *s, const struct tellings *t, const struc
 
 /* All processes, those that grow most first; the caller's. */
 const struct snap_process **processes__by_growth(const struct snapshot *s);
-/* Sites of the first of these, by process, as indexes; sort NULL: by growth. The caller's, room for all GROWERS * GROWER_ROWS. */
-size_t *processes__sites_of_growers(const struct snapshot *s, const char *sort, size_t *ret_n);
+/*
+ * Sites of those that grow most or, where none does, that hold most, by process, as indexes; sort
+ * NULL: by growth. The caller's, room for all GROWERS * GROWER_ROWS. *ret_verb: what these processes
+ * do most, "grow", "hold" or, of ended ones, "held".
+ */
+size_t *processes__sites_of_growers(const struct snapshot *s, const char *sort, size_t *ret_n,
+				    const char **ret_verb);
 
 /* ---- threads: those of a process whose names differ in digits alone are one, worker-1 and worker-2 worker-* */
 

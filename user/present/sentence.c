@@ -352,7 +352,7 @@ static void say_process(struct words *w, const struct facts *f)
 	if (f->rss.grows && !verdict__is_alarm(f->process->trend.verdict))
 		why = RSS_WORDS(&f->rss);
 	say(w, ": %s", why ? why : "");
-	if (f->s->n_processes > 1 && !(why && strstr(why, "RSS ")))
+	if (f->s->n_processes > 1 && !(why && strstr(why, rss_trend__name(&f->rss))))
 		say_resident(w, f, why && *why ? "; " : "");
 	if (!f->site)
 		say_holder(w, f);

@@ -14,6 +14,7 @@
 #include "elf/object.h"
 #include "heap/heap.h"
 #include "model/heaps.h"
+#include "model/schema.h"
 #include "probe/kernel.h"
 #include "reader/reader.h"
 #include "trace/session.h"
@@ -655,7 +656,8 @@ static void on_snapshot(struct session *s, struct snapshot *snap, const struct m
 		if (!p)
 			continue;
 		n++;
-		*to = snap_heap__copy(snap, &h->shown.v.v[i].heap);
+		*to = h->shown.v.v[i].heap;
+		row__own(snap, table__member(TABLE_HEAPS), to);
 		to->process = (uint32_t)(p - snap->processes);
 		/* blocks that found no room in the table look as if they were older */
 		to->older_unsure_blocks += p->lost_blocks;

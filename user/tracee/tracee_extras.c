@@ -332,7 +332,8 @@ static int look_at_all(struct tracees *t, struct err *e)
  * one that calls another does not call itself for that.
  */
 #define NOT_OF_PYTHON                                                                              \
-	"%s takes native functions only; of a Python function, --tag %s shows what it allocates beside all else, --filter %s only that"
+	"%s takes native functions only; for a Python function, --tag %s groups its allocations, "  \
+	"and --filter %s hides all others"
 
 int tracees__check_spots(struct tracees *t, struct err *e)
 {
@@ -348,7 +349,7 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 			continue;
 		/* a tag may be on stacks as a function of Python, which is in no file and whose calls are not counted */
 		if (s->kind == MT_SPOT_TAG && tracees__may_run_python(t)) {
-			fprintf(later, "%s%s", n_later++ ? ", " : "", s->text);
+			fprintf(later, "%s%s", n_later++ ? " or " : "", s->text);
 			continue;
 		}
 		if (!vec_first(k, &t->files, spot__may_be_in(s, (*k)->plan.object))) {
@@ -365,7 +366,7 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 	}
 	text_stream__close(later);
 	if (n_later && !err)
-		say("--tag: no mapped file has a function %s: Python may have it, now or later, which stacks will show",
+		say("--tag: no mapped file has a function %s; malloctrace looks for Python functions in call stacks",
 		    names);
 	return err;
 }

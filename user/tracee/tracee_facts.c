@@ -184,10 +184,7 @@ static void tracee__sample(struct tracees *t, struct tracee *p)
 	if (cpu_ns)
 		p->cpu_ns = cpu_ns;
 	use = process__use(p->process.pid);
-	if (use.rss_bytes) {
-		model__set_rss(t->model, life->proc, use.rss_bytes);
-		model__set_beside_rss(t->model, life->proc, use.swap_bytes, use.hugetlb_bytes);
-	}
+	model__set_rss(t->model, life->proc, use.rss_bytes, use.swap_bytes, use.hugetlb_bytes);
 	if (process__read_cgroup(&p->process))
 		model__set_cgroup(t->model, life->proc, p->process.cgroup, p->process.container, p->process.pod, p->process.unit);
 }

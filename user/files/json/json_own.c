@@ -311,16 +311,6 @@ static void write_whose(struct writer *w, const struct member *m, const void *ro
 }
 
 /* Files of the contract's least have no processes of their own. */
-static int number_process(struct reader *r, const struct member *m, json_t *from, void *row)
-{
-	const struct snap_process *p = row;
-	uint32_t index;
-	bool is_new;
-
-	key_ids__get(&r->process_ids, (struct key){ .a = p->id }, &index, &is_new);
-	return is_new ? 0 : err_set(r->e, -EINVAL, "heap: two have the process %u", p->id);
-}
-
 static int read_heap_processes(struct reader *r, const struct member *m, json_t *from, void *row)
 {
 	const struct member processes =
@@ -330,7 +320,7 @@ static int read_heap_processes(struct reader *r, const struct member *m, json_t 
 			   ROW("comm", FIELD_STR, AT(snap_process, comm), .missing = ""),
 			   ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes))),
 		     snapshot, processes, n_processes, .max = HEAPS_MAX,
-		     MEMBERS(OWN(OWN_HEAP_PROCESS, NULL)));
+		     MEMBERS(OWN(OWN_PROCESS, NULL)));
 
 	return r->s->n_processes ? 0 : reader__rows(r, &processes, from, row);
 }
@@ -363,7 +353,6 @@ const struct json_own json_owns[N_OWN] = {
 	[OWN_SITE] = { NULL, settle_site },
 	[OWN_WHOSE] = { write_whose, NULL },
 	[OWN_HEAP_PROCESSES] = { NULL, read_heap_processes },
-	[OWN_HEAP_PROCESS] = { NULL, number_process },
 	[OWN_HEAPS] = { NULL, settle_heaps },
 	[OWN_FRAME] = { NULL, reader__offset },
 };

@@ -18,6 +18,7 @@
  *
  * and, in the header, the sentence that says what all this means (present/sentence.c).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/runtimes.h"
@@ -237,8 +238,9 @@ static void rows_of_growers(struct report *r)
 	const struct metric *weighs = rank__key("live-bytes");
 	const struct snap_site *v[GROWERS * GROWER_ROWS] = {};
 	struct rank k = { .v = v };
-	_cleanup_free_ size_t *sites = processes__sites_of_growers(r->s, r->o->sort, &k.n);
 	const char *verb;
+	_cleanup_free_ size_t *sites =
+		processes__sites_of_growers(r->s, r->o->sort, &k.n, &verb);
 	size_t n_of = 0;
 
 	for (size_t i = 0; i < k.n; i++) {
@@ -247,11 +249,11 @@ static void rows_of_growers(struct report *r)
 	}
 	if (!k.n)
 		return;
-	verb = r->s->processes[v[0]->process].ended ? "held" : n_of == 1 ? "grows" : "grow";
 	fputc('\n', r->out);
-	report__line(r, "SITES of the %s%s that %s most (%s of %s; shares within each %s)", n_of == 1 ? "" : n_of == 2 ? "2 " : "3 ",
+	report__line(r, "SITES of the %s%s that %s%s most (%s of %s; shares within each %s)", n_of == 1 ? "" : n_of == 2 ? "2 " : "3 ",
 		     snapshot__is_grouped(r->s) ? n_of == 1 ? "group" : "groups" : n_of == 1 ? "process" : "processes",
-		     verb, EXACT(k.n), EXACT(r->s->n_sites), snapshot__is_grouped(r->s) ? "group" : "process");
+		     verb, n_of == 1 && strcmp(verb, "held") ? "s" : "", EXACT(k.n), EXACT(r->s->n_sites),
+		     snapshot__is_grouped(r->s) ? "group" : "process");
 	fputc('\n', r->out);
 	rows(r, view__of(VIEW_LIVE), &k, k.n, weighs, 0);
 	stack_of_first(r, &k, k.n);
@@ -321,6 +323,7 @@ static void site_rows(struct report *r, const struct view *v, bool first)
  */
 
 #define HINTS_SHOWN 2
+#define HEAP_OF "malloctrace heap -p "
 
 /* The first that runs; 0: none does, or the rows are groups. */
 static int pid_of_first(const struct report *r)
@@ -338,10 +341,10 @@ static bool has_lost(const struct snapshot *s, const char *what)
 	return false;
 }
 
-/* What the sentence recommends comes first. */
-static bool is_recommended(const char *sentence, const char *command)
+/* Where the sentence recommends it, or NULL. */
+static const char *recommended(const char *sentence, const char *command)
 {
-	return sentence && strstr(sentence, command);
+	return sentence ? strstr(sentence, command) : NULL;
 }
 
 /* Options of the next trace: those that it would refuse are not named. */
@@ -376,24 +379,29 @@ static void next_line(struct report *r, bool apart)
 	const struct snapshot *s = r->s;
 	_cleanup_free_ char *own = r->o->sentence ? NULL : sentence__of(s, r->o->tellings, WHOLE_NAME);
 	const char *sentence = r->o->sentence ?: own;
+	const char *at = recommended(sentence, HEAP_OF);
+	/* not always of the first process */
+	_cleanup_free_ char *heap = at ? xasprintf(HEAP_OF "%d for the free memory of the heap",
+						   atoi(at + strlen(HEAP_OF))) : NULL;
 	int pid = pid_of_first(r);
 	const struct {
 		bool holds;
 		const char *says;	/* %d: the first process */
 	} hints[] = {
+		/* what the sentence recommends comes first */
+		{ recommended(sentence, "--mmap "), "--mmap for the code that maps memory" },
+		{ recommended(sentence, "--mode growth "), "--mode growth for the code that touches new memory" },
+		{ heap, heap },
 		{ report__is_many(r) && pid, "malloctrace -p %d for the first process alone" },
 		{ has_lost(s, "live_full"), "--max-live N to record more blocks" },
 		{ has_lost(s, "stack_full"), "--max-stacks N to record more stacks" },
 		{ s->recording.mode == MT_MODE_COUNT, "--mode full for live memory" },
-		{ is_recommended(sentence, "--mmap "), "--mmap for the code that maps memory" },
-		{ is_recommended(sentence, "--mode growth "), "--mode growth for the code that touches new memory" },
-		{ pid && is_recommended(sentence, "malloctrace heap -p "), "malloctrace heap -p %d for the free memory of the heap" },
 		{ lacks_search(r), "--reachable for blocks that no pointer leads to" },
 		{ lacks_roots(r), "--roots for what holds each block" },
 		{ s->recording.free_stacks && s->known & HAS_FREE_CALLS && s->totals.free_calls, "--view frees for where blocks are freed" },
 		{ has_older(r), "--view heap for older blocks and free memory" },
 		{ !s->n_sites && !s->hidden.n_sites && pid, "malloctrace doctor -p %d for what can be probed" },
-		{ is_recommended(sentence, "trace longer (-d 2m)"), "-d 2m for a verdict" },
+		{ recommended(sentence, "trace longer (-d 2m)"), "-d 2m for a verdict" },
 		{ s->n_sites > 0, "-o leak.html for a flame graph" },
 		{ s->n_sites > 0, "--full for every stack" },
 	};

@@ -107,14 +107,6 @@ static void older_item(struct report *r)
 			   blocks == 1 ? "is" : "are");
 }
 
-static void unfollowed_line(struct report *r)
-{
-	_cleanup_free_ char *words = unfollowed__words(r->s);
-
-	if (words)
-		report__line(r, "%s", words);
-}
-
 static void traced_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
@@ -248,12 +240,13 @@ static void live_line(struct report *r)
 		para__item(&r->para, "peak at most %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
+	if (report__is_one(r) && s->processes->most_rss_bytes)
+		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most",
+			   fmt_bytes(a, s->processes->most_rss_bytes));
 	if (swap)
 		para__item(&r->para, "swap %s%s", ended ? "was " : "", fmt_bytes(a, swap));
 	if (hugetlb)
-		para__item(&r->para, "huge pages %s", fmt_bytes(a, hugetlb));
-	if (report__is_one(r) && s->processes->most_rss_bytes)
-		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most", fmt_bytes(a, s->processes->most_rss_bytes));
+		para__item(&r->para, "huge pages %s%s", ended ? "were " : "", fmt_bytes(a, hugetlb));
 	/* else that is in the line of calls, which one screen has no room for */
 	if (r->o->brief && s->known & HAS_FAILED_CALLS && s->totals.failed_calls)
 		para__item(&r->para, "%s failed call%s", fmt_exact(a, s->totals.failed_calls), plural(s->totals.failed_calls));
@@ -492,6 +485,8 @@ static void spot_lines(struct report *r)
 
 void report__header(struct report *r)
 {
+	_cleanup_free_ char *unfollowed = unfollowed__words(r->s);
+
 	report__title(r, "malloctrace");
 	/* what made this report be written, if it was not its time */
 	if (r->s->trigger)
@@ -500,7 +495,8 @@ void report__header(struct report *r)
 	report__died_line(r);
 	spot_lines(r);
 	traced_line(r);
-	unfollowed_line(r);
+	if (unfollowed)
+		report__line(r, "%s", unfollowed);
 	estimated_line(r);
 	/* --mode leak: what the figures of live blocks go by */
 	words_line(r, "heap", reading__words(r->s));

@@ -120,19 +120,29 @@ static void direct_words(struct report *r, const struct snap_unreached *u)
 		para__words(&r->para, "The other %s are indirect: only leaked blocks point to them.", EXACT(others));
 }
 
+/* What is not known of the blocks there. */
+static uint64_t unread_bytes(const struct snap_heap *h)
+{
+	return heap__was_searched(h) ? h->swapped_bytes + h->broken_bytes + h->passed_over_bytes : 0;
+}
+
+/* Where no line below says it (doubt_lines()). */
+static void unread_words(struct report *r, uint64_t bytes)
+{
+	if (bytes && is_short(r))
+		para__words(&r->para, "%s could not be read: whether blocks there are reachable is not known.",
+			    BYTES(bytes));
+}
+
 static void unreached_sentence(struct report *r, const struct snap_heap *h, const char *who)
 {
 	const struct snap_unreached *u = &h->unreached;
 
 	if (h->search_interrupted)
-		report__line(r, "%sThe search for pointers was interrupted: which blocks are unreachable is not known.", who);
+		report__line(r, "The search for pointers was interrupted: "
+				"which blocks are unreachable is not known.");
 	if (!heap__was_searched(h))
 		return;
-	/* it may have run unasked */
-	if (is_short(r) && !u->blocks) {
-		report__line(r, "%smalloctrace searched the heap for pointers: all %sblocks are reachable.", who, h->refused ? "traced " : "");
-		return;
-	}
 	para__begin(&r->para, "", 0);
 	if (u->blocks) {
 		para__words(&r->para, "%s%s%s leaked, no pointer found in %u scan%s: %s block%s, %s.", who, *who ? "p" : "P",
@@ -140,7 +150,9 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 			    BYTES(u->bytes));
 		direct_words(r, u);
 	} else {
-		para__words(&r->para, "%s%svery block that was searched is reachable (%u scan%s).", who, *who ? "e" : "E", u->scans, plural(u->scans));
+		para__words(&r->para, "Every block that was searched is reachable (%u scan%s).", u->scans,
+			    plural(u->scans));
+		unread_words(r, unread_bytes(h));
 	}
 	if (h->at_ns && r->s->duration_ns > h->at_ns + LONG_AGO_NS && !is_short(r))
 		para__words(&r->para, "The search was at %s.", DURATION(h->at_ns));
@@ -412,23 +424,48 @@ static void more_unreached(struct report *r, const struct snap_heap *const *v, s
 		     n == 1 ? "" : "es", EXACT(blocks), plural(blocks), BYTES(bytes));
 }
 
+/*
+ * malloctrace searched 1 of 2 processes for pointers: every block that was searched is reachable.
+ * 1 search was interrupted.
+ */
+static void search_sums(struct report *r, uint64_t n_of, bool lost)
+{
+	uint64_t n_searched = 0, n_interrupted = 0, unread = 0;
+
+	for (size_t i = 0; i < r->s->n_heaps; i++) {
+		n_searched += heap__was_searched(&r->s->heaps[i]);
+		n_interrupted += r->s->heaps[i].search_interrupted;
+		unread += unread_bytes(&r->s->heaps[i]);
+	}
+	if (!n_searched && !n_interrupted)
+		return;
+	para__begin(&r->para, "", 0);
+	if (!lost || n_searched < n_of)
+		para__words(&r->para, "malloctrace searched %s of %s processes for pointers%s.",
+			    EXACT(n_searched), EXACT(n_of), lost || !n_searched ? "" : ": every block that was searched is reachable");
+	if (n_interrupted)
+		para__words(&r->para, "%s search%s interrupted.", EXACT(n_interrupted),
+			    n_interrupted == 1 ? " was" : "es were");
+	unread_words(r, unread);
+	para__end(&r->para);
+}
+
 /* Of several processes those that may have lost something, the most first. */
 void report__heap_sentences(struct report *r)
 {
 	_cleanup_free_ const struct snap_heap **v = report__heaps_in_order(r->s);
-	size_t n = 0, n_searched = 0;
+	/* one that was searched may have ended since */
+	uint64_t n_of = MAX(report__n_processes(r, false) - report__n_processes(r, true),
+			    (uint64_t)r->s->n_heaps);
+	size_t n = 0;
 
-	if (r->s->n_heaps == 1) {
+	if (r->s->n_heaps && n_of == 1) {
 		unreached_sentence(r, v[0], "");
 		free_sentence(r, v[0]);
 		return;
 	}
 	while (n < r->s->n_heaps && v[n]->unreached.blocks)
 		n++;
-	for (size_t i = 0; !n && i < r->s->n_heaps; i++)
-		n_searched += heap__was_searched(v[i]);
-	if (n_searched)
-		report__line(r, "malloctrace searched %s heap%s for pointers: all blocks are reachable.", EXACT(n_searched), plural(n_searched));
 	for (size_t i = 0; i < MIN(n, (size_t)SENTENCES); i++) {
 		_cleanup_free_ char *name = text_shorten(heap__comm(r->s, v[i]), PART_NAME);
 		_cleanup_free_ char *who = xasprintf("%s (%d): ", name, (int)heap__pid(r->s, v[i]));
@@ -436,6 +473,7 @@ void report__heap_sentences(struct report *r)
 		unreached_sentence(r, v[i], who);
 	}
 	more_unreached(r, v + MIN(n, (size_t)SENTENCES), n - MIN(n, (size_t)SENTENCES));
+	search_sums(r, n_of, n);
 }
 
 /* ---- of a site */

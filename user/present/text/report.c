@@ -482,7 +482,9 @@ static void list_rows(struct listed *l, const struct report *r, const struct vie
 static void list_growers(struct listed *l, const struct report *r)
 {
 	size_t n_sites = 0;
-	_cleanup_free_ size_t *sites = processes__sites_of_growers(r->s, r->o->sort, &n_sites);
+	const char *verb;
+	_cleanup_free_ size_t *sites =
+		processes__sites_of_growers(r->s, r->o->sort, &n_sites, &verb);
 
 	for (size_t i = 0; i < n_sites; i++)
 		list(l, sites[i]);

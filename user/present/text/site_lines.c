@@ -250,7 +250,7 @@ static void put_place(struct report *r, const struct free_place *p, uint64_t who
 	_cleanup_free_ char *function = name__shorten(w->function, r->width / 3);
 
 	para__begin(&r->para, "", indent);
-	para__item(&r->para, "freed %s %s (%s): %s call%s", w->n_stack ? "by" : "where", w->n_stack ? function : "nobody knows",
+	para__item(&r->para, "freed %s %s (%s): %s call%s", w->n_stack ? "by" : "at an", w->n_stack ? function : "unknown site",
 		   PERCENT(p->calls, whole), EXACT(p->calls), plural(p->calls));
 	para__item(&r->para, "%s", BYTES(p->bytes));
 	para__item(&r->para, "after %s", LIVED(r->s, p->lifetime_sum_ns, p->calls));

@@ -280,12 +280,15 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 	const struct snap_unreached *u = &h->unreached;
 
 	if (!u->scans) {
-		flow__words(f, STYLE_DIM, "not searched for unreachable blocks: press ");
+		flow__words(f, STYLE_DIM, h->search_interrupted ?
+			    "the search for unreachable blocks was interrupted: press " :
+			    "not searched for unreachable blocks: press ");
 		flow__put(f, STYLE_KEY, "u");
 		return;
 	}
 	if (!u->blocks)
-		flow__wordsf(f, STYLE_GOOD, "pointers lead to all blocks, in %u scan%s", u->scans, plural(u->scans));
+		flow__wordsf(f, STYLE_GOOD, "every block that was searched is reachable (%u scan%s)", u->scans,
+			     plural(u->scans));
 	else
 		flow__wordsf(f, STYLE_PLAIN, "%s leaked, no pointer found in %u scan%s: ", snap_unreached__is_partial(u) ? "perhaps" : "probably", u->scans, plural(u->scans));
 	if (u->blocks)
@@ -356,6 +359,8 @@ static void line_of(const struct top *t, struct flow *f, const struct snap_heap 
 	flow__clausef(f, STYLE_PLAIN, "  free %s (%s)", BYTES(h->free_bytes), SHARE(h->free_bytes, h->free_bytes + h->bytes));
 	if (h->unreached.scans)
 		flow__clausef(f, h->unreached.blocks ? STYLE_BAD : STYLE_GOOD, "  unreached %s, %s", EXACT(h->unreached.blocks), BYTES(h->unreached.bytes));
+	else if (h->search_interrupted)
+		flow__clausef(f, STYLE_WARN, "  search interrupted");
 }
 
 static void refused_words(const struct top *t, struct flow *f, const struct snap_heap *h)

@@ -125,6 +125,7 @@ struct top {
 	struct vec(struct top_row) rows;
 	struct top_row growers[GROWERS * GROWER_ROWS];	/* below processes: sites of those that grow most */
 	size_t n_growers;
+	const char *growers_do;		/* most: "grow", "hold" */
 	uint32_t scope;		/* id of the process that is looked at; 0: all */
 	bool frozen;
 	bool chosen;		/* the first view was */

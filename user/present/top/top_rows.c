@@ -284,7 +284,8 @@ static void grower_rows(struct top *t)
 	bool merged = merges(t, live);
 	_cleanup_free_ struct seen *before = merged ? top__rows_before(t, t->row_of, 0, t->merged->n_sites) : NULL;
 	size_t n = 0;
-	_cleanup_free_ size_t *sites = processes__sites_of_growers(merged ? t->merged : t->shown, NULL, &n);
+	_cleanup_free_ size_t *sites = processes__sites_of_growers(merged ? t->merged : t->shown, NULL,
+								   &n, &t->growers_do);
 
 	for (size_t k = 0; k < n; k++) {
 		size_t first = sites[k];

@@ -328,16 +328,20 @@ static void lay_out(const struct top *t, const struct view *v, size_t cols, stru
 
 /* ---- drawing */
 
-/* sort: the column that rows are sorted by, or none of them */
-static void put_heads(const struct top *t, const struct layout *l, struct grid *g, int row, size_t sort)
+/* sorts: those of the table, which the mouse sorts by */
+static void draw_heads(struct top *t, const struct layout *l, struct grid *g, int row, bool sorts)
 {
 	int col = 0;
 
+	if (sorts) {
+		t->head_row = row;
+		t->n_heads = 0;
+	}
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
 	for (size_t i = 0; i < l->c->n; i++) {
-		enum style style = i == sort ? STYLE_HEAD_SORT : STYLE_HEAD;
+		enum style style = sorts && i == t->at[t->view].sort ? STYLE_HEAD_SORT : STYLE_HEAD;
 		const char *title = column__title(&l->c->v[i], t->shown);
-		int width = (int)l->width[i];
+		int width = (int)l->width[i], end = col + width + (int)l->gap;
 
 		if (!width)
 			continue;
@@ -345,24 +349,7 @@ static void put_heads(const struct top *t, const struct layout *l, struct grid *
 			grid__put(g, row, col, width, style, title);
 		else
 			grid__put_right(g, row, col, width, style, title);
-		col += width + (int)l->gap;
-	}
-}
-
-/* Those of the table, which the mouse sorts by. */
-static void draw_heads(struct top *t, const struct layout *l, struct grid *g, int row)
-{
-	int col = 0;
-
-	t->head_row = row;
-	t->n_heads = 0;
-	put_heads(t, l, g, row, t->at[t->view].sort);
-	for (size_t i = 0; i < l->c->n; i++) {
-		int end = col + (int)(l->width[i] + l->gap);
-
-		if (!l->width[i])
-			continue;
-		if (t->n_heads < ARRAY_SIZE(t->heads)) {
+		if (sorts && t->n_heads < ARRAY_SIZE(t->heads)) {
 			t->heads[t->n_heads].from = col;
 			t->heads[t->n_heads].end = end;
 			t->heads[t->n_heads++].column = i;
@@ -534,7 +521,7 @@ static int put_sum(struct top *t, struct grid *g, int row, int n)
 #define LEAST_PROCESSES 5	/* rows of processes that stay */
 
 /*
- * The sites of the processes that grow most, below a table of processes, where the screen has room for both:
+ * The sites of the processes that grow or hold most, below a table of processes, where the screen has room for both:
  *
  *	SITES of the processes that grow most
  *	     LIVE   GROWTH/s VERDICT  PROCESS                SITE
@@ -553,8 +540,9 @@ static int draw_growers(struct top *t, struct grid *g, int row, int n)
 		return 0;
 	row += n - n_rows - 2;
 	lay_out(t, live, (size_t)g->cols, &l);
-	grid__putf(g, row, 0, g->cols, STYLE_LABEL, "SITES of the %s that grow most", snapshot__is_grouped(t->shown) ? "groups" : "processes");
-	put_heads(t, &l, g, row + 1, SIZE_MAX);
+	grid__putf(g, row, 0, g->cols, STYLE_LABEL, "SITES of the %s that %s most", snapshot__is_grouped(t->shown) ? "groups" : "processes",
+		   t->growers_do);
+	draw_heads(t, &l, g, row + 1, false);
 	for (int i = 0; i < n_rows; i++)
 		draw_row(t, live, &l, &t->growers[i], g, row + 2 + i);
 	top__want_attributed(t);
@@ -584,7 +572,7 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 		return;
 	n -= draw_growers(t, g, row, n);
 	lay_out(t, v, (size_t)g->cols, &l);
-	draw_heads(t, &l, g, row);
+	draw_heads(t, &l, g, row, true);
 	t->list_row = row + 1;
 	t->list_rows = n - 1 - put_sum(t, g, row + n - 1, n);
 	if (!t->rows.n && *t->filter)

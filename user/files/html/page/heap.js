@@ -176,7 +176,9 @@ const heap = (() => {
 		return others > 0 ? ` ${exact(direct)} ${direct === 1 ? "is direct: nothing points to it" : "are direct: nothing points to them"}. The other ${others === 1 ? "one is" : exact(others) + " are"} indirect: only leaked blocks point to ${others === 1 ? "it" : "them"}.` : "";
 	}
 
-	function unreachedWords({unreached: u}) {
+	function unreachedWords({unreached: u, search_interrupted: interrupted}) {
+		if (!u && interrupted)
+			return ["The search for pointers was interrupted: which blocks are unreachable is not known."];
 		if (!u)
 			return [el("span", {class: "quiet"}, "It was not searched for blocks that no pointer reaches: "), el("code", null, "--reachable"), el("span", {class: "quiet"}, ".")];
 		const how = u.registers && u.registers !== "read" ? `; registers ${u.registers}` : "";
@@ -185,7 +187,7 @@ const heap = (() => {
 			u.kept_in_part || u.unread_threads || u.registers === "not read";
 
 		return u.blocks ? [`${partial ? "Perhaps" : "Probably"} leaked, no pointer found in ${plural(u.scans, "scan")}: `, el("b", {class: "lost"}, `${blocksWords(u.blocks)}, ${bytes(u.bytes)}`), `${how}.${directWords(u)}${partial ? " Not all memory was searched: blocks to which only the rest points may be among them." : ""}`] :
-			[`In ${plural(u.scans, "scan")} every block was reached by a pointer${how}.`];
+			[`Every block that was searched is reachable (${plural(u.scans, "scan")}${how}).`];
 	}
 
 	function pastWords({older: o}) {
@@ -212,7 +214,9 @@ const heap = (() => {
 		const lines = h.refused ? [[el("b", {class: "warn"}, h.refused)]] :
 			[[el("b", null, bytes(h.in_use.bytes)), ` in ${blocksWords(h.in_use.blocks)} ${h.in_use.blocks === 1 ? "is" : "are"} in use.`], unreachedWords(h), ...(h.older ? [pastWords(h)] : []), freeWords(h)].filter(Boolean);
 
-		if (h.refused && h.unreached)
+		if (h.refused && h.search_interrupted)
+			lines.push(unreachedWords(h));
+		else if (h.refused && h.unreached)
 			lines.push([...unreachedWords(h), ` Only traced blocks were searched: the others of ${h.allocator || "this allocator"} are not known.`]);
 		byId("heap-said").replaceChildren(el("ul", {class: "plain heap-lines"}, lines.map((line) => el("li", {class: "name"}, line))), el("p", {class: "quiet small heap-look"}, lookWords(h)));
 	}

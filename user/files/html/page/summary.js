@@ -50,14 +50,19 @@ function withError(text, error, words) {
 	return DATA.estimated && error === null ? `~${text} ±?` : DATA.estimated && error ? `~${text} ±${words(error)}` : MARK + text;
 }
 
+// RSS counts neither swap nor pages of hugetlbfs: what goes there is not freed (process__used_bytes()).
+const BESIDE_RSS = [["swap", "swap"], ["hugetlb", "huge pages"]];
+const usedBytes = (p) => p.rss_bytes + BESIDE_RSS.reduce((n, [key]) => n + (p[key + "_bytes"] || 0), 0);
+const usedAtAttach = (p) => p.rss_at_attach_bytes + BESIDE_RSS.reduce((n, [key]) => n + (p[key + "_at_attach_bytes"] || 0), 0);
+
 function rssCard() {
 	// of a process that has ended, RSS is history; a single one's is still worth telling
-	const all = shownProcesses(), p = all.filter((q) => !q.ended || all.length === 1);
-	const now = p.reduce((n, q) => n + q.rss_bytes, 0), then = p.reduce((n, q) => n + q.rss_at_attach_bytes, 0);
-	const ended = p.length === 1 && p[0].ended, swap = p.reduce((n, q) => n + (q.swap_bytes || 0), 0);
+	const all = shownProcesses(), p = all.filter((q) => !q.ended || all.length === 1), sum = (of) => p.reduce((n, q) => n + of(q), 0);
+	const now = sum((q) => q.rss_bytes), ended = p.length === 1 && p[0].ended, known = p.filter((q) => q.rss_bytes && q.rss_at_attach_bytes);
+	const beside = BESIDE_RSS.map(([key, name]) => [sum((q) => q[key + "_bytes"] || 0), name]).filter(([n]) => n).map(([n, name]) => `${bytes(n)} in ${name}`);
 
-	return card("Resident (RSS)", now ? bytes(now) : "–", !now ? "" : ended ? "when last seen" :
-		[then && `${signed(now - then, bytes)} while traced`, swap && `${bytes(swap)} in swap`].filter(Boolean).join(", "));
+	return card("Resident (RSS)", now ? bytes(now) : "–", !now ? "" : [...beside, ended ? "when last seen" :
+		known.length && `${signed(known.reduce((n, q) => n + usedBytes(q) - usedAtAttach(q), 0), bytes)} while traced${usedNames(known)}`].filter(Boolean).join(", "));
 }
 
 function peakWords() {
@@ -97,8 +102,9 @@ function heapCards() {
 	const free = sum(read, (h) => h.free.bytes), inRam = sum(read, (h) => h.free.resident_bytes), used = sum(read, (h) => h.in_use.bytes), wrong = sum(read, (h) => h.unsure_blocks);
 
 	return [read.length ? card("In use", bytes(used), plural(sum(read, (h) => h.in_use.blocks), "block"), "main") : card("In use", "not known", "the heap's layout was not recognised", "bad"),
-		searched.length ? card("Probably leaked", lost ? bytes(sum(searched, (h) => h.unreached.bytes)) : "none", lost ? `no pointer to ${plural(lost, "block")}` : "a pointer to every block", lost ? "bad" : "good") :
-			card("Probably leaked", "–", "not searched: --reachable"),
+		searched.length ? card("Probably leaked", lost ? bytes(sum(searched, (h) => h.unreached.bytes)) : "none", (lost ? `no pointer to ${plural(lost, "block")}` : "every block that was searched is reachable") +
+			(searched.length < heaps.length ? `; ${exact(searched.length)} of ${exact(heaps.length)} processes searched` : ""), lost ? "bad" : searched.length < heaps.length ? "" : "good") :
+			card("Probably leaked", "–", heaps.some((h) => h.search_interrupted) ? "the search was interrupted" : "not searched: --reachable"),
 		...(read.length ? [card("Free", bytes(free), `${bytes(inRam)} of it in RAM`), card("malloc_trim would return", bytes(sum(read, (h) => Math.min(h.free.trimmable_bytes, h.free.resident_bytes))), "if the program called it")] : []),
 		card("Resident (RSS)", bytes(sum(heaps, (h) => h.rss_bytes)), heaps.length > 1 ? `of ${exact(heaps.length)} processes` : ""),
 		...(read.length ? [card("Uncertain", wrong ? plural(wrong, "block") : "none", skipped ? `${bytes(skipped)} not read` : "all memory was read", wrong || skipped ? "" : "good")] : [])];
@@ -356,6 +362,13 @@ function drawTop() {
 
 const NOTABLE_BYTES = 1 << 20, NOTABLE_PART = 50;	// growth that is less than this, or one of so many parts of RSS, is not told
 
+// " (RSS and swap)", as rss_trend__name() says it; "": RSS alone
+function usedNames(list) {
+	const names = BESIDE_RSS.filter(([key]) => list.some((p) => p[key + "_bytes"] || p[key + "_at_attach_bytes"])).map(([, name]) => name);
+
+	return names.length ? ` (${["RSS", ...names].join(", ").replace(/, ([^,]*)$/, " and $1")})` : "";
+}
+
 // Sums over the processes that run, or of the one that is shown; null: not known of all of them.
 function memorySum() {
 	const shownNow = shownProcesses(), list = shownNow.filter((p) => !p.ended || shownNow.length === 1), sum = {};
@@ -369,7 +382,7 @@ function memorySum() {
 
 	// when it was looked at: told of one that has ended
 	return {...sum, seen: list.some((p) => p.ended) ? sum.seen_ns : null, all: sum.sized_all === list.length, live: add((p) => counter(p.totals, "live_bytes")), rss: add((p) => p.rss_bytes),
-		first: list.every((p) => p.rss_at_attach_bytes) ? add((p) => p.rss_at_attach_bytes) : 0, older: list.some((p) => p.age_at_attach_ns),
+		grown: list.every((p) => p.rss_at_attach_bytes) ? add(usedBytes) - add(usedAtAttach) : 0, first: add(usedAtAttach), beside: usedNames(list), swapped: add((p) => (p.swap_bytes || 0) - (p.swap_at_attach_bytes || 0)), older: list.some((p) => p.age_at_attach_ns),
 		heap: list.length === 1 ? heapOf(PROCESSES.indexOf(list[0])) : null};
 }
 
@@ -415,16 +428,16 @@ function stackedBar(label, parts, scale) {
 
 // "RSS grows, but what leaks?"
 function grownWords(m) {
-	const grown = m.rss - m.first, other = m.heap_mapped ? "other anonymous" : "anonymous";
+	const {grown} = m, other = m.heap_mapped ? "other anonymous" : "anonymous";
 
 	if (m.seen !== null)
 		return `last seen at ${duration(m.seen)}`;
-	if (!m.first || grown < Math.max(NOTABLE_BYTES, m.first / NOTABLE_PART))
+	if (grown < Math.max(NOTABLE_BYTES, m.first / NOTABLE_PART))
 		return "";
 	const parts = [["heap", m.heap_grown, m.heap_estimated], [other, m.other_grown, m.other_estimated],
-		["files", m.file_grown, m.heap_estimated || m.other_estimated]].filter(([, n]) => Math.abs(n || 0) >= grown / NOTABLE_PART);
+		["files", m.file_grown, m.heap_estimated || m.other_estimated], ["swap", m.swapped]].filter(([, n]) => Math.abs(n || 0) >= grown / NOTABLE_PART);
 
-	return `+${bytes(grown)} while traced, ` + (m.live > grown ? "less than the live blocks come to" : `${MARK}${percent(m.live, grown)} of it explained by live blocks`) +
+	return `+${bytes(grown)} while traced${m.beside}, ` + (m.live > grown ? "less than the live blocks come to" : `${MARK}${percent(m.live, grown)} of it explained by live blocks`) +
 		(parts.length ? `: ${parts.map(([name, n, estimated]) => `${name} ${estimated ? "~" : ""}${signed(n, bytes)}`).join(", ")}` : "");
 }
 
