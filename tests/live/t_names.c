@@ -389,7 +389,7 @@ TEST(names_missing)
 {
 	static const char says[] = "100% of the program's f";
 	struct fx f;
-	struct mt m;
+	struct mt m = {};
 
 	must(t, mt__run(t, &m, "--", fixture("owners_cxx.stripped"), "--auto", in_dir(t, "ledger"), NULL) == 0, "exit status, wanted 0: %.600s", m.c.errs.s);
 	want(t, strstr(m.c.outs.s, says) && strstr(m.c.outs.s, "owners_cxx.stripped)") && strstr(m.c.outs.s, "--debuginfod"),
