@@ -55,6 +55,15 @@ static bool stack_is_too_small(void)
 	return true;
 }
 
+/* What a reader that left early, as `| head` does, did not read is no error. */
+static int end_of_output(struct err *e)
+{
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	return errno == EPIPE ? 0 : err_set(e, -EIO, "cannot write standard output: %s", strerror(errno ?: EIO));
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_err_ struct err e = {};
@@ -113,15 +122,19 @@ int main(int argc, char **argv)
 	switch (o.command) {
 	case CMD_HELP:
 		opts__help(stdout, o.help_of, o.help_all);
+		err = end_of_output(&e);
 		break;
 	case CMD_VERSION:
 		puts("malloctrace " VERSION);
+		err = end_of_output(&e);
 		break;
 	case CMD_COMPLETION:
 		complete__print(stdout, o.completion);
+		err = end_of_output(&e);
 		break;
 	case CMD_DOCTOR:
 		doctor__run(stdout, &o, &status);
+		err = end_of_output(&e);
 		break;
 	case CMD_REPORT:
 		err = profiles__report(&o, &status, &e);

@@ -399,6 +399,30 @@ TEST(output_full)
 	fx__quit(t, &f);
 }
 
+/* So for what a command prints that makes no file, and for a page that is larger than a buffer. */
+TEST(output_full_of_commands)
+{
+	static const char *const calls[] = {
+		"doctor", "--help", "--help all", "-V", "--completion bash", "heap --help",
+		"report \"$1\" --format html -o -",
+	};
+	const char *file = in_dir(t, "a.json");
+	struct mt m;
+
+	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-o", file, "--", fixture("basic"), "--auto",
+						       in_dir(t, "ledger"), "family", NULL));
+	for (unsigned int i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		char script[128];
+		struct spawn s = { .argv = { "/bin/sh", "-c", script, lt_bin, file } };
+
+		snprintf(script, sizeof(script), "exec \"$0\" %s >/dev/full", calls[i]);
+		mt__start_v(t, &m, &s);
+		want_eq(t, calls[i], 1, (uint64_t)child__wait(t, &m.c));
+		want(t, strstr(m.c.errs.s, strerror(ENOSPC)) != NULL, "%s: stderr, wanted why, got: %.300s",
+		     calls[i], m.c.errs.s);
+	}
+}
+
 /* Ctrl-C while attaching: it ends soon, says so, and leaves nothing behind. The later ones come when the trace has begun. */
 TEST(interrupt_while_attaching)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Out of memory ends the program. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,4 +40,46 @@ Test(xmalloc, a_child_leaves_what_it_inherited)
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 7, "wanted status 7, got %#x", (unsigned int)status);
 	cr_expect_str_eq(said, "malloctrace: out of memory (9223372036854775807 bytes were asked for)\n");
+}
+
+/* ---- two threads at once: the second one does not end the program before the first one has tidied up */
+
+static pid_t second;
+static bool may_begin;
+
+static void *want_too_much(void *arg)
+{
+	while (!__atomic_load_n(&may_begin, __ATOMIC_SEQ_CST))
+		sched_yield();
+	__atomic_store_n(&second, gettid(), __ATOMIC_SEQ_CST);
+	return xmalloc(SIZE_MAX / 2);
+}
+
+/* Until the second thread sleeps. */
+static void tidy_up(void)
+{
+	char path[64], text[256] = "";
+
+	__atomic_store_n(&may_begin, true, __ATOMIC_SEQ_CST);
+	while (!strstr(text, ") S ")) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)second);
+		f = second ? fopen(path, "r") : NULL;
+		if (f && !fgets(text, sizeof(text), f))
+			*text = 0;
+		if (f)
+			fclose(f);
+	}
+	_exit(5);
+}
+
+Test(xmalloc, a_second_thread_waits_for_the_first, .exit_code = 5, .timeout = 20)
+{
+	pthread_t thread;
+
+	atexit(tidy_up);
+	xmalloc__end_with(7);
+	cr_assert_eq(pthread_create(&thread, NULL, want_too_much, NULL), 0);
+	xmalloc(SIZE_MAX / 2);
 }

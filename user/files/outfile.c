@@ -415,7 +415,12 @@ int outfile__error(struct outfile *o)
 	errno = 0;
 	if (!fflush(o->f) && !failed)
 		return 0;
-	return errno ? -errno : is_broken_pipe(o->f) ? -EPIPE : is_full(o->f) ? -ENOSPC : -EIO;
+	if (!errno && is_broken_pipe(o->f))
+		return -EPIPE;
+	/* nothing is held any more: one byte more does no harm to a file that is not whole */
+	if (errno || write(fileno(o->f), "", 1) < 0)
+		return -errno;
+	return is_full(o->f) ? -ENOSPC : -EIO;
 }
 
 static int move_into_place(const struct outfile *o)

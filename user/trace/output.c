@@ -45,7 +45,7 @@ static void on_done(const char *path, int err, void *arg)
 	if (!err)
 		say("debuginfod: downloaded the debug file of %s", path);
 	else if (err == -ENOENT)
-		say("debuginfod: no server has a debug file of %s", path);
+		say("debuginfod: no server has a debug file of %s, or none sent it in the last minutes, which libdebuginfod remembers", path);
 	else if (err == -EFBIG)
 		say("debuginfod: the debug file of %s was not downloaded: it has more than 1 GiB, or cannot be stored", path);
 	else

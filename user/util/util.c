@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/err.h"
 #include "util/text.h"
@@ -36,14 +37,20 @@ static void __attribute__((constructor)) register_message(void)
 
 static _Noreturn void end(void)
 {
-	static bool is_ending;
+	static pid_t first;
+	pid_t own = gettid(), nobody = 0;
 
-	/* another thread is about to exit, or a handler of atexit() wanted memory */
-	if (__atomic_exchange_n(&is_ending, true, __ATOMIC_SEQ_CST) || getpid() != program || !is_registered) {
-		write_message();
-		_exit(status);
+	if (getpid() == program && is_registered) {
+		if (__atomic_compare_exchange_n(&first, &nobody, own, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			exit(status);
+		/* the other thread brings the terminal back, and ends this one */
+		while (first != own)
+			pause();
 	}
-	exit(status);
+	/* also where a handler of atexit() wanted memory */
+	write_message();
+	_exit(status);
 }
 
 _Noreturn void xmalloc__end(void)
