@@ -203,7 +203,7 @@ static void say_rest(struct words *w, const struct facts *f)
 	for (size_t i = 1; i < ARRAY_SIZE(parts); i++)
 		if (parts[i].known && (!parts[most].known || parts[i].bytes > parts[most].bytes))
 			most = i;
-	if (!parts[most].known || parts[most].bytes <= 0)
+	if (!parts[most].known || parts[most].bytes <= 0 || f->rss.of == RSS_PAGE_TABLES)
 		say(w, "; %s", touches);
 	else
 		say(w, "; %s grew by %s: %s", parts[most].what, BYTES((uint64_t)parts[most].bytes), parts[most].next);
@@ -542,6 +542,8 @@ static void say_unclear(struct words *w, const struct facts *f)
 		say(w, "too few samples");
 	else if (!is_mostly_steady(f))
 		say(w, "%s of live memory is not known to be steady", SHARE(rest, f->live_bytes));
+	else if (f->hidden.known)
+		say(w, "%s, and may still rise", RSS_WORDS(&f->hidden));
 	else if (f->rss_rising)
 		say(w, "%s %s", rss_trend__name(&f->all), f->all.change_bytes < 0 ? "fell, and rises again" : "rose, and may still rise");
 	else if (f->live_rising)

@@ -149,12 +149,12 @@ static void ask_process(struct facts *f, const struct snap_process *p)
 	f->all.known |= r.known && r.span_ns;
 	f->all.swap |= r.swap;
 	f->all.hugetlb |= r.hugetlb;
-	f->all.change_bytes += r.change_bytes;
+	f->all.change_bytes += r.sum_bytes;
 	f->all.span_ns = MAX(f->all.span_ns, r.span_ns);
 	f->used_first += process__used_at_attach(p);
 	/* one that shrinks hides little of what others add */
-	if (r.change_bytes < notable)
-		f->rss_slight += MAX(r.change_bytes, -notable);
+	if (r.sum_bytes < notable)
+		f->rss_slight += MAX(r.sum_bytes, -notable);
 	if (verdict__is_alarm(p->trend.verdict) || r.grows) {
 		f->n_growing++;
 		if (!f->process || process__grown_bytes(f->s, p, &r) > process__grown_bytes(f->s, f->process, &f->rss)) {
@@ -166,6 +166,8 @@ static void ask_process(struct facts *f, const struct snap_process *p)
 	if (!f->process)
 		f->rss = r;
 	f->rss_rising |= r.known && rss_trend__may_grow(&r);
+	if (r.of && rss_trend__may_grow(&r))
+		f->hidden = r;
 	f->live_rising |= live_rose_late(p) && !is_small(f, p, &r);
 	f->rss_unknown |= !r.known && !is_small(f, p, &r);
 	f->unclear |= !verdict__is_calm(p->trend.verdict) && !is_small(f, p, &r);
@@ -260,6 +262,8 @@ uint64_t facts__explained_bytes(const struct facts *f)
 {
 	uint64_t live = MAX(f->rss.live_bytes, f->process->memory.sized_usable);
 
+	if (f->rss.of == RSS_PAGE_TABLES)
+		return 0;
 	return MIN(live, (uint64_t)MAX(f->rss.change_bytes, 0));
 }
 

@@ -35,6 +35,7 @@ struct facts {
 	const struct snap_site *unsettled;	/* has no verdict, and grows by what is no rest; or NULL */
 	bool unclear;		/* a process that matters has no verdict */
 	bool rss_rising;	/* RSS rose, and may still do so */
+	struct rss_trend hidden;	/* what the sum of RSS hides, of a process: it rose, and may still do so; else not known */
 	bool live_rising;	/* live memory of a process did */
 	bool rss_unknown;	/* RSS of a process that matters was not read */
 };
