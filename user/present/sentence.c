@@ -137,7 +137,8 @@ static void say_others(struct words *w, const struct facts *f)
 		for (size_t i = 0; i < f->s->n_sites; i++) {
 			const struct snap_site *site = &f->s->sites[i];
 
-			n += site != f->site && site != f->also && f->s->processes[site->process].ended == ended && site->c.live_bytes && alarm__of(site->trend.verdict) == at;
+			n += site != f->site && site != f->also && f->s->processes[site->process].ended == ended && facts__shows(f, site) &&
+			     alarm__of(site->trend.verdict) == at;
 		}
 		if (n)
 			say(w, "; %s %ssite%s%s %s", EXACT(n), f->site && at == own ? "more " : "", n == 1 ? "" : "s", f->site ? "" : n == 1 ? " in another process" : " in other processes", n == 1 ? at->other : at->others);
@@ -329,10 +330,9 @@ static void say_holder(struct words *w, const struct facts *f)
 	const struct snap_site *most = facts__holder(f, f->process);
 	/* what is allocated at once and filled later grows in RSS alone */
 	bool calm = most && verdict__is_calm(most->trend.verdict) && most->c.live_bytes < f->process->c.live_bytes / 10 * 9;
-
 	/* what an ended process has freed no site has */
 	if (f->process->c.live_bytes && (!most || calm))
-		say(w, "; no %s grows", f->s->hidden.by ? "site shown" : "single site");
+		say(w, "; no %s grows", f->s->hidden.by || f->s->recording.older_ns ? "site shown" : "single site");
 	if (!most)
 		return;
 	say(w, "; ");

@@ -79,6 +79,11 @@ const struct alarm *alarm__of_site(const struct snap_site *site)
 	return alarm__of(site->trend.verdict) ?: &alarms[N_ALARMS - 1];
 }
 
+bool facts__shows(const struct facts *f, const struct snap_site *site)
+{
+	return site->c.live_bytes && (!f->s->recording.older_ns || site->older_bytes);
+}
+
 /* Of one process, or of all that are asked (p NULL); but not one that no pointer leads to if held. */
 static const struct snap_site *worst_site(const struct facts *f, const struct snap_process *p, bool held)
 {
@@ -89,10 +94,7 @@ static const struct snap_site *worst_site(const struct facts *f, const struct sn
 		const struct snap_process *its = &f->s->processes[site->process];
 		bool out;
 
-		if ((p ? its != p : !is_asked(f, its)) || !site->c.live_bytes || (held && site->trend.why_unreached))
-			continue;
-		/* one that is in no table, for its blocks are younger than was asked for */
-		if (f->s->recording.older_ns && !site->older_bytes)
+		if ((p ? its != p : !is_asked(f, its)) || !facts__shows(f, site) || (held && site->trend.why_unreached))
 			continue;
 		if (!verdict__is_alarm(site->trend.verdict) && !is_most_of_growth(f->s, site))
 			continue;
@@ -275,11 +277,8 @@ const struct snap_site *facts__holder(const struct facts *f, const struct snap_p
 	for (size_t i = 0; i < f->s->n_sites; i++) {
 		const struct snap_site *site = &f->s->sites[i];
 
-		/* one that is in no table, for its blocks are younger than was asked for */
-		if (f->s->recording.older_ns && !site->older_bytes)
-			continue;
-		if (&f->s->processes[site->process] == p && (!most || site->c.live_bytes > most->c.live_bytes))
+		if (&f->s->processes[site->process] == p && facts__shows(f, site) && (!most || site->c.live_bytes > most->c.live_bytes))
 			most = site;
 	}
-	return most && most->c.live_bytes && most->c.live_bytes >= p->c.live_bytes / 2 ? most : NULL;
+	return most && most->c.live_bytes >= p->c.live_bytes / 2 ? most : NULL;
 }

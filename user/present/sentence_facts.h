@@ -48,6 +48,8 @@ bool facts__names_site(const struct facts *f);
 bool facts__has_site(const struct facts *f);
 /* Of what RSS rose by: what live memory explains. Blocks of all sizes take more than was requested: what was set aside counts. */
 uint64_t facts__explained_bytes(const struct facts *f);
+/* Has it blocks, of --older such that are as old? Else it is in no table. */
+bool facts__shows(const struct facts *f, const struct snap_site *site);
 /* The site that holds half of a process's live memory or more; NULL: none does. */
 const struct snap_site *facts__holder(const struct facts *f, const struct snap_process *p);
 
