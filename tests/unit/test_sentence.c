@@ -610,6 +610,13 @@ static void row_of_several(struct snapshot *s)
 	process(s)->trend = (struct trend){ .verdict = "steady", .why = "it is" };
 }
 
+static void row_of_several_grows(struct snapshot *s)
+{
+	row_of_several(s);
+	process(s)->trend = (struct trend){ .verdict = "growing", .why = "in one of 2: RSS +76.0 MiB in 30.0s; live memory 1.0 MiB" };
+	((struct snap_site *)s->sites)->trend = (struct trend){ .verdict = "steady", .why = "it is" };
+}
+
 static void none_is_old(struct snapshot *s)
 {
 	s->recording.older_ns = 3600 * S;
@@ -806,6 +813,8 @@ static const struct {
 	{ "only files go", files_go, 60, NULL, "Nothing grows: live memory 1.0 MiB, RSS -59.0 MiB in 1m00s", "" },
 	{ "page tables grow", read_zeros, 30, NULL, "Growing: page tables +90.0 MiB in 30.0s (RSS +1.0 MiB); live memory explains 0 B of it; --mode growth ", "" },
 	{ "page tables grew", read_zeros_at_first, 60, NULL, "Nothing grows any more: live memory 1.0 MiB, RSS +1.0 MiB in 1m00s", "" },
+	{ "one of a row grows, not by its steady site", map, 30, row_of_several_grows,
+	  "Growing: shop (10): in one of 2: RSS +76.0 MiB in 30.0s; live memory 1.0 MiB; no single site grows", "" },
 	{ "no block of the site that leaks is so old", trickle, 130, none_is_old, "Leak: shop (10): 1 site leaks", "; no site shown grows" },
 	{ "the heap grew", map, 30, heap_grew, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; "
 	  "the heap grew by 70.0 MiB: malloctrace heap -p 10 shows how much of it is free", "" },

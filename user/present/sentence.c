@@ -330,6 +330,9 @@ static void say_holder(struct words *w, const struct facts *f)
 	const struct snap_site *most = facts__holder(f, f->process);
 	/* what is allocated at once and filled later grows in RSS alone */
 	bool calm = most && verdict__is_calm(most->trend.verdict) && most->c.live_bytes < f->process->c.live_bytes / 10 * 9;
+
+	if (most && !facts__explains_growth(f, most))
+		most = NULL;
 	/* what an ended process has freed no site has */
 	if (f->process->c.live_bytes && (!most || calm))
 		say(w, "; no %s grows", f->s->hidden.by || f->s->recording.older_ns ? "site shown" : "single site");

@@ -84,6 +84,13 @@ bool facts__shows(const struct facts *f, const struct snap_site *site)
 	return site->c.live_bytes && (!f->s->recording.older_ns || site->older_bytes);
 }
 
+bool facts__explains_growth(const struct facts *f, const struct snap_site *site)
+{
+	if (!verdict__is_calm(site->trend.verdict))
+		return true;
+	return f->process->n_members < 2 && (int64_t)site->c.live_bytes >= f->rss.change_bytes / 100 * MATTERS_PCT;
+}
+
 /* Of one process, or of all that are asked (p NULL); but not one that no pointer leads to if held. */
 static const struct snap_site *worst_site(const struct facts *f, const struct snap_process *p, bool held)
 {

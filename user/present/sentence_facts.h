@@ -50,6 +50,8 @@ bool facts__has_site(const struct facts *f);
 uint64_t facts__explained_bytes(const struct facts *f);
 /* Has it blocks, of --older such that are as old? Else it is in no table. */
 bool facts__shows(const struct facts *f, const struct snap_site *site);
+/* Not a steady one with a few percent of what RSS grew by; of a row of several nobody knows by how much one of them grew. */
+bool facts__explains_growth(const struct facts *f, const struct snap_site *site);
 /* The site that holds half of a process's live memory or more; NULL: none does. */
 const struct snap_site *facts__holder(const struct facts *f, const struct snap_process *p);
 
