@@ -178,6 +178,35 @@ TEST(sentence_of_a_program_that_goes_to_swap)
 	fx__quit(t, &f);
 }
 
+/* RSS rests: as many pages of a file go as anonymous ones come. */
+TEST(sentence_of_a_program_that_gives_files_for_memory)
+{
+	const char *sentence;
+	json_t *root, *p;
+	struct fx f;
+
+	fx__start(t, &f, "sentences", "for_files", TICKS, NULL);
+	root = trace_of(t, &f, &sentence);
+	want_begins(t, sentence, "Growing: RSS without files +");
+	p = process_of(t, root, f.c.pid, 0);
+	want(t, ju64(t, p, "rss_file_bytes") < ju64(t, p, "rss_file_at_attach_bytes"), "wanted fewer pages of files");
+	fx__quit(t, &f);
+}
+
+TEST(sentence_of_a_program_whose_page_tables_grow)
+{
+	const char *sentence;
+	json_t *root, *p;
+	struct fx f;
+
+	fx__start(t, &f, "sentences", "zeros", TICKS, NULL);
+	root = trace_of(t, &f, &sentence);
+	want_begins(t, sentence, "Growing: page tables +");
+	p = process_of(t, root, f.c.pid, 0);
+	want(t, ju64(t, p, "page_table_bytes") > ju64(t, p, "page_table_at_attach_bytes"), "wanted more page tables");
+	fx__quit(t, &f);
+}
+
 #define OVERCOMMIT "/proc/sys/vm/nr_overcommit_hugepages"
 #define HUGE_PAGES 32
 

@@ -230,7 +230,7 @@ Test(process, memory_and_cpu_time)
 Test(process, memory_that_is_not_resident)
 {
 	static const struct process_use cases[] = {
-		{ .rss_bytes = 1 << 20 }, { .swap_bytes = 2 << 20 }, { .hugetlb_bytes = 4 << 20 }, {}
+		{ .rss_bytes = 1 << 20, .file_bytes = 512 << 10, .table_bytes = 64 << 10 }, { .swap_bytes = 2 << 20 }, { .hugetlb_bytes = 4 << 20 }, {}
 	};
 	struct process_use u;
 
@@ -238,11 +238,14 @@ Test(process, memory_that_is_not_resident)
 		char text[256];
 
 		snprintf(text, sizeof(text),
-			 "VmRSS:\t%8u kB\nRssShmem:\t       0 kB\nVmSwap:\t%8u kB\nHugetlbPages:\t%8u kB\n",
-			 (unsigned int)(cases[i].rss_bytes >> 10), (unsigned int)(cases[i].swap_bytes >> 10),
+			 "VmRSS:\t%8u kB\nRssFile:\t%8u kB\nRssShmem:\t       0 kB\nVmPTE:\t%8u kB\nVmSwap:\t%8u kB\nHugetlbPages:\t%8u kB\n",
+			 (unsigned int)(cases[i].rss_bytes >> 10), (unsigned int)(cases[i].file_bytes >> 10),
+			 (unsigned int)(cases[i].table_bytes >> 10), (unsigned int)(cases[i].swap_bytes >> 10),
 			 (unsigned int)(cases[i].hugetlb_bytes >> 10));
 		cr_expect_eq(process_use__parse(text, &u), i < 3, "%s", text);
 		cr_expect_eq(u.rss_bytes, cases[i].rss_bytes, "%s", text);
+		cr_expect_eq(u.file_bytes, cases[i].file_bytes, "%s", text);
+		cr_expect_eq(u.table_bytes, cases[i].table_bytes, "%s", text);
 		cr_expect_eq(u.swap_bytes, cases[i].swap_bytes, "%s", text);
 		cr_expect_eq(u.hugetlb_bytes, cases[i].hugetlb_bytes, "%s", text);
 	}

@@ -21,6 +21,8 @@
 #define MIB (1024 * KIB)
 #define MAX_SITES 600
 #define FIRST_RSS (100 * MIB)
+#define FIRST_FILES (80 * MIB)
+#define FIRST_TABLES (200 * KIB)
 
 static void locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {
@@ -44,7 +46,7 @@ struct play {
 	struct snap_site sites[MAX_SITES];
 	struct cut_proc proc;
 	struct cut cut;
-	uint64_t rss, swap, hugetlb;
+	uint64_t rss, swap, hugetlb, files, tables;
 	int t;
 };
 
@@ -87,16 +89,19 @@ static char *sentence(void (*second)(struct play *p), int seconds, void (*change
 	cr_assert_not_null(p);
 	p->m = model__new();
 	p->rss = FIRST_RSS;
+	p->files = FIRST_FILES;
+	p->tables = FIRST_TABLES;
 	p->swap = second == come_back_from_swap ? 80 * MIB : 0;
 	model__begin(p->m, START, 0, 0);
 	model__add_life(p->m, &(struct snap_process){ .proc = 1, .pid = 10, .comm = "shop", .age_at_attach_ns = DAY, .rss_bytes = FIRST_RSS,
-						     .swap_bytes = p->swap });
+						     .swap_bytes = p->swap, .file_bytes = FIRST_FILES, .table_bytes = FIRST_TABLES });
 	p->proc = (struct cut_proc){ .proc = 1, .pid = 10 };
 	p->cut = (struct cut){ .now_ns = START, .sites = p->sites, .procs = &p->proc, .n_procs = 1 };
 	for (p->t = 0; p->t < seconds; p->t++) {
 		second(p);
 		p->cut.now_ns += S;
 		model__set_rss(p->m, 1, p->rss, p->swap, p->hugetlb);
+		model__set_files_and_tables(p->m, 1, p->files, p->tables);
 		model__note(p->m, &p->cut);
 	}
 	s = model__snapshot(p->m, &p->cut, &info, &calls);
@@ -149,6 +154,44 @@ static void map_huge(struct play *p)
 	if (!p->t)
 		allocate(p, 0, 1, MIB);
 	p->hugetlb += 2 * MIB;
+}
+
+/* As many pages of a file go: RSS does not move. */
+static void map_for_files(struct play *p)
+{
+	if (!p->t)
+		allocate(p, 0, 1, MIB);
+	p->files -= MIB;
+}
+
+/* The same at first only. */
+static void map_for_files_at_first(struct play *p)
+{
+	if (p->t < 10)
+		map_for_files(p);
+}
+
+/* Pages of files come back that had gone: anonymous memory stays as it is. */
+static void files_go(struct play *p)
+{
+	if (!p->t)
+		allocate(p, 0, 1, MIB);
+	p->files -= MIB;
+	p->rss -= MIB;
+}
+
+/* It reads pages of zeros, which are in no RSS. */
+static void read_zeros(struct play *p)
+{
+	if (!p->t)
+		allocate(p, 0, 1, MIB);
+	p->tables += 3 * MIB;
+}
+
+static void read_zeros_at_first(struct play *p)
+{
+	if (p->t < 10)
+		read_zeros(p);
 }
 
 /* What was in swap is read again: nothing grows. */
@@ -567,6 +610,18 @@ static void row_of_several(struct snapshot *s)
 	process(s)->trend = (struct trend){ .verdict = "steady", .why = "it is" };
 }
 
+static void row_of_several_grows(struct snapshot *s)
+{
+	row_of_several(s);
+	process(s)->trend = (struct trend){ .verdict = "growing", .why = "in one of 2: RSS +76.0 MiB in 30.0s; live memory 1.0 MiB" };
+	((struct snap_site *)s->sites)->trend = (struct trend){ .verdict = "steady", .why = "it is" };
+}
+
+static void none_is_old(struct snapshot *s)
+{
+	s->recording.older_ns = 3600 * S;
+}
+
 static void more_processes(struct snapshot *s, size_t n)
 {
 	struct snap_process *v = snapshot__alloc(s, n, sizeof(*v));
@@ -752,6 +807,15 @@ static const struct {
 } all_clears[] = {
 	{ "a tiny site", calm_beside_a_tiny_site, 60, tiny_leak, "Nothing grows except a small site that leaks, with <0.1% of live memory; live memory 95.0 MiB, RSS unchanged in 1m00s", "" },
 	{ "growth beside a tiny site", map_beside_a_tiny_site, 30, tiny_leak, "Growing: RSS +76.0 MiB in 30.0s; ", "; in live memory a small site leaks" },
+	{ "files go", map_for_files, 30, NULL, "Growing: RSS without files +31.0 MiB in 30.0s (RSS +1.0 MiB); live memory explains 1.0 MiB of it; ", "" },
+	{ "files go, in a row of several", map_for_files, 60, row_of_several, UNCLEAR "RSS without files +61.0 MiB in 1m00s (RSS +1.0 MiB), and may still rise; ", "" },
+	{ "files went", map_for_files_at_first, 60, NULL, "Nothing grows any more: live memory 1.0 MiB, RSS +1.0 MiB in 1m00s", "" },
+	{ "only files go", files_go, 60, NULL, "Nothing grows: live memory 1.0 MiB, RSS -59.0 MiB in 1m00s", "" },
+	{ "page tables grow", read_zeros, 30, NULL, "Growing: page tables +90.0 MiB in 30.0s (RSS +1.0 MiB); live memory explains 0 B of it; --mode growth ", "" },
+	{ "page tables grew", read_zeros_at_first, 60, NULL, "Nothing grows any more: live memory 1.0 MiB, RSS +1.0 MiB in 1m00s", "" },
+	{ "one of a row grows, not by its steady site", map, 30, row_of_several_grows,
+	  "Growing: shop (10): in one of 2: RSS +76.0 MiB in 30.0s; live memory 1.0 MiB; no single site grows", "" },
+	{ "no block of the site that leaks is so old", trickle, 130, none_is_old, "Leak: shop (10): 1 site leaks", "; no site shown grows" },
 	{ "the heap grew", map, 30, heap_grew, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; "
 	  "the heap grew by 70.0 MiB: malloctrace heap -p 10 shows how much of it is free", "" },
 	{ "a heap grew that nobody can read", map, 30, other_heap_grew, "Growing: RSS +76.0 MiB in 30.0s; live memory explains 1.0 MiB of it; "

@@ -90,6 +90,10 @@ static void add_rss(struct snap_process *g, const struct snap_process *p)
 	g->swap_at_attach_bytes += p->swap_at_attach_bytes;
 	g->hugetlb_bytes += p->hugetlb_bytes;
 	g->hugetlb_at_attach_bytes += p->hugetlb_at_attach_bytes;
+	g->file_bytes += p->file_bytes;
+	g->file_at_attach_bytes += p->file_at_attach_bytes;
+	g->table_bytes += p->table_bytes;
+	g->table_at_attach_bytes += p->table_at_attach_bytes;
 	memory__add(&g->memory, &p->memory);
 }
 

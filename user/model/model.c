@@ -45,6 +45,8 @@ static void note_use_at_attach(struct snap_process *p)
 	p->rss_at_attach_bytes = p->rss_bytes;
 	p->swap_at_attach_bytes = p->swap_bytes;
 	p->hugetlb_at_attach_bytes = p->hugetlb_bytes;
+	p->file_at_attach_bytes = p->file_bytes;
+	p->table_at_attach_bytes = p->table_bytes;
 }
 
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns, uint64_t start_ns)
@@ -270,6 +272,16 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes, uint64_t
 	l->row.hugetlb_bytes = hugetlb_bytes;
 }
 
+void model__set_files_and_tables(struct model *m, uint32_t proc, uint64_t file_bytes, uint64_t table_bytes)
+{
+	struct life *l = model__life(m, proc);
+
+	if (!l || !table_bytes)
+		return;
+	l->row.file_bytes = file_bytes;
+	l->row.table_bytes = table_bytes;
+}
+
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
 {
 	struct life *l = model__life(m, proc);
@@ -354,6 +366,8 @@ void model__note(struct model *m, const struct cut *cut)
 		slot->rss_bytes = l->row.rss_bytes;
 		slot->swap_bytes = l->row.swap_bytes;
 		slot->hugetlb_bytes = l->row.hugetlb_bytes;
+		slot->file_bytes = l->row.file_bytes;
+		slot->table_bytes = l->row.table_bytes;
 	}
 	history__note(&m->history, cut, model__since_start(m, cut->now_ns));
 }

@@ -72,6 +72,8 @@ void model__set_cgroup(struct model *m, uint32_t proc, const char *cgroup, const
 /* RSS, and what it does not count; rss_bytes 0: nothing was read. */
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes, uint64_t swap_bytes,
 		    uint64_t hugetlb_bytes);
+/* Of RSS pages of files, and page tables beside it; table_bytes 0: nothing was read. */
+void model__set_files_and_tables(struct model *m, uint32_t proc, uint64_t file_bytes, uint64_t table_bytes);
 /* Where its memory is now, and was when the trace began: what it grew by is computed from there. */
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);

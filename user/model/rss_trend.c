@@ -7,6 +7,7 @@
 #include "model/rss_trend.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "model/judge.h"
 #include "util/parse.h"
@@ -25,20 +26,22 @@
 
 COMPARATOR(by_bytes, int64_t, ORDER(*a, *b))
 
-static uint64_t used_then(const struct snap_point *p)
+static uint64_t used_then(const struct snap_point *p, enum rss_of of)
 {
-	return p->rss_bytes + p->swap_bytes + p->hugetlb_bytes;
+	uint64_t used = p->rss_bytes + p->swap_bytes + p->hugetlb_bytes;
+
+	return of == RSS_PAGE_TABLES ? p->table_bytes : of == RSS_WITHOUT_FILES ? used - MIN(p->file_bytes, used) : used;
 }
 
 /* The timeline with used memory in place of live bytes; points at which that was not read are left out. */
-static void course_of(const struct snap_process *p, struct course *c)
+static void course_of(const struct snap_process *p, enum rss_of of, struct course *c)
 {
 	_cleanup_free_ struct snap_point *v = xcalloc(p->n_timeline + 1, sizeof(*v));
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_timeline; i++)
 		if (p->timeline[i].rss_bytes)
-			v[n++] = (struct snap_point){ .t_ns = p->timeline[i].t_ns, .live_bytes = used_then(&p->timeline[i]) };
+			v[n++] = (struct snap_point){ .t_ns = p->timeline[i].t_ns, .live_bytes = used_then(&p->timeline[i], of) };
 	course__of_timeline(c, v, n);
 }
 
@@ -46,7 +49,7 @@ static void course_of(const struct snap_process *p, struct course *c)
  * What is used and not live, by quarters of the time: live memory that goes up and down hides that it climbs. Medians,
  * for the two are not read at the same instant. What live memory falls by meanwhile is kept by the allocator.
  */
-static bool rest_climbs(const struct snap_process *p)
+static bool rest_climbs(const struct snap_process *p, enum rss_of of)
 {
 	_cleanup_free_ int64_t *rest = xcalloc(p->n_timeline + 1, sizeof(*rest));
 	int64_t median[QUARTERS], first = INT64_MAX, last = INT64_MIN, climbed;
@@ -54,7 +57,7 @@ static bool rest_climbs(const struct snap_process *p)
 	size_t n = p->n_timeline, from[QUARTERS + 1];
 	double rates[QUARTERS - 1];
 
-	if (n < QUARTERS * 2)
+	if (n < QUARTERS * 2 || of == RSS_PAGE_TABLES)
 		return false;
 	for (size_t k = 0; k <= QUARTERS; k++)
 		from[k] = (n * k + QUARTERS - 1) / QUARTERS;
@@ -63,7 +66,7 @@ static bool rest_climbs(const struct snap_process *p)
 			if (!p->timeline[i].rss_bytes)
 				return false;
 			least_live[k] = MIN(least_live[k], p->timeline[i].live_bytes);
-			rest[i] = (int64_t)used_then(&p->timeline[i]) - (int64_t)p->timeline[i].live_bytes;
+			rest[i] = (int64_t)used_then(&p->timeline[i], of) - (int64_t)p->timeline[i].live_bytes;
 			if (k == 0)
 				first = MIN(first, rest[i]);
 			if (k == QUARTERS - 1)
@@ -157,10 +160,22 @@ int64_t rss_trend__change(const struct snap_process *p)
 	return p->rss_bytes && process__used_at_attach(p) ? (int64_t)(process__used_bytes(p) - process__used_at_attach(p)) : 0;
 }
 
-struct rss_trend rss_trend__of(const struct snap_process *p)
+/* Where only the sum was read, all others stand still. */
+static int64_t change_of(const struct snap_process *p, enum rss_of of)
+{
+	int64_t tables = (int64_t)(p->table_bytes - p->table_at_attach_bytes), files = (int64_t)(p->file_bytes - p->file_at_attach_bytes);
+
+	if (of == RSS_SUM)
+		return rss_trend__change(p);
+	if (!p->table_at_attach_bytes || !p->table_bytes)
+		return 0;
+	return of == RSS_PAGE_TABLES ? tables : rss_trend__change(p) - files;
+}
+
+static struct rss_trend trend_of(const struct snap_process *p, enum rss_of of)
 {
 	const struct snap_point *v = p->timeline;
-	struct rss_trend r = {};
+	struct rss_trend r = { .of = of };
 	struct course c = {};
 
 	if (!p->rss_bytes || !process__used_at_attach(p) || !p->n_timeline)
@@ -168,15 +183,16 @@ struct rss_trend rss_trend__of(const struct snap_process *p)
 	r.known = true;
 	r.swap = p->swap_bytes || p->swap_at_attach_bytes;
 	r.hugetlb = p->hugetlb_bytes || p->hugetlb_at_attach_bytes;
-	r.change_bytes = rss_trend__change(p);
+	r.sum_bytes = rss_trend__change(p);
+	r.change_bytes = change_of(p, of);
 	/* it was read before the first point */
 	r.span_ns = p->age_at_attach_ns ? v[p->n_timeline - 1].t_ns : v[p->n_timeline - 1].t_ns - v->t_ns;
 	r.notable_bytes = rss_trend__notable(process__used_at_attach(p));
 	r.rests = r.change_bytes < (int64_t)r.notable_bytes / 4;
-	course_of(p, &c);
+	course_of(p, of, &c);
 	if (c.points.n >= MIN_POINTS && c.points.v[c.points.n - 1].t_ns - c.points.v->t_ns >= MIN_SPAN_NS) {
 		judge_course(&r, &c);
-		r.creeps |= !r.grows && rest_climbs(p);
+		r.creeps |= !r.grows && rest_climbs(p, of);
 		r.rests &= !r.creeps;
 	} else
 		r.creeps = r.change_bytes > (int64_t)creep_limit(r.span_ns);
@@ -191,16 +207,48 @@ struct rss_trend rss_trend__of(const struct snap_process *p)
 	return r;
 }
 
-const char *rss_trend__name(const struct rss_trend *r)
+static int severity(const struct rss_trend *r)
+{
+	return r->grows ? 2 : rss_trend__may_grow(r);
+}
+
+struct rss_trend rss_trend__of(const struct snap_process *p)
+{
+	struct rss_trend r = trend_of(p, RSS_SUM), other;
+
+	for (enum rss_of of = RSS_WITHOUT_FILES; r.known && of <= RSS_PAGE_TABLES; of++) {
+		int64_t change = change_of(p, of);
+
+		/* where pages of files came, the sum says more */
+		if (change < (int64_t)r.notable_bytes || (of == RSS_WITHOUT_FILES && change <= r.sum_bytes))
+			continue;
+		other = trend_of(p, of);
+		if (severity(&other) > severity(&r))
+			r = other;
+	}
+	return r;
+}
+
+static const char *sum_name(const struct rss_trend *r)
 {
 	if (r->swap)
 		return r->hugetlb ? "RSS, swap and huge pages" : "RSS and swap";
 	return r->hugetlb ? "RSS and huge pages" : "RSS";
 }
 
+const char *rss_trend__name(const struct rss_trend *r)
+{
+	static const char *const without_files[2][2] = {
+		{ "RSS without files", "RSS and huge pages without files" },
+		{ "RSS and swap without files", "RSS, swap and huge pages without files" }
+	};
+
+	return r->of == RSS_PAGE_TABLES ? "page tables" : r->of ? without_files[r->swap][r->hugetlb] : sum_name(r);
+}
+
 char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r)
 {
-	const char *name = rss_trend__name(r), *s = r->swap || r->hugetlb ? "" : "s";
+	const char *name = rss_trend__name(r), *s = r->swap || r->hugetlb || r->of == RSS_PAGE_TABLES ? "" : "s";
 	uint64_t n = r->change_bytes < 0 ? -(uint64_t)r->change_bytes : (uint64_t)r->change_bytes;
 	/* of a process that ended before a second point was read, the span is not known */
 	const char *in = r->span_ns ? " in " : "", *span = r->span_ns ? DURATION(r->span_ns) : "";
@@ -216,5 +264,8 @@ char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r
 			 BYTES(n), in, span);
 	else
 		snprintf(buf, RSS_TREND_MAX, "%s unchanged%s%s", name, in, span);
+	if (r->of)
+		snprintf(buf + strlen(buf), RSS_TREND_MAX - strlen(buf), " (%s %s%s)", sum_name(r), r->sum_bytes < 0 ? "-" : "+",
+			 BYTES(r->sum_bytes < 0 ? -(uint64_t)r->sum_bytes : (uint64_t)r->sum_bytes));
 	return buf;
 }

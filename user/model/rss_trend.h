@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * What the memory of a process did while it was traced: RSS, and what it has in swap and in pages of hugetlbfs, which RSS does
- * not count. The sum is judged: memory that goes to swap is not freed.
+ * not count. The sum is judged: memory that goes to swap is not freed. Where that rests, two figures that it hides are judged: the
+ * sum without pages of files, which may go as fast as anonymous memory comes, and page tables, which no RSS counts.
  */
 #ifndef MT_RSS_TREND_H
 #define MT_RSS_TREND_H
@@ -11,6 +12,8 @@
 struct rss_trend {
 	bool known;		/* how much it has changed; all else holds with it */
 	bool swap, hugetlb;	/* of the sum, some was there or is */
+	enum rss_of { RSS_SUM, RSS_WITHOUT_FILES, RSS_PAGE_TABLES } of;	/* what all figures are of */
+	int64_t sum_bytes;	/* what the sum changed by */
 	int64_t change_bytes;	/* since the trace began */
 	uint64_t span_ns;	/* in this time */
 	uint64_t notable_bytes;	/* a change is one from here on */
@@ -34,7 +37,7 @@ static inline uint64_t rss_trend__notable(uint64_t first_bytes)
 }
 
 struct rss_trend rss_trend__of(const struct snap_process *p);
-/* Its change alone; 0 where it is not known. */
+/* The change of the sum alone; 0 where it is not known. */
 int64_t rss_trend__change(const struct snap_process *p);
 /* RSS, swap and pages of hugetlbfs: now, and when the trace began. */
 static inline uint64_t process__used_bytes(const struct snap_process *p)
@@ -52,10 +55,13 @@ static inline bool rss_trend__may_grow(const struct rss_trend *r)
 	return r->grows || r->creeps || (r->change_bytes >= (int64_t)r->notable_bytes && !r->rests);
 }
 
-#define RSS_TREND_MAX 128
-/* "RSS", "RSS and swap", "RSS, swap and huge pages" */
+#define RSS_TREND_MAX 160
+/* "RSS", "RSS and swap", "RSS, swap and huge pages", "RSS without files", "page tables" */
 const char *rss_trend__name(const struct rss_trend *r);
-/* "RSS +113.0 MiB in 45.0s", "RSS unchanged in 45.0s", "RSS rises by 64.0 KiB/s, after it fell (-8.0 MiB in 45.0s)"; "" if it is not known. */
+/*
+ * "RSS +113.0 MiB in 45.0s", "RSS unchanged in 45.0s", "RSS rises by 64.0 KiB/s, after it fell (-8.0 MiB in 45.0s)",
+ * "RSS without files +28.7 MiB in 30.0s (RSS +72.0 KiB)"; "" if it is not known.
+ */
 char *rss_trend__words(char buf[static RSS_TREND_MAX], const struct rss_trend *r);
 
 #endif

@@ -100,6 +100,7 @@ struct growth {
 struct snap_point {
 	uint64_t t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes;
 	uint64_t swap_bytes, hugetlb_bytes;	/* which RSS does not count */
+	uint64_t file_bytes, table_bytes;	/* of RSS: pages of files; page tables, which it does not count */
 };
 
 /* Where live bytes are going, and what that means; all 0 as long as nothing is known. */
@@ -345,6 +346,8 @@ struct snap_process {
 	uint64_t rss_at_attach_bytes;
 	/* read with RSS, which does not count them: pages in swap, and pages of hugetlbfs */
 	uint64_t swap_bytes, swap_at_attach_bytes, hugetlb_bytes, hugetlb_at_attach_bytes;
+	/* of RSS: pages of files; and page tables, which it does not count. 0 at attach: not read, as in older files */
+	uint64_t file_bytes, file_at_attach_bytes, table_bytes, table_at_attach_bytes;
 	struct snap_memory memory;
 	uint64_t probe_hits;
 	struct snap_blind blind;

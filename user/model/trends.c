@@ -109,13 +109,20 @@ static uint64_t age_at(const struct snap_process *p, uint64_t t_ns)
 	return p->age_at_attach_ns + (t_ns > seen_ns ? t_ns - seen_ns : 0);
 }
 
+static bool resident_grows(const struct snap_process *p)
+{
+	struct rss_trend r = rss_trend__of(p);
+
+	return r.grows && r.of == RSS_SUM;
+}
+
 /* Where it matters for a verdict on blocks. A timeline of an hour takes 70 us, and a process has thousands of sites. */
 static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_process *p)
 {
 	if (!(s->known & HAS_UNKNOWN_FREES) || !p->c.unknown_frees)
 		return 0;
 	if (!p->rss_judged)
-		((struct snap_process *)p)->rss_judged = rss_trend__of(p).grows ? RSS_GROWS : RSS_DOES_NOT_GROW;
+		((struct snap_process *)p)->rss_judged = resident_grows(p) ? RSS_GROWS : RSS_DOES_NOT_GROW;
 	return p->rss_judged == RSS_GROWS ? (uint64_t)MAX(rss_trend__change(p), 0) : 0;
 }
 

@@ -159,7 +159,7 @@ static void rss_change(const struct row_of *r, struct cell *c)
 {
 	struct rss_trend t = rss_trend__of(r->process);
 
-	cell__change(c, t.known ? (double)t.change_bytes : NAN);
+	cell__change(c, t.known ? (double)t.sum_bytes : NAN);
 	c->tone = growth_tone(r);
 }
 

@@ -137,7 +137,8 @@ static void say_others(struct words *w, const struct facts *f)
 		for (size_t i = 0; i < f->s->n_sites; i++) {
 			const struct snap_site *site = &f->s->sites[i];
 
-			n += site != f->site && site != f->also && f->s->processes[site->process].ended == ended && site->c.live_bytes && alarm__of(site->trend.verdict) == at;
+			n += site != f->site && site != f->also && f->s->processes[site->process].ended == ended && facts__shows(f, site) &&
+			     alarm__of(site->trend.verdict) == at;
 		}
 		if (n)
 			say(w, "; %s %ssite%s%s %s", EXACT(n), f->site && at == own ? "more " : "", n == 1 ? "" : "s", f->site ? "" : n == 1 ? " in another process" : " in other processes", n == 1 ? at->other : at->others);
@@ -203,7 +204,7 @@ static void say_rest(struct words *w, const struct facts *f)
 	for (size_t i = 1; i < ARRAY_SIZE(parts); i++)
 		if (parts[i].known && (!parts[most].known || parts[i].bytes > parts[most].bytes))
 			most = i;
-	if (!parts[most].known || parts[most].bytes <= 0)
+	if (!parts[most].known || parts[most].bytes <= 0 || f->rss.of == RSS_PAGE_TABLES)
 		say(w, "; %s", touches);
 	else
 		say(w, "; %s grew by %s: %s", parts[most].what, BYTES((uint64_t)parts[most].bytes), parts[most].next);
@@ -330,9 +331,11 @@ static void say_holder(struct words *w, const struct facts *f)
 	/* what is allocated at once and filled later grows in RSS alone */
 	bool calm = most && verdict__is_calm(most->trend.verdict) && most->c.live_bytes < f->process->c.live_bytes / 10 * 9;
 
+	if (most && !facts__explains_growth(f, most))
+		most = NULL;
 	/* what an ended process has freed no site has */
 	if (f->process->c.live_bytes && (!most || calm))
-		say(w, "; no %s grows", f->s->hidden.by ? "site shown" : "single site");
+		say(w, "; no %s grows", f->s->hidden.by || f->s->recording.older_ns ? "site shown" : "single site");
 	if (!most)
 		return;
 	say(w, "; ");
@@ -542,6 +545,8 @@ static void say_unclear(struct words *w, const struct facts *f)
 		say(w, "too few samples");
 	else if (!is_mostly_steady(f))
 		say(w, "%s of live memory is not known to be steady", SHARE(rest, f->live_bytes));
+	else if (f->hidden.known)
+		say(w, "%s, and may still rise", RSS_WORDS(&f->hidden));
 	else if (f->rss_rising)
 		say(w, "%s %s", rss_trend__name(&f->all), f->all.change_bytes < 0 ? "fell, and rises again" : "rose, and may still rise");
 	else if (f->live_rising)

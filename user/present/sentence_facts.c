@@ -79,6 +79,18 @@ const struct alarm *alarm__of_site(const struct snap_site *site)
 	return alarm__of(site->trend.verdict) ?: &alarms[N_ALARMS - 1];
 }
 
+bool facts__shows(const struct facts *f, const struct snap_site *site)
+{
+	return site->c.live_bytes && (!f->s->recording.older_ns || site->older_bytes);
+}
+
+bool facts__explains_growth(const struct facts *f, const struct snap_site *site)
+{
+	if (!verdict__is_calm(site->trend.verdict))
+		return true;
+	return f->process->n_members < 2 && (int64_t)site->c.live_bytes >= f->rss.change_bytes / 100 * MATTERS_PCT;
+}
+
 /* Of one process, or of all that are asked (p NULL); but not one that no pointer leads to if held. */
 static const struct snap_site *worst_site(const struct facts *f, const struct snap_process *p, bool held)
 {
@@ -89,10 +101,7 @@ static const struct snap_site *worst_site(const struct facts *f, const struct sn
 		const struct snap_process *its = &f->s->processes[site->process];
 		bool out;
 
-		if ((p ? its != p : !is_asked(f, its)) || !site->c.live_bytes || (held && site->trend.why_unreached))
-			continue;
-		/* one that is in no table, for its blocks are younger than was asked for */
-		if (f->s->recording.older_ns && !site->older_bytes)
+		if ((p ? its != p : !is_asked(f, its)) || !facts__shows(f, site) || (held && site->trend.why_unreached))
 			continue;
 		if (!verdict__is_alarm(site->trend.verdict) && !is_most_of_growth(f->s, site))
 			continue;
@@ -149,12 +158,12 @@ static void ask_process(struct facts *f, const struct snap_process *p)
 	f->all.known |= r.known && r.span_ns;
 	f->all.swap |= r.swap;
 	f->all.hugetlb |= r.hugetlb;
-	f->all.change_bytes += r.change_bytes;
+	f->all.change_bytes += r.sum_bytes;
 	f->all.span_ns = MAX(f->all.span_ns, r.span_ns);
 	f->used_first += process__used_at_attach(p);
 	/* one that shrinks hides little of what others add */
-	if (r.change_bytes < notable)
-		f->rss_slight += MAX(r.change_bytes, -notable);
+	if (r.sum_bytes < notable)
+		f->rss_slight += MAX(r.sum_bytes, -notable);
 	if (verdict__is_alarm(p->trend.verdict) || r.grows) {
 		f->n_growing++;
 		if (!f->process || process__grown_bytes(f->s, p, &r) > process__grown_bytes(f->s, f->process, &f->rss)) {
@@ -166,6 +175,8 @@ static void ask_process(struct facts *f, const struct snap_process *p)
 	if (!f->process)
 		f->rss = r;
 	f->rss_rising |= r.known && rss_trend__may_grow(&r);
+	if (r.of && rss_trend__may_grow(&r))
+		f->hidden = r;
 	f->live_rising |= live_rose_late(p) && !is_small(f, p, &r);
 	f->rss_unknown |= !r.known && !is_small(f, p, &r);
 	f->unclear |= !verdict__is_calm(p->trend.verdict) && !is_small(f, p, &r);
@@ -260,6 +271,8 @@ uint64_t facts__explained_bytes(const struct facts *f)
 {
 	uint64_t live = MAX(f->rss.live_bytes, f->process->memory.sized_usable);
 
+	if (f->rss.of == RSS_PAGE_TABLES)
+		return 0;
 	return MIN(live, (uint64_t)MAX(f->rss.change_bytes, 0));
 }
 
@@ -271,11 +284,8 @@ const struct snap_site *facts__holder(const struct facts *f, const struct snap_p
 	for (size_t i = 0; i < f->s->n_sites; i++) {
 		const struct snap_site *site = &f->s->sites[i];
 
-		/* one that is in no table, for its blocks are younger than was asked for */
-		if (f->s->recording.older_ns && !site->older_bytes)
-			continue;
-		if (&f->s->processes[site->process] == p && (!most || site->c.live_bytes > most->c.live_bytes))
+		if (&f->s->processes[site->process] == p && facts__shows(f, site) && (!most || site->c.live_bytes > most->c.live_bytes))
 			most = site;
 	}
-	return most && most->c.live_bytes && most->c.live_bytes >= p->c.live_bytes / 2 ? most : NULL;
+	return most && most->c.live_bytes >= p->c.live_bytes / 2 ? most : NULL;
 }

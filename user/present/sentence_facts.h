@@ -35,6 +35,7 @@ struct facts {
 	const struct snap_site *unsettled;	/* has no verdict, and grows by what is no rest; or NULL */
 	bool unclear;		/* a process that matters has no verdict */
 	bool rss_rising;	/* RSS rose, and may still do so */
+	struct rss_trend hidden;	/* what the sum of RSS hides, of a process: it rose, and may still do so; else not known */
 	bool live_rising;	/* live memory of a process did */
 	bool rss_unknown;	/* RSS of a process that matters was not read */
 };
@@ -47,6 +48,10 @@ bool facts__names_site(const struct facts *f);
 bool facts__has_site(const struct facts *f);
 /* Of what RSS rose by: what live memory explains. Blocks of all sizes take more than was requested: what was set aside counts. */
 uint64_t facts__explained_bytes(const struct facts *f);
+/* Has it blocks, of --older such that are as old? Else it is in no table. */
+bool facts__shows(const struct facts *f, const struct snap_site *site);
+/* Not a steady one with a few percent of what RSS grew by; of a row of several nobody knows by how much one of them grew. */
+bool facts__explains_growth(const struct facts *f, const struct snap_site *site);
 /* The site that holds half of a process's live memory or more; NULL: none does. */
 const struct snap_site *facts__holder(const struct facts *f, const struct snap_process *p);
 

@@ -488,8 +488,8 @@ uint64_t process__rss_bytes(pid_t pid)
 
 bool process_use__parse(const char *text, struct process_use *ret)
 {
-	*ret = (struct process_use){ bytes_of_line(text, "VmRSS:"), bytes_of_line(text, "RssShmem:"), bytes_of_line(text, "VmSwap:"),
-				      bytes_of_line(text, "HugetlbPages:") };
+	*ret = (struct process_use){ bytes_of_line(text, "VmRSS:"), bytes_of_line(text, "RssFile:"), bytes_of_line(text, "RssShmem:"),
+				      bytes_of_line(text, "VmSwap:"), bytes_of_line(text, "HugetlbPages:"), bytes_of_line(text, "VmPTE:") };
 	return ret->rss_bytes || ret->swap_bytes || ret->hugetlb_bytes;
 }
 

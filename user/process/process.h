@@ -67,7 +67,8 @@ uint64_t process__program_began_ns(pid_t pid);
 uint64_t process__rss_bytes(pid_t pid);
 /* What it uses as of one instant: RSS counts neither swap nor pages of hugetlbfs. All 0: it has no memory any more. */
 struct process_use {
-	uint64_t rss_bytes, shmem_bytes, swap_bytes, hugetlb_bytes;	/* shmem_bytes: of rss_bytes */
+	uint64_t rss_bytes, file_bytes, shmem_bytes, swap_bytes, hugetlb_bytes;	/* file_bytes, shmem_bytes: of rss_bytes */
+	uint64_t table_bytes;	/* page tables, which RSS does not count */
 };
 struct process_use process__use(pid_t pid);
 /* The same by the text of /proc/PID/status, for the tests; false: all 0. */

@@ -359,6 +359,8 @@ void tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, ui
 		.rss_bytes = use.rss_bytes,
 		.swap_bytes = use.swap_bytes,
 		.hugetlb_bytes = use.hugetlb_bytes,
+		.file_bytes = use.file_bytes,
+		.table_bytes = use.table_bytes,
 		.container_pid = p->process.ns_pid,
 		.parent_proc = p->parent_proc,
 		.wall_started_ns = p->wall_started_ns,

@@ -185,6 +185,7 @@ static void tracee__sample(struct tracees *t, struct tracee *p)
 		p->cpu_ns = cpu_ns;
 	use = process__use(p->process.pid);
 	model__set_rss(t->model, life->proc, use.rss_bytes, use.swap_bytes, use.hugetlb_bytes);
+	model__set_files_and_tables(t->model, life->proc, use.file_bytes, use.table_bytes);
 	if (process__read_cgroup(&p->process))
 		model__set_cgroup(t->model, life->proc, p->process.cgroup, p->process.container, p->process.pod, p->process.unit);
 }
