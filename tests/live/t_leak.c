@@ -40,6 +40,16 @@ TEST(leak_family) { leak(t, "basic", "family", NULL, NULL, LED_BUT_STACKS); }
 TEST(leak_chunks_of_every_kind) { leak(t, "basic", "chunks", NULL, NULL, LED_BUT_STACKS); }
 TEST(leak_realloc) { leak(t, "basic", "reallocs", NULL, NULL, LED_BUT_STACKS); }
 TEST(leak_failures) { leak(t, "basic", "failures", NULL, NULL, LED_BUT_STACKS); }
+TEST(leak_failures_size_requested)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "failures", NULL);
+	root = trace(t, &f, 0, "--mode", "leak", "--size", "requested", NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_BUT_STACKS);
+	fx__quit(t, &f);
+}
 TEST(leak_big_blocks) { leak(t, "basic", "big", NULL, NULL, LED_LEAK); }
 TEST(leak_older_blocks) { leak(t, "basic", "unknown", NULL, NULL, LED_LEAK); }
 TEST(leak_recursion) { leak(t, "basic", "recursion", NULL, NULL, LED_LEAK); }

@@ -172,6 +172,26 @@ Test(diff, estimates_that_say_too_little)
 	snapshot__free(b);
 }
 
+/* Sites of malloc(0) hold no bytes, however many blocks they hold. */
+Test(diff, more_blocks_and_no_more_bytes)
+{
+	struct snapshot *a = sample__new(0), *b = sample__new(0);
+	struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 10, .width = 80 };
+	_cleanup_free_ char *text = NULL;
+	struct diff d;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	b->sites[0].c.live_blocks += 5000;
+	diff__init(&d, a, b, metric__find("live-bytes"));
+	cr_assert_eq(diff_format__find("text")->write(out, &d, &o), 0);
+	fclose(out);
+	cr_expect(strstr(text, "\nNo site holds more bytes, but 1 holds more blocks (--metric live-blocks).\n"), "%s", text);
+	diff__done(&d);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
 Test(diff, with_itself_nothing_changed)
 {
 	struct snapshot *a = sample__new(0);

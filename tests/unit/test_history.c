@@ -18,7 +18,7 @@ Test(history, a_course_keeps_days_and_the_last_minute)
 
 	for (uint64_t t = 1; t <= days; t++) {
 		/* down to 10 once, long ago, for one second; up to 9999 once */
-		course__add(&c, t * S, t == 1000 ? 10 : t == 2000 ? 9999 : 5000, t * 3);
+		course__add(&c, t * S, t == 1000 ? 10 : t == 2000 ? 9999 : 5000, 0, t * 3);
 		cr_assert_leq(c.points.n, COURSE_MAX_POINTS);
 	}
 	for (size_t i = 0; i < c.points.n; i++) {
@@ -48,16 +48,16 @@ Test(history, points_that_are_close_are_one)
 {
 	struct course c = {};
 
-	course__add(&c, 1 * S, 100, 1);
-	course__add(&c, 1 * S + S / 20, 50, 2);
-	course__add(&c, 1 * S + S / 20, 70, 3);
+	course__add(&c, 1 * S, 100, 0, 1);
+	course__add(&c, 1 * S + S / 20, 50, 0, 2);
+	course__add(&c, 1 * S + S / 20, 70, 0, 3);
 	cr_assert_eq(c.points.n, 1);
 	cr_expect_eq(c.points.v[0].t_ns, S + S / 20);
 	cr_expect_eq(c.points.v[0].live_bytes, 70);
 	cr_expect_eq(c.points.v[0].low_bytes, 50);
 	cr_expect_eq(c.points.v[0].high_bytes, 100);
 	cr_expect_eq(c.points.v[0].alloc_calls, 3);
-	course__add(&c, 2 * S, 10, 4);
+	course__add(&c, 2 * S, 10, 0, 4);
 	cr_expect_eq(c.points.n, 2);
 	course__done(&c);
 }
@@ -70,7 +70,7 @@ Test(history, points_that_keep_coming_are_several)
 
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
 		v[i] = (struct snap_point){ .t_ns = i * (S / 50), .live_bytes = i };
-		course__add(&c, v[i].t_ns, v[i].live_bytes, i);
+		course__add(&c, v[i].t_ns, v[i].live_bytes, 0, i);
 	}
 	course__of_timeline(&t, v, ARRAY_SIZE(v));
 	/* four seconds */

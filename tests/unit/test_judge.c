@@ -67,7 +67,7 @@ static void look_at(struct site *s, double t)
 		else
 			i++;
 	s->now = t;
-	course__add(&s->course, (uint64_t)(t * 1e9), s->live_bytes, s->alloc_calls);
+	course__add(&s->course, (uint64_t)(t * 1e9), s->live_bytes, s->live.n, s->alloc_calls);
 }
 
 static struct evidence evidence_of(const struct site *s)
@@ -107,6 +107,7 @@ static void expect(const struct site *s, const char *verdict, const char *why)
 	struct evidence e = evidence_of(s);
 	struct trend t;
 
+	snap->known = HAS_ALL;
 	judge(snap, &e, &t);
 	if (verdict)
 		cr_expect_str_eq(t.verdict ?: "(none)", verdict, "at %.0f s: wanted %s, got %s (%s)", s->now, verdict,
@@ -562,6 +563,34 @@ Test(judge, too_early_to_tell)
 	done(&s);
 }
 
+/* A block takes room whatever was requested. */
+Test(judge, leak_of_blocks_without_bytes)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	allocate(&s, 0, 1, FOR_EVER);
+	for (int t = 0; t < 60; t++) {
+		for (int i = 0; i < 20; i++)
+			allocate(&s, t + i / 20.0, 0, FOR_EVER);
+		look_at(&s, t + 1);
+	}
+	expect(&s, "leak", "0 of 1,201 freed, +1,200 blocks/min for 59.0s, oldest 1m00s");
+	done(&s);
+}
+
+Test(judge, as_many_blocks_without_bytes_as_before)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 60; t++) {
+		for (int i = 0; i < 20; i++)
+			allocate(&s, t + i / 20.0, 0, 2);
+		look_at(&s, t + 1);
+	}
+	expect(&s, "steady", NULL);
+	done(&s);
+}
+
 Test(judge, process_of_three_seconds)
 {
 	struct site s = {};
@@ -614,7 +643,7 @@ static bool alarms(enum noise noise, uint64_t seed, int seconds)
 		x = noise == WHITE ? n * 10 : noise == REVERTING ? 0.9 * x + n * 4 : x + n;
 		if (noise == BOUNDED_WALK)
 			x = MAX(-20, MIN(20, x));
-		course__add(&s.course, (uint64_t)i * S, (uint64_t)(MAX(x + 200, 0) * 4096), (uint64_t)i * 1000);
+		course__add(&s.course, (uint64_t)i * S, (uint64_t)(MAX(x + 200, 0) * 4096), 0, (uint64_t)i * 1000);
 	}
 	e = (struct evidence){
 		.points = s.course.points.v, .n_points = s.course.points.n, .end_ns = (uint64_t)seconds * S, .process_age_ns = DAY,

@@ -69,6 +69,25 @@ Test(plan, usable_needs_no_entry)
 	close_plan(&p);
 }
 
+/* What reallocarray refuses by itself never comes to the realloc that is probed in its place. */
+Test(plan, refusals_of_reallocarray)
+{
+	const struct { int mode; enum recording_size size; size_t n; } cases[] = {
+		{ MT_MODE_FULL, SIZE_USABLE, 1 }, { MT_MODE_LEAK, SIZE_USABLE, 1 },
+		{ MT_MODE_LEAK, SIZE_REQUESTED, 1 }, { MT_MODE_FULL, SIZE_REQUESTED, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct plan_of p;
+
+		wanted = (struct plan_want){ .recording.mode = cases[i].mode, .recording.size = cases[i].size };
+		cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
+		cr_expect_eq(p.plan.refusals.n, cases[i].n, "case %zu", i);
+		cr_expect_eq(!func(&p, "reallocarray"), cases[i].n == 1, "case %zu", i);
+		close_plan(&p);
+	}
+}
+
 /* --mmap: what maps and unmaps is seen from entry to return; and malloc has its entry, by which what it maps is known. */
 Test(plan, mappings)
 {

@@ -682,6 +682,8 @@ static void freed_but(struct snapshot *s, uint64_t kept)
 	ended(s);
 	s->n_sites = kept ? 1 : 0;
 	s->totals.live_bytes = process(s)->c.live_bytes = kept;
+	if (!kept)
+		s->totals.live_blocks = process(s)->c.live_blocks = 0;
 	((struct snap_site *)s->sites)->c.live_bytes = kept;
 	((struct snap_site *)s->sites)->trend = (struct trend){ .verdict = "draining", .why = "it is" };
 	process(s)->trend = (struct trend){};
@@ -714,13 +716,36 @@ static void all_lost(struct snapshot *s)
 {
 	losses(s);
 	s->n_sites = 0;
-	s->totals.live_bytes = 0;
+	s->totals.live_bytes = s->totals.live_blocks = 0;
 }
 
 static void all_freed(struct snapshot *s)
 {
 	s->n_sites = 0;
-	s->totals.live_bytes = 0;
+	s->totals.live_bytes = s->totals.live_blocks = 0;
+}
+
+/* malloc(0) */
+static void blocks_of_0_bytes(struct snapshot *s)
+{
+	struct snap_site *site = (struct snap_site *)s->sites;
+
+	s->n_sites = 1;
+	s->totals.live_bytes = process(s)->c.live_bytes = site->c.live_bytes = 0;
+	s->totals.live_blocks = process(s)->c.live_blocks = site->c.live_blocks = 5000;
+	site->trend = process(s)->trend = (struct trend){};
+}
+
+static void blocks_of_0_bytes_suspect(struct snapshot *s)
+{
+	blocks_of_0_bytes(s);
+	((struct snap_site *)s->sites)->trend = (struct trend){ .verdict = "suspect", .why = "0 of 5,000 freed" };
+}
+
+static void ended_with_blocks_of_0_bytes(struct snapshot *s)
+{
+	blocks_of_0_bytes(s);
+	ended(s);
 }
 
 static void all_freed_just_now(struct snapshot *s)
@@ -856,6 +881,10 @@ static const struct {
 	{ "two ended", scatter, 2, two_ended, "Not freed at exit: 78.1 KiB in 8 blocks of 2 processes", "" },
 	{ "nothing is live", calm, 60, all_freed, "Nothing grows: live memory 0 B, RSS unchanged in 1m00s", "" },
 	{ "nothing is live, no verdict", calm, 60, all_freed_just_now, "Everything allocated while traced was freed: live memory 0 B", "" },
+	{ "blocks of 0 bytes are live", calm, 6, blocks_of_0_bytes, "Too early to tell: live memory 0 B in 5,000 blocks, RSS unchanged in 6.0s", "" },
+	{ "blocks of 0 bytes are live, no verdict", calm, 60, blocks_of_0_bytes, UNCLEAR "100% of live memory is not known to be steady; live memory 0 B in 5,000 blocks", "" },
+	{ "blocks of 0 bytes are suspect", calm, 60, blocks_of_0_bytes_suspect, "Perhaps a leak: ", " holds 100% of the blocks of live memory: 0 of 5,000 freed" },
+	{ "it ended with blocks of 0 bytes", scatter, 2, ended_with_blocks_of_0_bytes, "Not freed at exit: 0 B in 5,000 blocks, 0 B of it in 5,000 blocks of ", "" },
 	{ "nothing of a part is live", calm, 60, part_was_freed, "Everything recorded was freed: live memory 0 B", "" },
 	{ "nothing of a part is live, it ended", warm_up, 8, part_was_freed_and_ended, "Everything recorded was freed: live memory 0 B, RSS +80.0 MiB", "" },
 	{ "nothing of a part", calm, 60, none_of_a_part, "Nothing was recorded: live memory 0 B", "" },

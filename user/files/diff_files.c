@@ -172,10 +172,25 @@ static void write_most(FILE *out, const struct diff *d, const struct diff_opts *
 	fprintf(out, ", by %s%s.", figure(d, o, a, (uint64_t)(by + 0.5)), d->rates ? "/s" : "");
 }
 
+/* Sites with more blocks: where each takes few bytes or none, they may hold no more bytes. 0: none, or it is not known. */
+static size_t n_with_more_blocks(const struct diff *d)
+{
+	struct diff blocks;
+	size_t n;
+
+	if (strcmp(d->metric->name, "live-bytes") || !(d->of_before->known & d->of_after->known & HAS_LIVE_BLOCKS))
+		return 0;
+	diff__init(&blocks, d->of_before, d->of_after, metric__find("live-blocks"));
+	n = blocks.n_of_kind[DIFF_GREW] + blocks.n_of_kind[DIFF_NEW];
+	diff__done(&blocks);
+	return n;
+}
+
 /* The rows are in the order of their changes: where the largest is a loss, that comes first. */
 static void write_sentence(FILE *out, const struct diff *d, const struct diff_opts *o)
 {
 	const struct diff_row *grown = vec_first(r, &d->rows, has_grown(d, r));
+	size_t n = grown ? 0 : n_with_more_blocks(d);
 
 	if (d->rows.n && has_shrunk(d, d->rows.v)) {
 		write_most(out, d, o, d->rows.v, "Shrank");
@@ -183,6 +198,8 @@ static void write_sentence(FILE *out, const struct diff *d, const struct diff_op
 	}
 	if (grown)
 		write_most(out, d, o, grown, "Grew");
+	else if (n && !may_have_grown(d))
+		fprintf(out, "No site holds more bytes, but %zu hold%s more blocks (--metric live-blocks).", n, n == 1 ? "s" : "");
 	else
 		fputs(may_have_grown(d) ? "No site is known to have grown." : "Nothing grew.", out);
 	fputc('\n', out);

@@ -122,10 +122,11 @@ void traced__add_foreign(const struct traced *t, const struct maps *maps, struct
 		const struct traced_block *b = &from->v[i];
 
 		/* one that lies in another one, as a wrapper's does, would be counted twice */
-		if (!b->bytes || b->bytes > MAX_USABLE || is_within(c, n_ranges, &at, b->addr) || b->addr < end ||
+		if (b->bytes > MAX_USABLE || is_within(c, n_ranges, &at, b->addr) || b->addr < end ||
 		    !was_there(maps, b->addr))
 			continue;
-		end = b->addr + b->bytes;
+		/* a pointer to one of 0 bytes is to its start */
+		end = b->addr + MAX(b->bytes, 1);
 		*vec_push(&c->blocks) = (struct heap_block){ .addr = b->addr, .usable = b->bytes, .flags = BLOCK_FOREIGN };
 		*vec_push(&c->ranges) = (struct heap_range){ b->addr, end };
 	}

@@ -47,6 +47,12 @@ static void merge(struct course_point *into, const struct course_point *later)
 		into->low_ns = later->low_ns;
 	}
 	into->high_bytes = MAX(into->high_bytes, later->high_bytes);
+	into->live_blocks = later->live_blocks;
+	if (later->low_blocks < into->low_blocks) {
+		into->low_blocks = later->low_blocks;
+		into->low_blocks_ns = later->low_blocks_ns;
+	}
+	into->high_blocks = MAX(into->high_blocks, later->high_blocks);
 	into->alloc_calls = later->alloc_calls;
 }
 
@@ -71,14 +77,15 @@ static void thin_out(struct course *c, uint64_t now_ns)
 	c->points.n--;
 }
 
-static struct course_point point(uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
+static struct course_point point(uint64_t t_ns, uint64_t live_bytes, uint64_t live_blocks, uint64_t alloc_calls)
 {
-	return (struct course_point){ t_ns, live_bytes, live_bytes, live_bytes, t_ns, alloc_calls, t_ns };
+	return (struct course_point){ t_ns, live_bytes, live_bytes, live_bytes, t_ns,
+				      live_blocks, live_blocks, live_blocks, t_ns, alloc_calls, t_ns };
 }
 
-void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
+void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t live_blocks, uint64_t alloc_calls)
 {
-	struct course_point p = point(t_ns, live_bytes, alloc_calls), *slot;
+	struct course_point p = point(t_ns, live_bytes, live_blocks, alloc_calls), *slot;
 	struct course_point *last = c->points.n ? &c->points.v[c->points.n - 1] : NULL;
 
 	if (last && t_ns < last->began_ns + CLOSE_NS) {
@@ -135,7 +142,7 @@ void course__of_timeline(struct course *c, const struct snap_point *v, size_t n)
 	size_t each = (n + COURSE_MAX_POINTS - 1) / COURSE_MAX_POINTS;
 
 	for (size_t i = 0; i < n; i++) {
-		struct course_point p = point(v[i].t_ns, v[i].live_bytes, v[i].alloc_calls);
+		struct course_point p = point(v[i].t_ns, v[i].live_bytes, v[i].live_blocks, v[i].alloc_calls);
 		struct course_point *slot = c->points.n ? &c->points.v[c->points.n - 1] : NULL;
 
 		if (i % each || (slot && p.t_ns < slot->began_ns + CLOSE_NS)) {
@@ -164,6 +171,11 @@ void history__done(struct history *h)
 static uint64_t live_bytes(const struct snap_site *s)
 {
 	return s->c.alloc_bytes > s->c.free_bytes ? s->c.alloc_bytes - s->c.free_bytes : 0;
+}
+
+static uint64_t live_blocks(const struct snap_site *s)
+{
+	return s->c.alloc_calls > s->c.free_calls ? s->c.alloc_calls - s->c.free_calls : 0;
 }
 
 static struct site_course *course_of(const struct history *h, const struct snap_site *s)
@@ -245,7 +257,7 @@ uint64_t history__most_calls_per_s(const struct history *h, const struct snap_si
 /* What the three lists are ordered by. */
 static uint64_t by_live(const struct history *h, const struct snap_site *s)
 {
-	return live_bytes(s);
+	return MAX(live_bytes(s), live_blocks(s) * BLOCK_LEAST);
 }
 
 static uint64_t by_growth(const struct history *h, const struct snap_site *s)
@@ -429,7 +441,7 @@ void history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 		if (!c && h->wanted.v[i])
 			c = take_slot(h, s);
 		if (c)
-			course__add(&c->course, t_ns, live_bytes(s), s->c.alloc_calls);
+			course__add(&c->course, t_ns, live_bytes(s), live_blocks(s), s->c.alloc_calls);
 	}
 	for (size_t i = 0; i < cut->n_sites; i++)
 		/* rows of stacks that were given up share a number */

@@ -17,6 +17,7 @@ struct course_point {		/* from the point before it up to t_ns */
 	uint64_t live_bytes;	/* at t_ns */
 	uint64_t low_bytes, high_bytes;	/* the least and the most that was seen */
 	uint64_t low_ns;	/* when it was the least */
+	uint64_t live_blocks, low_blocks, high_blocks, low_blocks_ns;	/* the same, of live blocks */
 	uint64_t alloc_calls;	/* at t_ns, since the trace's start */
 	uint64_t began_ns;	/* what it was made at: t_ns, unless another one took its place */
 };
@@ -27,7 +28,7 @@ struct course {			/* all zero: empty; points in order of time */
 
 void course__done(struct course *c);
 /* A point within a tenth of a second of the last one takes its place. */
-void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls);
+void course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t live_blocks, uint64_t alloc_calls);
 #define QUARTERS 4
 /* Of what each quarter has more than the one before: all rise, and by about as much. */
 bool quarters__climb(const double rates[static QUARTERS - 1]);

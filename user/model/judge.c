@@ -32,6 +32,11 @@
  *   (Little): where it holds more, or grows without being called more often, some
  *   of its blocks are not of the kind that is freed.
  *
+ * Why blocks
+ *   A block takes room whatever was requested: a leak of malloc(0) has no live bytes.
+ *   Where that room is more than what was requested, the course of blocks is judged
+ *   as well, and the worse verdict holds. Rates in bytes are those of requested bytes.
+ *
  * What the trace cannot see
  *   A process that was there before the trace frees blocks of which nothing is
  *   known, not even whose they were. A cache that has been full for a week looks
@@ -42,8 +47,10 @@
 #include "model/judge.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "model/judge_parts.h"
+#include "model/merge.h"
 #include "util/util.h"
 
 #define N_QUARTERS 4
@@ -480,7 +487,7 @@ static void explain(struct snapshot *s, const struct rule *r, struct why *y, str
 	ret->why_unreached = y->unreached;
 }
 
-void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
+static void judge_course(struct snapshot *s, const struct evidence *e, struct trend *ret)
 {
 	uint64_t enough_ns = e->leak_after_ns / 4;
 	struct shape w = {};
@@ -508,4 +515,47 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 		explain(s, &rules[i], &y, ret);
 		return;
 	}
+}
+
+/* As if each block had been requested with BLOCK_LEAST bytes. */
+static void judge_blocks(struct snapshot *s, const struct evidence *e, struct trend *ret)
+{
+	_cleanup_free_ struct course_point *v = xcalloc(e->n_points, sizeof(*v));
+	struct evidence blocks = *e;
+
+	for (size_t i = 0; i < e->n_points; i++) {
+		const struct course_point *p = &e->points[i];
+
+		v[i] = *p;
+		v[i].live_bytes = p->live_blocks * BLOCK_LEAST;
+		v[i].low_bytes = p->low_blocks * BLOCK_LEAST;
+		v[i].high_bytes = p->high_blocks * BLOCK_LEAST;
+		v[i].low_ns = p->low_blocks_ns;
+	}
+	blocks.points = v;
+	blocks.error_bytes = e->error_blocks * BLOCK_LEAST;
+	blocks.in_blocks = true;
+	judge_course(s, &blocks, ret);
+}
+
+static bool is_verdict(const struct trend *t, const char *verdict)
+{
+	return t->verdict && !strcmp(t->verdict, verdict);
+}
+
+void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
+{
+	struct trend blocks;
+
+	judge_course(s, e, ret);
+	if (!e->n_points || !(s->known & HAS_LIVE_BLOCKS) || verdict__is_alarm(ret->verdict) ||
+	    e->live_blocks * BLOCK_LEAST <= e->points[e->n_points - 1].live_bytes)
+		return;
+	judge_blocks(s, e, &blocks);
+	if (is_verdict(&blocks, "steady") || is_verdict(&blocks, "draining"))
+		return;
+	/* what bytes do is not in question */
+	blocks.known = ret->known;
+	blocks.growth_bytes_per_s = is_verdict(ret, "steady") ? 0 : ret->growth_bytes_per_s;
+	*ret = blocks;
 }

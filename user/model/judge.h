@@ -23,7 +23,8 @@ struct evidence {
 	uint64_t oldest_ns;	/* at end_ns, 0 if none is live, or it is not known */
 	uint64_t leak_after_ns;
 	bool estimated;
-	double error_bytes;	/* standard error of what is live at the end; 0 where that is exact */
+	double error_bytes, error_blocks;	/* standard errors of what is live at the end; 0 where that is exact */
+	bool in_blocks;		/* each byte of the points is one of the BLOCK_LEAST that a block takes: reasons give blocks */
 	/* by a look at the process's memory; 0: pointers were not searched for */
 	uint32_t scans;
 	uint64_t looked_blocks, unreached_blocks;	/* that were there; of these, without a pointer to them */

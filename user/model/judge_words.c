@@ -27,10 +27,26 @@ __attribute__((format(printf, 2, 3))) static void add(struct why *y, const char 
 	va_end(ap);
 }
 
+#define AMOUNT_MAX (FMT_MAX + 8)
+
 static const char *mark(const struct why *y)
 {
 	return y->e->estimated ? "~" : "";
 }
+
+/* "1.0 MiB"; "46.8 k blocks" */
+static const char *amount(const struct why *y, char buf[static AMOUNT_MAX], double bytes)
+{
+	uint64_t n = (uint64_t)bytes;
+
+	if (!y->e->in_blocks)
+		return fmt_bytes(buf, n);
+	n /= BLOCK_LEAST;
+	snprintf(buf, AMOUNT_MAX, "%s block%s", COUNT(n), n == 1 ? "" : "s");
+	return buf;
+}
+
+#define AMOUNT(y, bytes) amount(y, (char[AMOUNT_MAX]){}, bytes)
 
 void why__freed(struct why *y)
 {
@@ -51,9 +67,9 @@ void why__freed(struct why *y)
 static void add_rate(struct why *y, double bytes_per_s, double span_s)
 {
 	double per_min = fabs(bytes_per_s) * 60;
-	bool hourly = per_min < 10;
+	bool hourly = per_min < (y->e->in_blocks ? BLOCK_LEAST : 10);
 
-	add(y, "%s%s%s/%s for %s", mark(y), bytes_per_s < 0 ? "-" : "+", BYTES((uint64_t)(hourly ? per_min * 60 : per_min)),
+	add(y, "%s%s%s/%s for %s", mark(y), bytes_per_s < 0 ? "-" : "+", AMOUNT(y, hourly ? per_min * 60 : per_min),
 	    hourly ? "h" : "min", DURATION((uint64_t)(span_s * 1e9)));
 }
 
@@ -86,7 +102,7 @@ void why__masked(struct why *y)
 
 void why__down_from(struct why *y)
 {
-	add(y, "down from %s%s", mark(y), BYTES((uint64_t)y->w->high));
+	add(y, "down from %s%s", mark(y), AMOUNT(y, y->w->high));
 }
 
 /* From a tenth on, what it grew or fell by is worth reporting, also where it no longer does so. */
@@ -135,15 +151,15 @@ static bool explain_change(struct why *y)
 	/* where it swings, its floor does a little */
 	if (rest_s < w->span_s / SHRINK)
 		rest_s = at_rest_s(y->e, w, w->high * MUCH);
-	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), BYTES((uint64_t)fabs(change)));
+	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), AMOUNT(y, fabs(change)));
 	add(y, "%s %s%s for %s", swings(y, rest_s) ? "not below" : "at", mark(y),
-	    BYTES((uint64_t)w->floor[w->n - 1]), DURATION((uint64_t)(MAX(rest_s, 0) * 1e9)));
+	    AMOUNT(y, w->floor[w->n - 1]), DURATION((uint64_t)(MAX(rest_s, 0) * 1e9)));
 	return true;
 }
 
 void why__range(struct why *y)
 {
-	const char *low = BYTES((uint64_t)y->w->low), *high = BYTES((uint64_t)y->w->high);
+	const char *low = AMOUNT(y, y->w->low), *high = AMOUNT(y, y->w->high);
 	const char *span = DURATION((uint64_t)(y->w->span_s * 1e9));
 
 	if (explain_change(y))
@@ -169,7 +185,7 @@ void why__first(struct why *y)
 
 void why__was_higher(struct why *y)
 {
-	add(y, "but it was at %s%s before", mark(y), BYTES((uint64_t)y->w->high_before));
+	add(y, "but it was at %s%s before", mark(y), AMOUNT(y, y->w->high_before));
 }
 
 /* Of fewer blocks than the other figures are of: those were there when pointers were searched for. */

@@ -97,6 +97,15 @@ struct growth {
 	uint64_t calls[GROWTH_N_KINDS], bytes[GROWTH_N_KINDS];
 };
 
+/* Bytes that an allocator sets aside for a block, also where fewer or none were requested: glibc 32, others 8 or 16. */
+#define BLOCK_LEAST 16
+
+/* What live blocks take at least: more than was requested where that is little, and 0 only where none is live. */
+static inline uint64_t counters__taken(const struct counters *c)
+{
+	return c->live_bytes > c->live_blocks * BLOCK_LEAST ? c->live_bytes : c->live_blocks * BLOCK_LEAST;
+}
+
 struct snap_point {
 	uint64_t t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes;
 	uint64_t swap_bytes, hugetlb_bytes;	/* which RSS does not count */

@@ -95,6 +95,7 @@ static void copy_history(const struct course *c, struct snapshot *s, struct snap
 	for (size_t i = 0; i < c->points.n; i++) {
 		v[i].t_ns = c->points.v[i].t_ns;
 		v[i].live_bytes = c->points.v[i].live_bytes;
+		v[i].live_blocks = c->points.v[i].live_blocks;
 		v[i].alloc_calls = c->points.v[i].alloc_calls;
 	}
 	to->history = v;
@@ -128,7 +129,7 @@ static uint64_t rss_grown_bytes(const struct snapshot *s, const struct snap_proc
 
 /* What is known of a process or of a site; what becomes of its memory over time is its caller's. */
 static struct evidence evidence_of(const struct snapshot *s, const struct snap_process *p, const struct counters *c,
-				   uint64_t lifetime_sum_ns, double error_bytes, uint64_t leak_after_ns)
+				   uint64_t lifetime_sum_ns, const struct std_error *error, uint64_t leak_after_ns)
 {
 	bool lifetimes = s->known & HAS_LIFETIMES;
 
@@ -144,14 +145,15 @@ static struct evidence evidence_of(const struct snapshot *s, const struct snap_p
 		.no_lifetimes = !lifetimes,
 		.unseen_frees = !lifetimes,
 		.estimated = s->estimated,
-		.error_bytes = s->estimated ? error_bytes : 0,
+		.error_bytes = s->estimated ? error->live_bytes : 0,
+		.error_blocks = s->estimated ? error->live_blocks : 0,
 	};
 }
 
 static struct evidence evidence_of_site(const struct snapshot *s, const struct snap_site *site, uint64_t leak_after_ns)
 {
 	struct evidence e = evidence_of(s, &s->processes[site->process], &site->c, site->lifetime_sum_ns,
-					site->error.live_bytes, leak_after_ns);
+					&site->error, leak_after_ns);
 
 	e.first_ns = site->first_ns;
 	e.last_ns = site->last_ns;
@@ -227,7 +229,7 @@ void trends__row(struct snapshot *s, struct snap_site *row, uint64_t leak_after_
 /* ---- processes */
 
 struct party {			/* the sites of a process that have one verdict */
-	uint64_t n, live_bytes;
+	uint64_t n, live_bytes, live_blocks, taken;	/* taken: counters__taken() */
 	double growth;
 };
 
@@ -241,6 +243,8 @@ static void add_to(struct party *p, const struct snap_site *site)
 {
 	p->n++;
 	p->live_bytes += site->c.live_bytes;
+	p->live_blocks += site->c.live_blocks;
+	p->taken += counters__taken(&site->c);
 	p->growth += site->trend.growth_bytes_per_s;
 }
 
@@ -264,15 +268,17 @@ static void add_up(const struct snapshot *s, struct sums *sums)
 static bool blames(struct snapshot *s, struct snap_process *p, const struct party *party, const char *verdict,
 		   const char *does)
 {
-	char rate[FMT_MAX + 16] = "", text[128];
+	char rate[FMT_MAX + 16] = "", blocks[FMT_MAX + 16] = "", text[160];
 
-	if (!party->n || party->live_bytes < p->c.live_bytes / 100)
+	if (!party->n || party->taken < counters__taken(&p->c) / 100)
 		return false;
 	/* blocks that no pointer reaches are lost whether or not it is known yet how fast they become more */
 	if (party->growth * 60 >= 1)
 		snprintf(rate, sizeof(rate), "+%s/min, ", BYTES((uint64_t)(party->growth * 60)));
-	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, %s%s by now", party->n,
-		 party->n == 1 ? "" : "s", does, rate, BYTES(party->live_bytes));
+	else if (party->taken > party->live_bytes)
+		snprintf(blocks, sizeof(blocks), " in %s block%s", COUNT(party->live_blocks), party->live_blocks == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, %s%s%s by now", party->n,
+		 party->n == 1 ? "" : "s", does, rate, BYTES(party->live_bytes), blocks);
 	p->trend.verdict = verdict;
 	p->trend.why = snapshot__strdup(s, text);
 	return true;
@@ -305,7 +311,7 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 			  const struct sums *sums)
 {
 	struct course c = {};
-	struct evidence e = evidence_of(s, p, &p->c, sums->lifetime_sum_ns, p->error.live_bytes, info->leak_after_ns);
+	struct evidence e = evidence_of(s, p, &p->c, sums->lifetime_sum_ns, &p->error, info->leak_after_ns);
 
 	if (!p->n_timeline)
 		return;

@@ -83,12 +83,14 @@ static void say_site_name(struct words *w, const struct facts *f)
 }
 
 /* Who needs a new arena maps it; the objects in it may be another's. */
-static void say_share(struct words *w, const struct facts *f, const struct snap_site *site, uint64_t whole, const char *of)
+static void say_share(struct words *w, const struct facts *f, const struct snap_site *site, const struct counters *whole, const char *of)
 {
-	bool arena = site__is_arena(site);
+	bool arena = site__is_arena(site), bytes = site->c.live_bytes || !site->c.live_blocks;
 
 	say_name_of(w, f, site);
-	say(w, " %s %s of %s%s", arena ? "mapped" : "holds", SHARE(site->c.live_bytes, whole), of,
+	say(w, " %s %s of %s%s%s", arena ? "mapped" : "holds",
+	    bytes ? SHARE(site->c.live_bytes, whole->live_bytes) : SHARE(site->c.live_blocks, whole->live_blocks),
+	    bytes ? "" : "the blocks of ", of,
 	    arena ? ", in arenas of small objects" : "");
 }
 
@@ -310,7 +312,7 @@ static void say_site(struct words *w, const struct facts *f)
 {
 	/* among many processes, a share of all says little of the one that grows */
 	bool one = f->s->n_processes == 1;
-	uint64_t whole = one ? f->s->totals.live_bytes : f->s->processes[f->site->process].c.live_bytes;
+	const struct counters *whole = one ? &f->s->totals : &f->s->processes[f->site->process].c;
 
 	say(w, "%s: ", alarm__of_site(f->site)->begins);
 	say_share(w, f, f->site, whole, one ? "live memory" : "its live memory");
@@ -339,7 +341,7 @@ static void say_holder(struct words *w, const struct facts *f)
 	if (!most)
 		return;
 	say(w, "; ");
-	say_share(w, f, most, f->process->c.live_bytes, "its live memory");
+	say_share(w, f, most, &f->process->c, "its live memory");
 	say(w, "%s%s", calm ? ", " : "", calm ? most->trend.verdict : "");
 }
 
@@ -372,6 +374,8 @@ static void say_rss(struct words *w, const struct facts *f, const char *before)
 static void say_figures(struct words *w, const struct facts *f)
 {
 	say(w, "%s %s%s", f->s->hidden.by ? "the sites shown hold" : "live memory", mark(f), BYTES(f->live_bytes));
+	if (!f->live_bytes && f->live_blocks)
+		say(w, " in %s%s block%s", mark(f), EXACT(f->live_blocks), plural(f->live_blocks));
 	say_rss(w, f, ", ");
 }
 
@@ -407,7 +411,7 @@ static bool is_of_a_part(const struct facts *f)
 
 static bool is_mostly_steady(const struct facts *f)
 {
-	return f->steady_bytes * 100 >= f->live_bytes * CLEAR_PCT;
+	return f->steady_bytes * 100 >= f->live_bytes * CLEAR_PCT && f->steady_taken * 100 >= f->taken * CLEAR_PCT;
 }
 
 /* Each form of "nothing grows" asks this. */
@@ -453,7 +457,7 @@ static void say_nothing(struct words *w, const struct facts *f)
 {
 	const char *what = is_of_a_part(f) ? "recorded" : "allocated while traced";
 
-	if (f->s->totals.live_bytes)
+	if (counters__taken(&f->s->totals))
 		say(w, f->s->hidden.by ? "The sites shown hold no live memory" : "The running processes hold no live memory");
 	else if (((f->rss.freed && is_one(f)) || (f->ended && f->s->totals.alloc_calls)) && !is_of_a_part(f)) {
 		say(w, "The process%s freed all live memory before %s ended: ", is_one(f) ? "" : "es", is_one(f) ? "it" : "they");
@@ -472,7 +476,7 @@ static void say_nothing(struct words *w, const struct facts *f)
  */
 static bool is_left(const struct facts *f)
 {
-	return f->ended && f->live_bytes && !f->s->hidden.by && !f->s->estimated &&
+	return f->ended && (f->live_bytes || f->live_blocks) && !f->s->hidden.by && !f->s->estimated &&
 	       !f->s->losses_total && !is_of_a_part(f) && !f->s->reading.n_unread &&
 	       !f->s->reading.unsure_blocks;
 }
@@ -491,9 +495,9 @@ static void say_left(struct words *w, const struct facts *f)
 	for (size_t i = 0; i < f->s->n_processes; i++) {
 		const struct snap_process *p = &f->s->processes[i];
 
-		if (p->c.live_bytes > most_live->c.live_bytes)
+		if (counters__taken(&p->c) > counters__taken(&most_live->c))
 			most_live = p;
-		n_holding += p->c.live_bytes ? MAX(p->n_members, 1u) : 0;
+		n_holding += counters__taken(&p->c) ? MAX(p->n_members, 1u) : 0;
 	}
 	most = facts__holder(f, most_live);
 	say(w, "Not freed at exit: %s in %s block%s", BYTES(c->live_bytes), EXACT(c->live_blocks),
@@ -533,6 +537,7 @@ static void say_imprecise(struct words *w, const struct facts *f)
 static void say_unclear(struct words *w, const struct facts *f)
 {
 	uint64_t rest = f->live_bytes - MIN(f->steady_bytes, f->live_bytes);
+	bool in_bytes = f->steady_bytes * 100 < f->live_bytes * CLEAR_PCT;
 
 	say(w, "Not clear whether memory grows: ");
 	if (f->s->losses_total)
@@ -544,7 +549,8 @@ static void say_unclear(struct words *w, const struct facts *f)
 	else if (!is_mostly_steady(f) && f->s->estimated)
 		say(w, "too few samples");
 	else if (!is_mostly_steady(f))
-		say(w, "%s of live memory is not known to be steady", SHARE(rest, f->live_bytes));
+		say(w, "%s of live memory is not known to be steady",
+		    in_bytes ? SHARE(rest, f->live_bytes) : SHARE(f->taken - f->steady_taken, f->taken));
 	else if (f->hidden.known)
 		say(w, "%s, and may still rise", RSS_WORDS(&f->hidden));
 	else if (f->rss_rising)
@@ -568,7 +574,7 @@ static void say_unclear(struct words *w, const struct facts *f)
 static void say_first(struct words *w, const struct facts *f)
 {
 	const struct snapshot *s = f->s;
-	bool nothing = !f->live_bytes && !f->rss_rising && !s->losses_total;
+	bool nothing = !f->live_bytes && !f->live_blocks && !f->rss_rising && !s->losses_total;
 	/* more samples are another matter */
 	bool early = s->duration_ns < SHORT_NS && !s->estimated && !s->losses_total && !recording__is_partial(&s->recording);
 	const struct {

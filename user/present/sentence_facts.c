@@ -51,14 +51,14 @@ static bool matters_more(const struct snap_site *a, const struct snap_site *b)
 		return a->trend.why_unreached;
 	if (a->trend.why_unreached && a->unreached_bytes != b->unreached_bytes)
 		return a->unreached_bytes > b->unreached_bytes;
-	return by_a != by_b ? by_a > by_b : a->c.live_bytes > b->c.live_bytes;
+	return by_a != by_b ? by_a > by_b : counters__taken(&a->c) > counters__taken(&b->c);
 }
 
 static bool stands_out(const struct facts *f, const struct snap_site *site)
 {
 	const struct snap_process *p = &f->s->processes[site->process];
 
-	if (site->c.live_bytes >= p->c.live_bytes / 100 * MATTERS_PCT)
+	if (counters__taken(&site->c) >= counters__taken(&p->c) / 100 * MATTERS_PCT)
 		return true;
 	return verdict__is_alarm(p->trend.verdict) && site->trend.known && p->trend.known && p->trend.growth_bytes_per_s > 0 &&
 	       site->trend.growth_bytes_per_s * 100 >= p->trend.growth_bytes_per_s * MATTERS_PCT;
@@ -81,7 +81,7 @@ const struct alarm *alarm__of_site(const struct snap_site *site)
 
 bool facts__shows(const struct facts *f, const struct snap_site *site)
 {
-	return site->c.live_bytes && (!f->s->recording.older_ns || site->older_bytes);
+	return counters__taken(&site->c) && (!f->s->recording.older_ns || site->older_bytes);
 }
 
 bool facts__explains_growth(const struct facts *f, const struct snap_site *site)
@@ -115,7 +115,7 @@ static const struct snap_site *worst_site(const struct facts *f, const struct sn
 /* Processes that do not matter for the whole need no verdict: a shell that started a moment ago. */
 static bool is_small(const struct facts *f, const struct snap_process *p, const struct rss_trend *r)
 {
-	return f->s->n_processes > 1 && p->c.live_bytes <= f->s->totals.live_bytes / 100 && r->change_bytes < (int64_t)r->notable_bytes;
+	return f->s->n_processes > 1 && counters__taken(&p->c) <= counters__taken(&f->s->totals) / 100 && r->change_bytes < (int64_t)r->notable_bytes;
 }
 
 /* No verdict, and more than what rests may climb by in a minute, and than a hundredth of all: neither good news nor bad. */
@@ -124,6 +124,11 @@ static bool is_unsettled(const struct facts *f, const struct snap_site *site)
 	double per_min = site->trend.known && !site->trend.verdict ? site->trend.growth_bytes_per_s * 60 : 0;
 
 	return site->c.live_bytes >= ROSE_BYTES && per_min >= RSS_CREEP_BYTES && per_min >= (double)f->live_bytes / 100;
+}
+
+static uint64_t taken_at(const struct snap_point *p)
+{
+	return MAX(p->live_bytes, p->live_blocks * BLOCK_LEAST);
 }
 
 /*
@@ -142,11 +147,11 @@ static bool live_rose_late(const struct snap_process *p)
 	for (; v <= last; v++) {
 		bool later = v->t_ns - first_ns > span_ns / 2;
 
-		most[later] = MAX(most[later], v->live_bytes);
+		most[later] = MAX(most[later], taken_at(v));
 		if (v->t_ns - first_ns >= span_ns / 6)
-			least[later] = MIN(least[later], v->live_bytes);
+			least[later] = MIN(least[later], taken_at(v));
 	}
-	return last->live_bytes > most[0] + MAX(last->live_bytes / ROSE_PART, ROSE_BYTES) ||
+	return taken_at(last) > most[0] + MAX(taken_at(last) / ROSE_PART, ROSE_BYTES) ||
 	       (most[1] > most[0] + ROSE_BYTES && least[1] > least[0] && least[1] - least[0] > MAX(least[1] / ROSE_PART, ROSE_BYTES));
 }
 
@@ -205,6 +210,7 @@ static struct facts ask(const struct snapshot *s, bool ended)
 	struct facts f = { .s = s, .ended = ended };
 
 	f.live_bytes = s->totals.live_bytes;
+	f.live_blocks = s->totals.live_blocks;
 	for (size_t i = 0; i < s->n_processes; i++) {
 		const struct snap_process *p = &s->processes[i];
 		bool asked = is_asked(&f, p);
@@ -213,17 +219,25 @@ static struct facts ask(const struct snapshot *s, bool ended)
 			ask_process(&f, p);
 		/* what others held is not what these hold */
 		f.live_bytes -= MIN(!asked ? p->c.live_bytes : ended ? 0 : p->ended_live_bytes, f.live_bytes);
+		f.live_blocks -= MIN(!asked ? p->c.live_blocks : ended ? 0 : p->ended_live_blocks, f.live_blocks);
 	}
-	if (s->hidden.by)
+	if (s->hidden.by) {
 		f.live_bytes = snapshot__sites_bytes(s);
+		f.live_blocks = 0;
+		for (size_t i = 0; i < s->n_sites; i++)
+			f.live_blocks += s->sites[i].c.live_blocks;
+	}
 	f.rss_rising |= f.rss_slight >= (int64_t)rss_trend__notable(f.used_first);
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 
 		if (!is_asked(&f, &s->processes[site->process]))
 			continue;
-		if (verdict__is_calm(site->trend.verdict))
+		f.taken += counters__taken(&site->c);
+		if (verdict__is_calm(site->trend.verdict)) {
 			f.steady_bytes += site->c.live_bytes;
+			f.steady_taken += counters__taken(&site->c);
+		}
 		if (is_unsettled(&f, site) && (!f.unsettled || matters_more(site, f.unsettled)))
 			f.unsettled = site;
 	}
@@ -284,8 +298,9 @@ const struct snap_site *facts__holder(const struct facts *f, const struct snap_p
 	for (size_t i = 0; i < f->s->n_sites; i++) {
 		const struct snap_site *site = &f->s->sites[i];
 
-		if (&f->s->processes[site->process] == p && facts__shows(f, site) && (!most || site->c.live_bytes > most->c.live_bytes))
+		if (&f->s->processes[site->process] == p && facts__shows(f, site) &&
+		    (!most || counters__taken(&site->c) > counters__taken(&most->c)))
 			most = site;
 	}
-	return most && most->c.live_bytes >= p->c.live_bytes / 2 ? most : NULL;
+	return most && counters__taken(&most->c) >= counters__taken(&p->c) / 2 ? most : NULL;
 }

@@ -26,7 +26,8 @@ struct facts {
 	const struct snap_site *also;	/* no pointer leads to site: the one that matters most of those that pointers may lead to; or NULL */
 	struct rss_trend rss;	/* of process; of the only one where none grows */
 	size_t n_growing;	/* processes that do */
-	uint64_t live_bytes, steady_bytes;	/* of the sites that are shown */
+	uint64_t live_bytes, live_blocks, steady_bytes;	/* of the sites that are shown */
+	uint64_t taken, steady_taken;	/* counters__taken() of the sites that are asked, and of those that are steady */
 	struct rss_trend all;	/* the change of all that are asked, in the longest of their times; its judgements are not set */
 	bool ended;		/* those that ended are asked, not those that run */
 	bool rose;		/* resident memory rose, and does so no more */

@@ -176,9 +176,14 @@ bool plan__has_usable(const struct plan *p)
 	return array_first(one, p->funcs, p->n_funcs, one->usable);
 }
 
+bool plan__skips_passers(const struct plan *p)
+{
+	return array_first(one, p->funcs, p->n_funcs, one->usable || one->unseen);
+}
+
 static void take_spots(struct search *s, struct plan *plan)
 {
-	for (size_t i = 0; i < s->passers.n && plan__has_usable(plan); i++) {
+	for (size_t i = 0; i < s->passers.n && plan__skips_passers(plan); i++) {
 		struct spot_point *p = spot_points__at(&s->refusals, s->passers.v[i].offset);
 
 		*p = p->cookie ? *p : s->passers.v[i];

@@ -172,8 +172,10 @@ void plan__make(struct object *obj, const struct alloc_funcs *funcs, const struc
 void plan__done(struct plan *p);
 /* May a function of this plan leave by an exception? */
 bool plan__may_throw(const struct plan *p, const struct alloc_funcs *funcs);
-/* Does it have sizes from headers? Then functions that pass calls on are left out of it. */
+/* Does it have sizes from headers? */
 bool plan__has_usable(const struct plan *p);
+/* Are functions that pass calls on left out of it? Where sizes are from headers, and where frees are not probed. */
+bool plan__skips_passers(const struct plan *p);
 
 /* place.c: appends the points of one function. f->usable is the caller's. */
 struct points {

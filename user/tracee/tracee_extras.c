@@ -256,7 +256,7 @@ int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind ki
 		 * a C++ library is no allocator: it is searched once something throws; where calls are passed on
 		 * unseen it is the allocator's own file
 		 */
-		if (kind != EXTRA_REFUSALS || throws || plan__has_usable(&k->plan))
+		if (kind != EXTRA_REFUSALS || throws || plan__skips_passers(&k->plan))
 			err = tracees__probe_extra(t, p, k, kind, e);
 	}
 	return err;
